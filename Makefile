@@ -22,10 +22,10 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint homes docs bench constraints clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench version wheels release-dry-run constraints clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*##/\1	/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## make .venv with core, every pack, every plugin and the tools
 
@@ -39,6 +39,9 @@ $(STAMP): pyproject.toml constraints.txt $(PROJECTS) $(wildcard plugins/*/src/*/
 	$(BIN)/python -c '$(GONE)' | xargs -r $(BIN)/uv pip uninstall --quiet --python $(BIN)/python
 	touch $@
 
+stubs: $(STAMP)  ## write the type stubs of everything that is installed, for editors and type checkers
+	$(BIN)/oprack stubs --install
+
 demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by Paddle
 	$(BIN)/python examples/ocr_demo.py
 
@@ -49,9 +52,10 @@ test: $(STAMP)  ## run every test
 fuzz: $(STAMP)  ## compare all paths on generated ops and nets, by a new seed
 	$(BIN)/python -m oprack.testing.fuzz --cases tests/data/cases $(addprefix --records ,$(wildcard op_packages/*/tests/cases)) --known tests/data/fuzz_known.toml $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
-lint: $(STAMP)  ## style, types, arrows between packages, generated files, what ops promised
+lint: stubs  ## style, types, arrows between packages, generated files, what ops promised
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_types.py
 	$(BIN)/lint-imports
 	$(BIN)/oprack manifest --check $(MANIFESTS)
 	$(BIN)/oprack manifest --homes --check $(HOMES)
@@ -83,10 +87,23 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_use.py --threads 2,1 --out docs/benchmarks
 
+# VERSION=0.2.0
+version: $(STAMP)  ## write the version of the next release into every distribution
+	$(BIN)/python tools/distributions.py version $(VERSION)
+
+wheels: $(STAMP)  ## build sdists and wheels of every distribution into out/dist, and look into them
+	$(BIN)/python tools/distributions.py build out/dist
+
+# ARGS="--python 3.13 --resolution highest": see tools/try_release.py
+release-dry-run: wheels  ## all of a release but the upload: check, install in a fresh environment, try it there
+	$(BIN)/uv tool run --quiet --constraints constraints.txt twine check --strict out/dist/*
+	$(BIN)/python tools/distributions.py notes $$($(BIN)/python tools/distributions.py version) > out/notes.md
+	$(BIN)/python tools/try_release.py out/dist $(ARGS)
+
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
 	echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.new
-	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev $(PROJECTS) >> constraints.new
+	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev --group release $(PROJECTS) >> constraints.new
 	sed -i '/^-e /d; /^oprack/d' constraints.new
 	mv constraints.new constraints.txt
 

@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -103,12 +104,12 @@ def _members(archive: Path) -> Iterator[Member]:
             for entry in file.infolist():
                 if not entry.is_dir():
                     plain = (entry.external_attr >> 28) in (0, 8)  # no Unix mode, or that of a regular file
-                    yield entry.filename, plain, entry.file_size, lambda entry=entry: file.open(entry)
+                    yield entry.filename, plain, entry.file_size, partial(file.open, entry)
         return
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             if not member.isdir():
-                yield member.name, member.isreg(), member.size, lambda member=member: tar.extractfile(member)
+                yield member.name, member.isreg(), member.size, partial(tar.extractfile, member)
 
 
 def unpack(

@@ -26,9 +26,9 @@ OUT = Path(__file__).resolve().parents[1] / "out" / "examples"
 Feed = Mapping[str, Any]
 
 
-def options(description: str, name: str, epochs: int, argv: Sequence[str] | None = None) -> argparse.Namespace:
+def options(description: str | None, name: str, epochs: int, argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Options of the command line, the same for every example."""
-    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument(
         "--epochs", type=int, default=epochs, help="passes over the training data (default: %(default)s)"
     )

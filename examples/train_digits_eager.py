@@ -59,7 +59,7 @@ def accuracy(net: nn.Module, images: np.ndarray, labels: np.ndarray) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--epochs", type=int, default=20, help="passes over the training data (%(default)s)")
     parser.add_argument("--out", type=Path, default=OUT, help="state and model (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of parameters, batches and dropout (%(default)s)")

@@ -1,8 +1,13 @@
-"""Compiles the plugin's runner while it is installed; without a C compiler the plugin works all the same, slower."""
+"""Compiles the plugin's runner while it is installed; without a C compiler the plugin works all the same, slower.
+
+OPRACK_WHEEL_PLATFORM is for releases: the platform that the wheel is for, such as manylinux_2_17_x86_64, when CC
+compiles for another one than this machine; or "any", for the wheel without runner that serves all other platforms.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -16,6 +21,9 @@ class RunnerHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before a wheel is built. version: "editable" or "standard"."""
+        platform = os.environ.get("OPRACK_WHEEL_PLATFORM") or sysconfig.get_platform()
+        if platform == "any":
+            return
         source = Path(self.root, "src", "oprack_onednn", "build_runner.py")
         spec = importlib.util.spec_from_file_location("build_runner", source)
         assert spec is not None
@@ -34,4 +42,4 @@ class RunnerHook(BuildHookInterface):
             build_data["force_include"][str(target)] = f"oprack_onednn/{target.name}"
             # it is called by ctypes, so it serves every version of Python, on this system alone
             build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+            build_data["tag"] = f"py3-none-{platform.replace('-', '_').replace('.', '_')}"

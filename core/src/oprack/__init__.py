@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         nets as nets,
         nn as nn,
         optimizer as optimizer,
-        packs as packs,
     )
     from oprack.autograd import grad as grad
     from oprack.capture.jit import jit as jit
@@ -55,6 +54,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
     from oprack.nn.parameter import Parameter as Parameter
     from oprack.packs import (
         op_info as op_info,
+        packs as packs,
         register_kernel as register_kernel,
         register_operator as register_operator,
     )

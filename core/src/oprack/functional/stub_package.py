@@ -6,31 +6,46 @@ import ast
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from types import ModuleType
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.functional.stubs import stubs
+from oprack.functional.op_methods import method_protos
+from oprack.functional.stubs import HEAD, stubs
+from oprack.functional.tensor_conversions import Conversions
+from oprack.op.proto import param_name
+from oprack.op.signature import function_signature
 from oprack.op.signature_text import stub_docstring
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import NAMESPACES
+from oprack.tensor.eager_tensor import Tensor
 
-_HEAD = '"""{} Written by `oprack stubs`; write it again when packs change."""\n\n'
+_HEAD = '''\
+"""What `oprack.{}` has. Written by `oprack stubs`; write it again when packs change."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+'''
 
 
 def stub_package() -> dict[str, str]:
-    """Contents of the files of `oprack-stubs` by path: functional/__init__.pyi and one for each namespace."""
-    files = {"py.typed": "partial\n", "functional/__init__.pyi": stubs()}
-    for namespace in NAMESPACES:
-        if namespace == "fuzz":
-            continue  # blocks of generated nets, which are not called by name
+    """Contents of the files of `oprack-stubs` by path: one for each namespace that packs fill, and one for methods."""
+    files = {"py.typed": "partial\n", "functional/op_methods.pyi": _methods()}
+    manager = default_manager()
+    for namespace in sorted({*NAMESPACES, "functional"} - {"fuzz"}):  # the blocks of fuzz are not called by name
         module = importlib.import_module(f"oprack.{namespace}")
         # A package needs __init__.pyi: a module stub of its name would hide its submodules.
         path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"
-        files[path] = _namespace(module, namespace, default_manager())
+        if namespace == "functional":
+            ops = {param_name(op_type) for op_type in manager.op_types()}
+            files[path] = _namespace(module, namespace, manager, stubs(), ops)
+        else:
+            files[path] = _namespace(module, namespace, manager, _HEAD.format(namespace))
     return files
 
 
@@ -44,12 +59,28 @@ def write_stub_package(folder: Path) -> Path:
     return root
 
 
-def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
-    """The stub of a module that packs extend; names that can't be imported are left out."""
+def _methods() -> str:
+    """The stub of `OpMethods`: a method for each op, but for names that tensors have from elsewhere."""
+    written = {*dir(Conversions), *dir(Tensor)}
+    parts = [HEAD.format("method of tensors"), "class OpMethods:"]
+    for proto in method_protos():
+        signature = function_signature(proto)
+        if signature.name not in written:
+            parts.append(indent(signature.stub(method=True), "    ") + "\n")
+    return "\n".join(parts)
+
+
+def _namespace(
+    module: ModuleType, namespace: str, manager: PackManager, head: str, known: Collection[str] = ()
+) -> str:
+    """The stub of a module that packs extend: `head`, which has what is known, and the rest of its names.
+
+    Those that can't be imported are left out.
+    """
     targets = {key: target for _, key, target in manager.targets("layer")}
     homes = getattr(module, "_HOMES", {})  # where type aliases are defined, which they don't say themselves
     imports, definitions = [], []
-    for name in sorted(module.__dir__()):
+    for name in sorted(set(module.__dir__()).difference(known)):
         try:
             value = getattr(module, name)
         except OprackError:
@@ -64,9 +95,7 @@ def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
             imports.append(f"from {parent} import {child} as {name}")
         else:
             definitions.append("\n".join(_definition(name, value)))
-    head = _HEAD.format(f"What `oprack.{namespace}` has.")
-    first = ["from collections.abc import Mapping, Sequence", "from typing import Any", ""]
-    return head + "\n".join([*first, *imports, "", *definitions]).rstrip() + "\n"
+    return head + "\n".join([*imports, "", *definitions]).rstrip() + "\n"
 
 
 def _home(value: Any, name: str) -> str:

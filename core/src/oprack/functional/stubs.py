@@ -8,8 +8,8 @@ from oprack.errors import OprackError
 from oprack.op.signature import function_signature
 from oprack.packs.manager import default_manager
 
-_HEAD = '''\
-"""Every installed op as a function. Written by `oprack stubs`; write it again when packs change."""
+HEAD = '''\
+"""Every installed op as a {}. Written by `oprack stubs`; write it again when packs change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def stubs(op_types: Iterable[str] | None = None) -> str:
         Source of the stub.
     """
     manager = default_manager()
-    parts = [_HEAD]
+    parts = [HEAD.format("function")]
     for op_type in manager.op_types() if op_types is None else op_types:
         try:
             proto = manager.op_info(op_type).proto

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, UnknownOpError
+from oprack.errors import InvalidArgumentError
 from oprack.functional.generated import function as function_of
 from oprack.functional.generated import function_for
 from oprack.functional.op_function import op_function
+from oprack.functional.op_methods import OpMethods
 from oprack.functional.tensor_index import get_item, set_item
 from oprack.functional.tensor_operators import array_operand, operator
 from oprack.layers.operators import Operators
@@ -22,11 +23,8 @@ from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum, dtype_name
 
 
-class SharedMethods(Operators):
-    """Methods of tensors and of Variables alike: each is a call of an op.
-
-    Every op whose first input is a tensor is a method, too: `x.relu()`, `x.softmax(axis=0)`.
-    """
+class SharedMethods(Operators, OpMethods):
+    """Methods of tensors and of Variables alike: each is a call of an op."""
 
     def _apply(
         self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
@@ -34,15 +32,6 @@ class SharedMethods(Operators):
         names = op_function(op_type).names
         result = function_of(op_type)(**{names[slot]: value for slot, value in inputs.items()}, **attrs)
         return getattr(result, snake_case(slots[0])) if isinstance(result, tuple) else result
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        try:
-            function = function_of(name)
-        except UnknownOpError as error:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute or op {name!r}") from error
-        return lambda *args, **attrs: function(self, *args, **attrs)
 
     # Shapes and dtypes ------------------------------------------------------------------------------------------------
     def astype(self, dtype: object) -> Tensor:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Set
 from typing import Any, Final, Self
 
 from oprack.desc.attr_value import RULES, attr_type_of, fitting
@@ -89,7 +89,8 @@ class Attr:
             The attribute itself.
         """
         known = [self._as_stored(v) for v in values]
-        return self.check(lambda v: v in known, "one of " + ", ".join(repr(v) for v in values))
+        shown = sorted(map(repr, values)) if isinstance(values, Set) else map(repr, values)  # the same text in every run
+        return self.check(lambda v: v in known, "one of " + ", ".join(shown))
 
     def between(self, low: float, high: float) -> Self:
         """low <= value <= high.

@@ -142,14 +142,17 @@ class OpSignature:
                 many = "A list of tensors. " if s.duplicable else ""
                 yield from map(indented, entry(f"{snake_case(s.name)}: {many}{sentence(s.doc)}"))
 
-    def stub(self) -> str:
+    def stub(self, method: bool = False) -> str:
         """The function as a type stub has it.
+
+        Args:
+            method: Whether it is written as a method of its first argument.
 
         Returns:
             Source of a definition without a body, with the docstring.
         """
-        texts, starred = [], False
-        for p in self.parameters:
+        texts, starred = ["self"] if method else [], False
+        for p in self.parameters[method:]:
             if p.keyword and not starred:
                 texts.append("*")
                 starred = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from oprack.op import OpDef, OpInfo
@@ -136,3 +136,5 @@ class _PacksModule(ModuleType):
 
 
 sys.modules[__name__].__class__ = _PacksModule
+# for type checkers, to which a module can not be called: `oprack` says that `oprack.packs` is this
+packs = cast(_PacksModule, sys.modules[__name__])

@@ -19,7 +19,7 @@ from oprack.tensor.place import Place
 from oprack.tensor.selected_rows import SelectedRows
 
 if TYPE_CHECKING:
-    from oprack.functional.tensor_conversions import Conversions as _Installed
+    from oprack.functional.typed_operators import TypedOperators as _Installed
 else:
     _Installed = object
 

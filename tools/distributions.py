@@ -1,0 +1,173 @@
+"""The distributions of this repository: build them, look into them, give them a version, print what a release brings.
+
+    python tools/distributions.py build out/dist        sdists and wheels of all, and what must be in them
+    python tools/distributions.py version 0.2.0         write the version wherever it is written; without one, print it
+    python tools/distributions.py notes 0.1.0           the section of CHANGELOG.md, for the release's page
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from email.parser import HeaderParser
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# The plugin with code in C: a wheel for machines that have oneDNN's library, and one without that code for all others
+NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_17_x86_64"
+OLDEST_GLIBC = (2, 17)
+
+
+def projects() -> dict[str, Path]:
+    """All distributions: name -> folder, the core first."""
+    files = [ROOT / "core" / "pyproject.toml", *sorted(ROOT.glob("op_packages/*/pyproject.toml"))]
+    files += [*sorted(ROOT.glob("plugins/*/pyproject.toml")), ROOT / "stubs" / "pyproject.toml"]
+    return {tomllib.loads(f.read_text(encoding="utf-8"))["project"]["name"]: f.parent for f in files}
+
+
+def version() -> str:
+    """The version of all distributions: the core's."""
+    return tomllib.loads((ROOT / "core" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def hatch(folder: Path, target: Path, *kinds: str, **variables: str) -> None:
+    """Build a project by the hatchling of this environment."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(target)]
+    command += [word for kind in kinds for word in ("-t", kind)]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **variables}, check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise SystemExit(f"{folder}: {' '.join(command)} failed\n{done.stdout}{done.stderr}")
+
+
+def build(target: Path) -> None:
+    """Build sdist and wheels of every distribution into an empty folder, and look into them.
+
+    Args:
+        target: The folder; what is in it is removed.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for name, folder in projects().items():
+        if name == NATIVE and sys.platform == "linux" and os.uname().machine == "x86_64":
+            hatch(folder, target, "sdist", "wheel", OPRACK_WHEEL_PLATFORM=NATIVE_PLATFORM)
+        elif name == NATIVE:
+            hatch(folder, target, "sdist")
+        else:
+            hatch(folder, target, "sdist", "wheel")
+        if name == NATIVE:
+            hatch(folder, target, "wheel", OPRACK_WHEEL_PLATFORM="any")
+    problems = [p for wheel in sorted(target.glob("*.whl")) for p in look_into(wheel)]
+    problems += [p for sdist in sorted(target.glob("*.tar.gz")) for p in rebuild(sdist, target)]
+    built = {f.name.split("-")[0].replace("_", "-") for f in target.glob("*.whl")}
+    problems += [f"{name}: no wheel was built" for name in projects().keys() - built]
+    if problems:
+        raise SystemExit("\n".join(problems))
+    print(f"{len(list(target.iterdir()))} files of {len(built)} distributions in {target}")
+
+
+def look_into(wheel: Path) -> list[str]:
+    """What is wrong with a wheel: its version, its licence, its types, and the glibc that its native code needs."""
+    found, said = [], version()
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (n for n in names if n.endswith(".dist-info/METADATA"))
+        header = HeaderParser().parsestr(archive.read(metadata).decode())
+        licences = {n.rpartition("/")[2] for n in names if "/licenses/" in n}
+        if header["Version"] != said:
+            found.append(f"{wheel.name}: version {header['Version']}; expected {said}, as of core")
+        if not licences >= {"LICENSE", "NOTICE"}:
+            found.append(f"{wheel.name}: has {sorted(licences)} of LICENSE and NOTICE")
+        if not any(n.endswith("/py.typed") for n in names):
+            found.append(f"{wheel.name}: has no py.typed")
+        libraries = [n for n in names if re.search(r"\.so(\.\d+)*$", n)]
+        for name in libraries:
+            newest = max(map(glibc, re.findall(rb"GLIBC_([0-9.]+)", archive.read(name))), default=(0,))
+            if newest > OLDEST_GLIBC:
+                found.append(f"{wheel.name}: {name} needs glibc {newest}; expected at most {OLDEST_GLIBC}")
+    if bool(libraries) == wheel.name.endswith("-any.whl"):
+        found.append(f"{wheel.name}: native code {libraries} in a wheel of this platform")
+    return found
+
+
+def glibc(text: bytes) -> tuple[int, ...]:
+    """A version of glibc as numbers."""
+    return tuple(int(n) for n in text.decode().split(".") if n)
+
+
+def rebuild(sdist: Path, target: Path) -> list[str]:
+    """What a wheel that is built from an sdist lacks beside the one that was built from the checkout."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with tarfile.open(sdist) as archive:
+            archive.extractall(folder, filter="data")
+        (unpacked,) = folder.iterdir()
+        hatch(unpacked, folder / "wheel", "wheel", OPRACK_WHEEL_PLATFORM="any")
+        (again,) = (folder / "wheel").glob("*.whl")
+        first = target / again.name
+        a, b = (set(zipfile.ZipFile(wheel).namelist()) for wheel in (first, again))
+    return [f"{sdist.name}: the wheel built from it differs in {sorted(a ^ b)[:5]}"] if a != b else []
+
+
+def set_version(new: str) -> None:
+    """Write a version wherever it is written: of each project, what it asks of the others, and `oprack.__version__`.
+
+    Args:
+        new: The version, such as "0.2.0".
+    """
+    if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", new):
+        raise SystemExit(f"version is {new!r}; expected three numbers, as in 0.2.0 or 0.2.0rc1")
+    old = version()
+    for folder in projects().values():
+        file = folder / "pyproject.toml"
+        text = file.read_text(encoding="utf-8")
+        text = text.replace(f'\nversion = "{old}"\n', f'\nversion = "{new}"\n')
+        file.write_text(re.sub(rf'("oprack[\w-]*(\[[\w,-]+\])?)~={re.escape(old)}"', rf'\1~={new}"', text), encoding="utf-8")
+    module = ROOT / "core" / "src" / "oprack" / "__init__.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace(f'\n__version__ = "{old}"\n', f'\n__version__ = "{new}"\n'), encoding="utf-8")
+
+
+def notes(wanted: str) -> str:
+    """The section of CHANGELOG.md for a version.
+
+    Args:
+        wanted: The version.
+
+    Returns:
+        Its lines, without the heading.
+    """
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(wanted)}\b[^\n]*\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    if found is None or not found[1].strip():
+        raise SystemExit(f"CHANGELOG.md has no section '## {wanted}'; write what is new there before a release")
+    return found[1].strip() + "\n"
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("build").add_argument("target", type=Path)
+    commands.add_parser("version").add_argument("version", nargs="?", help="the new one; default: print the present one")
+    commands.add_parser("notes").add_argument("version")
+    args = parser.parse_args()
+    if args.command == "build":
+        build(args.target.resolve())
+    elif args.command == "version":
+        set_version(args.version) if args.version else print(version())
+    else:
+        print(notes(args.version), end="")
+
+
+if __name__ == "__main__":
+    main()
