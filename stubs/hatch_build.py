@@ -1,4 +1,4 @@
-"""Build hook: writes the stubs of the packs that `oprack[cpu]` names, from their sources in the checkout."""
+"""Build hook: writes the stubs of the packs that `oprack[packs]` names, from their sources in the checkout."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StubsHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def write_stubs(checkout: Path, target: Path) -> Path:
-    """Write the stub package of the packs of `oprack[cpu]`.
+    """Write the stub package of the packs of `oprack[packs]`.
 
     Nothing of the checkout has to be installed: metadata beside its sources let the core find the packs.
 
@@ -48,7 +48,7 @@ def write_stubs(checkout: Path, target: Path) -> Path:
     for file in (*checkout.glob("core/pyproject.toml"), *checkout.glob("*/*/pyproject.toml")):
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
         projects[project["name"]] = (file.parent, project)
-    wanted = [re.split(r"[^\w-]", r)[0] for r in projects["oprack"][1]["optional-dependencies"]["cpu"]]
+    wanted = [re.split(r"[^\w-]", r)[0] for r in projects["oprack"][1]["optional-dependencies"]["packs"]]
     path, packs = [], []
     for name in ("oprack", *(n for n in wanted if n != PACKAGE)):
         folder, project = projects[name]

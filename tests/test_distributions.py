@@ -105,7 +105,7 @@ def test_no_circle_of_distributions() -> None:
     assert graph == {}
 
 
-@pytest.mark.parametrize("folder", [ROOT / "core", *PACKS, *PLUGINS], ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", [ROOT / "core", *PACKS, *PLUGINS, ROOT / "stubs"], ids=lambda p: p.name)
 def test_versions_of_each_other_are_those_of_this_release(folder: Path) -> None:
     """`make version VERSION=...` writes them all: compatible with the release that they come with."""
     core = project(ROOT / "core")["version"]
@@ -115,10 +115,10 @@ def test_versions_of_each_other_are_those_of_this_release(folder: Path) -> None:
 
 def test_extras_bring_everything() -> None:
     extras = project(ROOT / "core")["optional-dependencies"]
-    cpu = {ours(r) for r in extras["cpu"]}
-    assert {project(p)["name"] for p in PACKS} <= cpu
+    assert {project(p)["name"] for p in PACKS} <= {ours(r) for r in extras["packs"]}
+    assert "oprack[packs]" in extras["cpu"]
     assert {project(p)["name"] for p in PLUGINS} <= {ours(r) for group in extras.values() for r in group}
-    folders = {project(p)["name"]: p for p in (*PACKS, *PLUGINS, ROOT / "core")}
+    folders = {project(p)["name"]: p for p in (*PACKS, *PLUGINS, ROOT / "core", ROOT / "stubs")}
     for requirement in (r for group in extras.values() for r in group):
         asked = re.match(r"([\w-]+)\[([\w,-]+)\]", requirement)
         if asked and ours(requirement):
@@ -129,8 +129,8 @@ def test_extras_bring_everything() -> None:
 def test_extras_that_messages_name_are_there() -> None:
     """`pip install oprack[...]` in messages and documents names extras that core has."""
     extras = project(ROOT / "core")["optional-dependencies"].keys()
-    texts = [*ROOT.glob("core/src/**/*.py"), *ROOT.glob("op_packages/*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]
-    texts += [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("core/*.md"), *ROOT.glob("*/*/README.md")]
+    texts = [file for room in ("core", "op_packages/*", "plugins/*") for file in ROOT.glob(f"{room}/src/**/*.py")]
+    texts += [file for room in ("", "docs", "core", "stubs", "*/*") for file in ROOT.glob(f"{room}/*.md".lstrip("/"))]
     named = {
         extra.strip()
         for file in texts

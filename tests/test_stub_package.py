@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import json
+import re
 import subprocess
 import sys
 import venv
 import zipfile
 from pathlib import Path
 
+import oprack
 import pytest
+from language_server import LanguageServer
+from oprack import PackManager, use_manager
 from oprack.cli.main import main
 from oprack.functional.stub_package import stub_package
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = [ROOT / "core", *sorted(ROOT.glob("op_packages/*/")), *sorted(ROOT.glob("plugins/*/"))]
@@ -28,6 +35,7 @@ reveal_type(oprack.optimizer.Adam(0.1))
 reveal_type(oprack.optimizer.lr.StepDecay)
 reveal_type(oprack.initializer.Xavier())
 reveal_type(LayerHelper("x"))
+reveal_type(oprack.to_tensor([1]).relu() + 1)
 oprack.nn.Lniear
 oprack.functional.relu(x=3)
 """
@@ -42,9 +50,33 @@ FOUND = [
     '"def (learning_rate: float, step_size: int, gamma: float =, last_epoch: int =)',
     '"oprack_random.initializers.Xavier"',
     '"oprack.layers.helper.LayerHelper"',
+    '"oprack.tensor.eager_tensor.Tensor"',
     'error: Module has no attribute "Lniear"; maybe "Linear"?',
     'Argument "x" to "relu" has incompatible type "int"; expected "Tensor"',
 ]
+SEEN_BY_PYRIGHT = [
+    'is "Tensor"',
+    'is "Linear"',
+    'is "(x: Tensor) -> Tensor"',
+    'is "(input: Sequence[Variable] | Variable, size: int, ',
+    'is "(x: Variable, act: str | Mapping[str, Any] | None = None, name: str | None = None) -> Variable"',
+    'is "Adam"',
+    'is "type[StepDecay]"',
+    'is "Xavier"',
+    'is "LayerHelper"',
+    'is "Tensor"',
+    '"Lniear" is not a known attribute of module',
+    'cannot be assigned to parameter "x" of type "Tensor"',
+]
+# What an editor offers behind the last character
+COMPLETIONS = {
+    "oprack.to_tensor([1.0]).": ("relu", "softmax", "reshape", "numpy", "backward", "grad"),
+    "oprack.functional.": ("relu", "conv2d", "matmul_v2"),
+    "oprack.layers.": ("fc", "relu", "data", "While"),
+    "nn.": ("Linear", "Sequential", "Module", "LSTM"),
+    "oprack.optimizer.": ("Adam", "SGD", "lr"),
+    "(oprack.to_tensor([1.0]).relu() + 1).": ("relu", "numpy"),
+}
 
 
 def test_stubs_parse_and_keep_the_cores_own_names() -> None:
@@ -62,11 +94,12 @@ def test_stubs_parse_and_keep_the_cores_own_names() -> None:
         assert set(getattr(oprack, name).__dir__()) - {n for n in defined if n} == set()
 
 
-def test_mypy_sees_real_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In an environment in which oprack and the packs lie as pip installs them."""
-    pytest.importorskip("mypy")
-    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
-    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment in which oprack, the packs and the stubs lie as pip installs them."""
+    folder = tmp_path_factory.mktemp("stubs") / "env"
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
     for project in PROJECTS:
         for package in (project / "src").iterdir():
             if package.is_dir() and not package.name.endswith("-stubs"):
@@ -74,17 +107,92 @@ def test_mypy_sees_real_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     here = next(p for p in map(Path, sys.path) if (p / "numpy").is_dir())
     (site / "others.pth").write_text(f"{here}\n")
     assert main(["stubs", str(site)]) == 0
-    assert Path(capsys.readouterr().out.strip()) == site / "oprack-stubs"
+    assert (site / "oprack-stubs" / "py.typed").is_file()
+    return folder
+
+
+def test_mypy_sees_real_types(environment: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
     (tmp_path / "user.py").write_text(USER)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "user.py", "--cache-dir", str(tmp_path / "cache"), "--config-file", "",
-         "--python-executable", str(tmp_path / "env" / "bin" / "python")],
+         "--python-executable", str(environment / "bin" / "python")],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("user.py")]
     assert len(lines) == len(FOUND), done.stdout + done.stderr
     for line, words in zip(lines, FOUND, strict=True):
         assert words in line
+
+
+def test_pyright_sees_real_types(environment: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyright")
+    (tmp_path / "user.py").write_text(USER)
+    python = str(environment / "bin" / "python")
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", python, "--outputjson", "user.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    found = [d["message"].splitlines()[0] for d in json.loads(done.stdout)["generalDiagnostics"]]
+    assert len(found) == len(SEEN_BY_PYRIGHT), found
+    for message, words in zip(found, SEEN_BY_PYRIGHT, strict=True):
+        assert words in message
+
+
+@pytest.mark.parametrize("code", COMPLETIONS)
+def test_jedi_completes_what_is_there(code: str) -> None:
+    """As IPython and notebooks do, which have the objects. Where jedi reads source alone, it knows no partial stubs."""
+    jedi = pytest.importorskip("jedi")
+    names: dict[str, object] = {"oprack": oprack, "nn": oprack.nn, "x": oprack.to_tensor([1.0])}
+    short = "x." if "to_tensor" in code else code
+    assert {c.name for c in jedi.Interpreter(short, [names]).complete()} >= set(COMPLETIONS[code])
+
+
+def test_pyright_completes(environment: Path, tmp_path: Path) -> None:
+    """The same by the language server that editors start."""
+    pytest.importorskip("pyright")
+    with LanguageServer(tmp_path, environment / "bin" / "python") as server:
+        for code, names in COMPLETIONS.items():
+            found = server.complete(f"import oprack\nfrom oprack import nn\n{code}")
+            assert found >= set(names), code
+
+
+def test_the_stubs_have_what_was_registered() -> None:
+    """Whatever a pack, or this process, brings: an op as a function and a method, a module, an optimizer."""
+    with use_manager(PackManager()) as manager:
+        before = stub_package()
+
+        class Twofold(OpDef, type="twofold_of_it"):
+            """Twice the input."""
+
+            X = Input("Tensor of any shape.")
+            Out = Output("Shape of X.")
+            often = Attr(2, "How often.")
+
+            def infer_shape(ctx: InferShapeContext) -> None:
+                ctx.set_dim("Out", ctx.dim("X"))
+
+        manager.register_op(Twofold)
+        after = stub_package()
+    assert "twofold_of_it" not in "".join(before.values())
+    line = "def twofold_of_it({}, *, often: int = 2) -> Tensor:"
+    assert line.format("x: Tensor") in after["functional/__init__.pyi"]
+    assert f"    {line.format('self')}" in after["functional/op_methods.pyi"]
+    for name in dir(oprack.nn):
+        assert re.search(rf"( as |def |^){name}\b", after["nn/__init__.pyi"], re.MULTILINE), name
+
+
+def test_dir_of_a_tensor_has_the_ops() -> None:
+    x = oprack.to_tensor([1.0])
+    found = dir(x)
+    assert {"relu", "softmax", "reshape", "numpy", "grad"} <= set(found) and "relu_grad" not in found
+    assert all(hasattr(x, name) for name in ("relu", "sigmoid")) and found == sorted(found)
+
+
+def test_help_of_a_method_is_that_of_its_op() -> None:
+    x = oprack.to_tensor([1.0])
+    assert inspect.getdoc(x.relu) == inspect.getdoc(oprack.functional.relu)
+    assert list(inspect.signature(x.leaky_relu).parameters) == ["alpha"]
 
 
 def test_the_path_that_would_hide_oprack_is_not_taken(tmp_path: Path) -> None:

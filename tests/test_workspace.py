@@ -13,6 +13,7 @@ PROJECTS = [
     ROOT / "core" / "pyproject.toml",
     *sorted(ROOT.glob("op_packages/*/pyproject.toml")),
     *sorted(ROOT.glob("plugins/*/pyproject.toml")),
+    ROOT / "stubs" / "pyproject.toml",
 ]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/*.md"))]
 LINE_LIMIT = 450

@@ -131,7 +131,8 @@ def set_version(new: str) -> None:
         file = folder / "pyproject.toml"
         text = file.read_text(encoding="utf-8")
         text = text.replace(f'\nversion = "{old}"\n', f'\nversion = "{new}"\n')
-        file.write_text(re.sub(rf'("oprack[\w-]*(\[[\w,-]+\])?)~={re.escape(old)}"', rf'\1~={new}"', text), encoding="utf-8")
+        text = re.sub(rf'("oprack[\w-]*(\[[\w,-]+\])?)~={re.escape(old)}"', rf'\1~={new}"', text)
+        file.write_text(text, encoding="utf-8")
     module = ROOT / "core" / "src" / "oprack" / "__init__.py"
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace(f'\n__version__ = "{old}"\n', f'\n__version__ = "{new}"\n'), encoding="utf-8")
@@ -147,7 +148,7 @@ def notes(wanted: str) -> str:
         Its lines, without the heading.
     """
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(wanted)}\b[^\n]*\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^## {re.escape(wanted)}(?![\w.])[^\n]*\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
     if found is None or not found[1].strip():
         raise SystemExit(f"CHANGELOG.md has no section '## {wanted}'; write what is new there before a release")
     return found[1].strip() + "\n"
@@ -158,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("build").add_argument("target", type=Path)
-    commands.add_parser("version").add_argument("version", nargs="?", help="the new one; default: print the present one")
+    commands.add_parser("version").add_argument("version", nargs="?", help="default: print the present one")
     commands.add_parser("notes").add_argument("version")
     args = parser.parse_args()
     if args.command == "build":

@@ -45,7 +45,8 @@ def run_model(folder: Path) -> None:
     """A recurrent model that Paddle saved gives what Paddle gave, by the API and by `oprack run`."""
     from oprack import inference
 
-    predictor = inference.create_predictor(inference.Config(str(folder / "model.pdmodel"), str(folder / "model.pdiparams")))
+    config = inference.Config(str(folder / "model.pdmodel"), str(folder / "model.pdiparams"))
+    predictor = inference.create_predictor(config)
     meta = json.loads((folder / "meta.json").read_text())
     feeds = {}
     for i, name in enumerate(predictor.get_input_names()):
@@ -78,8 +79,8 @@ def main() -> None:
     checkout, extras = Path(sys.argv[1]), sys.argv[2:]
     if Path(oprack.__file__).is_relative_to(checkout / "core"):
         raise SystemExit(f"oprack is imported from the checkout, {oprack.__file__}")
-    versions = f"NumPy {np.__version__}"
-    print(f"Python {platform.python_version()}, {versions}, {platform.machine()}, {platform.libc_ver()[0] or 'no glibc'}")
+    facts = (f"Python {platform.python_version()}", f"NumPy {np.__version__}", platform.system(), platform.machine())
+    print(*facts, *platform.libc_ver(), sep=", ")
     with step("doctor --imports"):
         command("doctor", "--imports")
     packs = json.loads(command("packs", "--json"))
@@ -99,9 +100,10 @@ def main() -> None:
         if {"all", "templates"} & set(extras):
             with step("new-pack"):
                 command("new-pack", name, "--no-input")
-    stubs = Path(oprack.__file__).parents[1] / "oprack-stubs"
-    if {"all", "cpu"} & set(extras) and "Linear" not in (stubs / "nn" / "__init__.pyi").read_text(encoding="utf-8"):
-        raise SystemExit("the type stubs know no nn.Linear")
+    if {"all", "cpu", "packs"} & set(extras):
+        stub = Path(oprack.__file__).parents[1] / "oprack-stubs" / "nn" / "__init__.pyi"
+        if "as Linear" not in stub.read_text(encoding="utf-8"):
+            raise SystemExit(f"{stub} knows no nn.Linear")
     print("works")
 
 

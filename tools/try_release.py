@@ -80,14 +80,19 @@ def main() -> None:
     parser.add_argument("--resolution", choices=["pinned", "highest", "lowest-direct"], default="pinned")
     parser.add_argument("--environment", type=Path, default=ROOT / "out" / "try", help="made anew (%(default)s)")
     args = parser.parse_args()
-    dist, uv, environment = args.dist.resolve(), Path(sys.executable).with_name("uv"), args.environment.resolve()
-    python, extras = environment / "bin" / "python", args.extras.split(",")
+    dist, environment = args.dist.resolve(), args.environment.resolve()
+    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    if uv is None:
+        raise SystemExit("there is no uv; pip install uv, or make setup")
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    extras = args.extras.split(",")
     shutil.rmtree(environment, ignore_errors=True)
     install = (uv, "pip", "install", "--quiet", "--no-config", "--python", python)
     versions = {"pinned": ("--constraint", ROOT / "constraints.txt")}.get(args.resolution)
     versions = versions or ("--resolution", args.resolution)
+    made = ("venv", "--quiet", "--no-project", "--no-python-downloads", "--python", args.python)
     steps = {
-        "environment": (uv, "venv", "--quiet", "--no-project", "--python", args.python, environment),
+        "environment": (uv, *made, environment),
         "dependencies": (*install, *versions, *others(dist, extras)),
         f"oprack[{args.extras}]": (*install, "--no-index", "--find-links", dist, f"oprack[{args.extras}]"),
         "smoke test": (python, "-I", SMOKE, ROOT, *extras),

@@ -70,9 +70,7 @@ def _methods() -> str:
     return "\n".join(parts)
 
 
-def _namespace(
-    module: ModuleType, namespace: str, manager: PackManager, head: str, known: Collection[str] = ()
-) -> str:
+def _namespace(module: ModuleType, namespace: str, manager: PackManager, head: str, known: Collection[str] = ()) -> str:
     """The stub of a module that packs extend: `head`, which has what is known, and the rest of its names.
 
     Those that can't be imported are left out.

@@ -1,4 +1,4 @@
-"""The operators of Tensor as type checkers read them: those of tensors give tensors, as those of Variables give Variables.
+"""The operators of Tensor as type checkers read them: of tensors they give tensors, as those of Variables Variables.
 
 Nothing imports this when a program runs: oprack.functional.tensor_methods has the operators themselves.
 """
@@ -47,4 +47,5 @@ class TypedOperators(Conversions):
     def __pos__(self) -> Tensor: ...
     def __abs__(self) -> Tensor: ...
     def __invert__(self) -> Tensor: ...
+
     __hash__ = object.__hash__

@@ -28,7 +28,7 @@ def variable_path(directory: str | os.PathLike[str], name: str) -> Path:
     base = Path(directory)
     path = base / name
     try:
-        inside = path.resolve().is_relative_to(base.resolve())
+        inside = _resolved(path).is_relative_to(base.resolve())
     except (OSError, RuntimeError):  # symbolic links that run in a circle
         inside = False
     if not inside:
@@ -37,6 +37,14 @@ def variable_path(directory: str | os.PathLike[str], name: str) -> Path:
             "expected a file inside the model's directory, so copy the file there"
         )
     return path
+
+
+def _resolved(path: Path) -> Path:
+    """Where a path leads; an error for links in a circle, about which `resolve()` says nothing from Python 3.13 on."""
+    try:
+        return path.resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return path.resolve()
 
 
 def _objection(name: str) -> str | None:

@@ -89,7 +89,8 @@ class Attr:
             The attribute itself.
         """
         known = [self._as_stored(v) for v in values]
-        shown = sorted(map(repr, values)) if isinstance(values, Set) else map(repr, values)  # the same text in every run
+        # sets are sorted, so that the text is the same in every run
+        shown = sorted(map(repr, values)) if isinstance(values, Set) else map(repr, values)
         return self.check(lambda v: v in known, "one of " + ", ".join(shown))
 
     def between(self, low: float, high: float) -> Self:

@@ -1,0 +1,115 @@
+"""The tools that make a release: versions, notes, what is looked for in a wheel, and the workflows that call them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+import zipfile
+from pathlib import Path
+
+import distributions
+import pytest
+import try_release
+import yaml
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+METADATA = "Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{rest}"
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of this repository that a release reads and writes."""
+    files = [ROOT / "CHANGELOG.md", ROOT / "core" / "src" / "oprack" / "__init__.py", *ROOT.glob("*/pyproject.toml")]
+    for file in (*files, *ROOT.glob("*/*/pyproject.toml")):
+        target = tmp_path / file.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)
+    monkeypatch.setattr(distributions, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_a_version_is_written_everywhere(copy: Path) -> None:
+    old = distributions.version()
+    distributions.set_version("7.8.9rc1")
+    text = "".join(f.read_text("utf-8") for f in (*copy.rglob("pyproject.toml"), *copy.rglob("__init__.py")))
+    assert f'"{old}"' not in text and f"~={old}" not in text
+    assert text.count('\nversion = "7.8.9rc1"\n') == len(distributions.projects())
+    assert '__version__ = "7.8.9rc1"' in text and text.count("~=7.8.9rc1") > len(distributions.projects())
+    extras = tomllib.loads((copy / "core" / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert "oprack-cuda[cuda12,cudnn12]~=7.8.9rc1" in extras["cuda12"]
+    with pytest.raises(SystemExit, match=r"version is 'next'; expected three numbers"):
+        distributions.set_version("next")
+
+
+def test_notes_are_the_section_of_the_changelog(copy: Path) -> None:
+    (copy / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0 (2030-01-01)\n\n- a\n\n## 0.1.0\n\n- b\n\n## 0.0.1\n")
+    assert distributions.notes("0.2.0") == "- a\n" and distributions.notes("0.1.0") == "- b\n"
+    for absent in ("0.0.1", "0.3.0", "0.2"):
+        with pytest.raises(SystemExit, match=rf"has no section '## {absent}'"):
+            distributions.notes(absent)
+
+
+def wheel(
+    folder: Path, name: str, *, files: dict[str, bytes], requires: tuple[str, ...] = (), tag: str = "any"
+) -> Path:
+    path, version = folder / f"{name}-{distributions.version()}-py3-none-{tag}.whl", distributions.version()
+    rest = "".join(f"Requires-Dist: {r}\n" for r in requires)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.dist-info/METADATA", METADATA.format(name=name, version=version, rest=rest))
+        for file, content in files.items():
+            archive.writestr(file, content)
+    return path
+
+
+WHOLE = {"a/py.typed": b"", "a.dist-info/licenses/LICENSE": b"", "a.dist-info/licenses/NOTICE": b""}
+
+
+@pytest.mark.parametrize(
+    ("files", "tag", "problem"),
+    [
+        (WHOLE, "any", ""),
+        ({k: v for k, v in WHOLE.items() if "NOTICE" not in k}, "any", r"has \['LICENSE'\] of LICENSE and NOTICE"),
+        ({k: v for k, v in WHOLE.items() if "typed" not in k}, "any", "has no py.typed"),
+        ({**WHOLE, "a/lib.so.1": b"\x7fELF\0GLIBC_2.14\0"}, "manylinux_2_17_x86_64", ""),
+        ({**WHOLE, "a/lib.so.1": b"\x7fELF\0GLIBC_2.34\0"}, "manylinux_2_17_x86_64", r"needs glibc \(2, 34\)"),
+        ({**WHOLE, "a/lib.so.1": b"\x7fELF"}, "any", r"native code \['a/lib.so.1'\]"),
+    ],
+)
+def test_a_wheel_is_looked_into(tmp_path: Path, files: dict[str, bytes], tag: str, problem: str) -> None:
+    found = distributions.look_into(wheel(tmp_path, "a", files=files, tag=tag))
+    assert len(found) == bool(problem) and (not problem or re.search(problem, found[0]))
+
+
+def test_what_others_bring_is_known_from_the_wheels(tmp_path: Path) -> None:
+    """Own distributions are followed by their extras; markers decide, and nothing is asked for that no extra wants."""
+    asked = ("numpy>=2", 'oprack[packs]; extra == "cpu"', 'oprack-b[c]; extra == "packs"', 'pytest; extra == "test"')
+    wheel(tmp_path, "oprack", files={}, requires=asked)
+    more = ('x>1; extra == "c"', 'y; extra == "d"', 'z; sys_platform == "nowhere"', "oprack~=0.1")
+    wheel(tmp_path, "oprack_b", files={}, requires=more)
+    assert try_release.others(tmp_path, []) == ["numpy>=2"]
+    assert try_release.others(tmp_path, ["cpu"]) == ["numpy>=2", "x>1"]
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda p: p.stem)
+def test_workflows_call_what_there_is(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text("utf-8"))
+    jobs = workflow["jobs"]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for job in jobs.values():
+        assert set([job["needs"]] if "needs" in job else []) <= jobs.keys()
+        if "uses" in job:
+            assert (ROOT / job["uses"]).is_file()
+        for command in (step["run"] for step in job.get("steps", ()) if "run" in step):
+            assert all((ROOT / script).is_file() for script in re.findall(r"\b(?:tools/\S+\.py|\.ci/run)\b", command))
+            assert set(re.findall(r"\bmake ([a-z-]+)", command)) <= targets
+    assert workflow["permissions"] == {"contents": "read"}, "only the jobs that write may write"
+
+
+def test_a_release_is_uploaded_without_a_password_after_all_tests() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))["jobs"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"} and "environment" in jobs["publish"]
+    assert jobs["publish"]["needs"] == "test" and jobs["test"]["uses"] == "./.github/workflows/test.yml"
+    text = "".join(file.read_text("utf-8") for file in WORKFLOWS)
+    assert "secrets." not in text and "password" not in re.sub(r"(?m)^#.*$", "", text)
