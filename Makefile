@@ -92,11 +92,12 @@ version: $(STAMP)  ## write the version of the next release into every distribut
 	$(BIN)/python tools/distributions.py version $(VERSION)
 
 wheels: $(STAMP)  ## build sdists and wheels of every distribution into out/dist, and look into them
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group release
 	$(BIN)/python tools/distributions.py build out/dist
 
 # ARGS="--python 3.13 --resolution highest": see tools/try_release.py
 release-dry-run: wheels  ## all of a release but the upload: check, install in a fresh environment, try it there
-	$(BIN)/uv tool run --quiet --constraints constraints.txt twine check --strict out/dist/*
+	$(BIN)/python -m twine check --strict out/dist/*
 	$(BIN)/python tools/distributions.py notes $$($(BIN)/python tools/distributions.py version) > out/notes.md
 	$(BIN)/python tools/try_release.py out/dist $(ARGS)
 

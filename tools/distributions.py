@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 # The plugin with code in C: a wheel for machines that have oneDNN's library, and one without that code for all others
 NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_17_x86_64"
 OLDEST_GLIBC = (2, 17)
+# zig, which its wheel brings, compiles for an old glibc on any machine
+COMPILER = f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu.2.17"
 
 
 def projects() -> dict[str, Path]:
@@ -58,18 +60,17 @@ def build(target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for name, folder in projects().items():
-        if name == NATIVE and sys.platform == "linux" and os.uname().machine == "x86_64":
-            hatch(folder, target, "sdist", "wheel", OPRACK_WHEEL_PLATFORM=NATIVE_PLATFORM)
-        elif name == NATIVE:
-            hatch(folder, target, "sdist")
+        if name == NATIVE:
+            hatch(folder, target, "sdist", "wheel", OPRACK_WHEEL_PLATFORM=NATIVE_PLATFORM, CC=COMPILER)
+            hatch(folder, target, "wheel", OPRACK_WHEEL_PLATFORM="any")
         else:
             hatch(folder, target, "sdist", "wheel")
-        if name == NATIVE:
-            hatch(folder, target, "wheel", OPRACK_WHEEL_PLATFORM="any")
     problems = [p for wheel in sorted(target.glob("*.whl")) for p in look_into(wheel)]
     problems += [p for sdist in sorted(target.glob("*.tar.gz")) for p in rebuild(sdist, target)]
     built = {f.name.split("-")[0].replace("_", "-") for f in target.glob("*.whl")}
     problems += [f"{name}: no wheel was built" for name in projects().keys() - built]
+    if not list(target.glob(f"*-{NATIVE_PLATFORM}.whl")):
+        problems.append(f"{NATIVE}: `{COMPILER}` failed, so it has no wheel for {NATIVE_PLATFORM}")
     if problems:
         raise SystemExit("\n".join(problems))
     print(f"{len(list(target.iterdir()))} files of {len(built)} distributions in {target}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import pkgutil
 from pathlib import Path
 
+import oprack
 import pytest
 
 # module -> names and where they lie, as the module itself says
@@ -41,3 +43,13 @@ def test_type_checkers_see_the_names_that_there_are(name):
     assert set(module.__all__) - {"__version__"} == set(homes)
     for attribute in module.__all__:
         assert getattr(module, attribute) is not None
+
+
+def test_dir_has_all_public_names():
+    """Those that are imported on first use as well: completion asks dir()."""
+    lacking = {}
+    for found in pkgutil.walk_packages(oprack.__path__, "oprack."):
+        if found.ispkg:
+            module = importlib.import_module(found.name)
+            lacking[found.name] = sorted(set(getattr(module, "__all__", ())) - set(dir(module)))
+    assert {name: names for name, names in lacking.items() if names} == {} and len(lacking) > 10

@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
 
     deprecated(f"oprack.autodiff.{name}", f"write oprack.optimizer.{name}")
     return default_manager().layer("optimizer", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

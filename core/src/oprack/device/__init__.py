@@ -37,3 +37,7 @@ def __getattr__(name: str) -> Any:
         "call the function that transposes the array where the array is used: no kernel has a layout of its own",
     )
     return getattr(layouts, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -44,6 +44,10 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"oprack.packs.{_HOMES[name]}"), name)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 Op = TypeVar("Op", bound="str | type[OpDef]")
 
 
