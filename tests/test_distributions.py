@@ -130,7 +130,11 @@ def test_extras_that_messages_name_are_there() -> None:
     """`pip install oprack[...]` in messages and documents names extras that core has."""
     extras = project(ROOT / "core")["optional-dependencies"].keys()
     texts = [file for room in ("core", "op_packages/*", "plugins/*") for file in ROOT.glob(f"{room}/src/**/*.py")]
-    texts += [file for room in ("", "docs", "docs/*", "core", "stubs", "*/*") for file in ROOT.glob(f"{room}/*.md".lstrip("/"))]
+    texts += [
+        file
+        for room in ("", "docs", "docs/*", "core", "stubs", "*/*")
+        for file in ROOT.glob(f"{room}/*.md".lstrip("/"))
+    ]
     named = {
         extra.strip()
         for file in texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import tomllib
@@ -12,6 +13,8 @@ import distributions
 import pytest
 import try_release
 import yaml
+from oprack import default_manager
+from oprack.op import param_name
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -49,6 +52,22 @@ def test_notes_are_the_section_of_the_changelog(copy: Path) -> None:
     for absent in ("0.0.1", "0.3.0", "0.2"):
         with pytest.raises(SystemExit, match=rf"has no section '## {absent}'"):
             distributions.notes(absent)
+
+
+def test_the_stubs_of_a_release_are_those_of_its_packs(tmp_path: Path) -> None:
+    """From the sources alone: nothing has to be installed, and what else is installed does not count."""
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "stubs" / "hatch_build.py")
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    folder = hook.write_stubs(ROOT, tmp_path)
+    assert (folder / "py.typed").read_text("utf-8") == "partial\n"
+    defined = set(
+        re.findall(r"^def (\w+)\(", (folder / "functional" / "__init__.pyi").read_text("utf-8"), re.MULTILINE)
+    )
+    packs = [p for p in default_manager().packs() if (ROOT / "op_packages" / p.name).is_dir()]
+    assert len(packs) > 10 and {param_name(op) for p in packs for op in p.op_types} <= defined
+    assert not any(name.startswith("cuda_") for name in defined)
 
 
 def wheel(
