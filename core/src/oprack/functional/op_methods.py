@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from keyword import iskeyword
 from types import MethodType
 from typing import Any
 
@@ -40,7 +41,7 @@ def method_protos() -> Iterator[OpProto]:
     """
     manager = default_manager()
     for op_type in manager.op_types():
-        if op_type.endswith("_grad") or op_type.startswith("_") or not op_type.isidentifier():
+        if op_type.endswith("_grad") or op_type.startswith("_") or not op_type.isidentifier() or iskeyword(op_type):
             continue
         try:
             proto = manager.op_info(op_type).proto
