@@ -94,7 +94,8 @@ def main() -> None:
     steps = {
         "environment": (uv, *made, environment),
         "dependencies": (*install, *versions, *others(dist, extras)),
-        f"oprack[{args.extras}]": (*install, "--no-index", "--find-links", dist, f"oprack[{args.extras}]"),
+        # uv's cache may have the wheel of an earlier build under the same name
+        f"oprack[{args.extras}]": (*install, "--no-cache", "--no-index", "--find-links", dist, f"oprack[{args.extras}]"),
         "smoke test": (python, "-I", SMOKE, ROOT, *extras),
     }
     for title, command in steps.items():
