@@ -19,5 +19,6 @@ print(
   pip install -e '.[test]'      the pack, in place: oprack finds it by itself
   oprack op {{ cookiecutter.first_op }}
   pytest                        its tests: kernels, conformance, gradients
-  oprack manifest . --check     after you add ops: run it without --check"""
+  oprack manifest .             after you add or rename ops: writes ops.toml
+  oprack check .                before you publish: a review, with the remedy of each finding"""
 )

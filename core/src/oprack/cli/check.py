@@ -1,21 +1,42 @@
-"""oprack check PATH [PATH ...] [--update] [--allow-breaking] [--fuzz SECONDS] [--json]"""
+"""oprack check PATH [PATH ...] [--only PARTS] [--update] [--allow-breaking] [--fuzz SECONDS] [--json]"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_json, print_json
+from oprack.errors import did_you_mean
 
 if TYPE_CHECKING:
     from oprack.packs.compatibility import Change
+    from oprack.testing.review.subject import Finding
+
+# Part of the review in oprack.testing.review -> what it looks at
+PARTS = {
+    "manifest": "ops.toml is what `oprack manifest` would write",
+    "strings": "every string names something, those of passes included",
+    "docs": "documentation of ops, slots and attributes, with a formula",
+    "shapes": "shape rules with dims that are not known when a program is built",
+    "gradients": "every op has a gradient or says that it has none, and a case checks it",
+    "kernels": "cases give what they expect on all paths, and kernels run with every dtype that they declare",
+    "generated": "generated calls give the same on every path",
+    "wheel": "what the wheel contains and declares",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="project directory of a pack")
+    parser.add_argument(
+        "--only",
+        metavar="PART[,PART]",
+        help="only these parts; signatures: what the last release promised, by ops.lock.json; "
+        + "; ".join(f"{part}: {what}" for part, what in PARTS.items()),
+    )
     parser.add_argument("--update", action="store_true", help="write the snapshot, to be done with each release")
     parser.add_argument("--allow-breaking", action="store_true", help="with --update: write it though ops break")
     parser.add_argument(
@@ -38,8 +59,56 @@ def run(args: argparse.Namespace) -> int:
     return OK if all(report["ok"] for report in reports) else FINDING
 
 
+def _parts(args: argparse.Namespace) -> list[str]:
+    """The parts that were asked for; a new snapshot asks for no review."""
+    from oprack.errors import InvalidArgumentError
+
+    if args.only is None:
+        return ["signatures"] if args.update or args.fuzz else ["signatures", *PARTS]
+    chosen = [part.strip() for part in args.only.split(",")]
+    for part in chosen:
+        if part not in ("signatures", *PARTS):
+            near = did_you_mean(part, ["signatures", *PARTS])
+            raise InvalidArgumentError(
+                f"--only {args.only}: no part is {part!r}{near}; expected signatures, {', '.join(PARTS)}"
+            )
+    return chosen
+
+
 def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     """What is to be said about one pack, as lines and for JSON."""
+    parts = _parts(args)
+    found = _review(path, [part for part in parts if part != "signatures"])
+    compared: dict[str, Any] = _compared(path, args) if "signatures" in parts or args.update else {"ok": True}
+    problems = [f for f in found if not f.note]
+    lines = [line for f in found for line in _finding(f)]
+    if len(parts) > 1:
+        notes = len(found) - len(problems)
+        lines.append(f"{path}: {len(problems)} problem(s), {notes} note(s) in {', '.join(parts)}")
+    return {
+        **compared,
+        "findings": [asdict(f) for f in found],
+        "ok": compared["ok"] and not problems,
+        "lines": [*lines, *compared.get("lines", [])],
+    }
+
+
+def _review(path: Path, parts: Sequence[str]) -> list[Finding]:
+    if not parts:
+        return []
+    from oprack.testing.review import review
+
+    return review(path, parts)
+
+
+def _finding(found: Finding) -> list[str]:
+    fix = found.fix.splitlines()
+    kind = "note" if found.note else "PROBLEM"
+    return [f"{kind:<8} {found.part}: {found.text}", f"         {fix[0]}", *fix[1:]]
+
+
+def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """What the pack's ops promise, compared with its last release."""
     from oprack.packs import compatibility
     from oprack.packs.generate import find_source
 

@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from oprack.packs import report
+    from oprack.packs.imports import import_problems
     from oprack.packs.info import BrokenPackWarning, PackWarning
     from oprack.packs.variables import unread, variables
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack))),
             *(report.settled(one) for one in manager.settlements() if not one.by_user),
-            *(_import_problems(manager) if args.imports else ()),
+            *(import_problems(manager) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
         "notes": [*unread(os.environ, known), *(survey.notes if survey is not None else ())],
@@ -114,49 +115,6 @@ def _traceback(pack: PackInfo) -> list[str]:
     if pack.exception is None:
         return []
     return [line for part in traceback.format_exception(pack.exception) for line in part.rstrip().split("\n")]
-
-
-def _import_problems(manager: PackManager) -> list[str]:
-    """What can't be imported, or does not fit together, of everything that packs name by string."""
-    from oprack.errors import OprackError
-    from oprack.packs.info import BrokenPackWarning
-    from oprack.packs.roles import role_problems
-
-    found = []
-    for key in sorted({key for pack in manager.packs() if pack.status == "ok" for key in pack.layers}):
-        try:
-            manager.layer(*key.split("."))
-        except OprackError as e:
-            found.append(f"{key}: {type(e).__name__}: {e}")
-    for op_type in manager.op_types():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", BrokenPackWarning)
-            try:
-                manager.operator_class(op_type)
-                manager.kernels_listing(op_type)
-                _check_gradient(manager, op_type)
-            except OprackError as e:
-                found.append(f"op {op_type}: {type(e).__name__}: {e}")
-        found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
-    return list(dict.fromkeys([*found, *role_problems(manager)]))
-
-
-def _check_gradient(manager: PackManager, op_type: str) -> None:
-    """Whether the ops that a make_grad names are there, asked with all slots and the default attributes."""
-    from oprack.desc import OpDesc
-    from oprack.op.grad_desc import make_grad_ops
-    from oprack.packs.index import gradient_info
-
-    info = manager.op_info(op_type)
-    if info.grad_op_maker is None:
-        return
-    inputs, outputs = ({slot: [slot] for slot in slots} for slots in (info.proto.inputs, info.proto.outputs))
-    try:
-        made = make_grad_ops(info, OpDesc(op_type, inputs, outputs))
-    except Exception:
-        return  # it needs attributes, or other slots than all; its tests have them
-    for grad in made:
-        gradient_info(manager, grad.type, op_type)
 
 
 def _survey(manager: PackManager) -> Survey:

@@ -35,7 +35,10 @@ COMMANDS = {
     "stubs": ("stubs", "write type stubs of oprack.functional, from which editors complete ops and arguments"),
     "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
     "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),
-    "check": ("check", "compare a pack's ops with its last release, and fail on a change that breaks programs"),
+    "check": (
+        "check",
+        "review a pack's source tree: promises of its last release, strings, docs, rules, kernels, wheel",
+    ),
 }
 
 

@@ -162,6 +162,10 @@ class OpCatalog(PackState):
         self._definer(op_type)
         return sorted(self._index.places(op_type))
 
+    def bringers(self, op_type: str) -> set[str]:
+        """Distributions that define the op or bring kernels of it. Raises as `op_info`."""
+        return {self._definer(op_type).pack.owner} | self._index.kernel_owners(op_type)
+
     def kernels_listing(self, op_type: str) -> list[KernelSpec]:
         """All kernels of the op at all places, each with its owner; imports them. Raises as `kernel_map`."""
         return [spec for place in self.place_kinds(op_type) for spec in self.kernel_map(op_type, place)]

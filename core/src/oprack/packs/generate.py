@@ -34,6 +34,8 @@ class PackSource:
         directory: Where that package lies.
         distribution: Name of the project.
         entry_point: Module that its line in pyproject.toml names.
+        name: Name of the entry point.
+        version: Of the project; "" when it is not in pyproject.toml.
     """
 
     root: Path
@@ -41,6 +43,8 @@ class PackSource:
     directory: Path
     distribution: str = ""
     entry_point: str = ""
+    name: str = ""
+    version: str = ""
 
     @property
     def manifest_path(self) -> Path:
@@ -68,8 +72,9 @@ def find_source(path: Path) -> PackSource:
             f'{pyproject}: declares {len(declared)} packs; expected one line under [project.entry-points."{GROUP}"], '
             'such as my_pack = "my_pack.pack"'
         )
-    entry_point = next(iter(declared.values()))
-    module, about = entry_point.partition(":")[0].strip(), (project.get("name", ""), entry_point)
+    ((name, entry_point),) = declared.items()
+    module = entry_point.partition(":")[0].strip()
+    about = (project.get("name", ""), entry_point, name, project.get("version", ""))
     for root in (path / "src", path):
         directory = root.joinpath(*module.split("."))
         if directory.is_dir():

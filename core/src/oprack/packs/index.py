@@ -122,6 +122,11 @@ class OpIndex:
         named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
         return named | {spec.place for _, spec in self._kernels.get(op_type, ())}
 
+    def kernel_owners(self, op_type: str) -> set[str]:
+        """Distributions that bring kernels of this op."""
+        named = {pack.owner for pack, manifest in self._manifests.get(op_type, ()) if manifest.places(op_type)}
+        return named | {pack.owner for pack, _ in self._kernels.get(op_type, ())}
+
     def kernel_modules(self, op_type: str, place: str) -> Iterator[tuple[Pack, str]]:
         """Modules with kernels of an op at a place, and the packs that name them."""
         for pack, manifest in self._manifests.get(op_type, ()):

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from oprack.errors import DefinitionError, NotFoundError
+from oprack.op import OpProto
 from oprack.testing.op_case import OpCase
 
 
@@ -41,6 +42,14 @@ def collect_cases(folder: Path) -> list[OpCase]:
 def _collected(folder: Path) -> tuple[OpCase, ...]:
     files = sorted(f.relative_to(folder) for f in folder.rglob("*.py"))
     return tuple(case for f in files if not f.name.startswith("_") for case in _cases_of(folder, f))
+
+
+def case_to_write(proto: OpProto) -> str:
+    """The case that an op without any lacks, to be filled in, and the file for it."""
+    inputs = ", ".join(f'"{slot.name}": ...' for slot in proto.inputs.values() if not slot.dispensable)
+    outputs = ", ".join(f'"{slot.name}": ...' for slot in proto.outputs.values() if not slot.dispensable)
+    case = f'OpCase("{proto.type}", {{{inputs}}}, outputs={{{outputs}}})'
+    return f"add {case} to tests/cases/{_forward(proto.type)}.py, with numbers that a formula gives"
 
 
 def _cases_of(folder: Path, file: Path) -> list[OpCase]:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from oprack.errors import UnknownOpError
 from oprack.packs.manager import default_manager
 from oprack.testing import FUZZED, LIMITATION
+from oprack.testing.case_folder import case_to_write
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.op_case import OpCase
 from oprack.testing.runner import check_case, missing_ops
@@ -140,7 +141,8 @@ class Conformance:
         """Some case runs the op: a file of its own, a record, or a program of another file that has it."""
         if any(c.op == op_type for c in self.cases) or any(f.stem == op_type for f in self._files()):
             return
-        assert self.case_files is not None and op_type in _ops_in(self.case_files), f"{op_type}: no case runs it"
+        found = self.case_files is not None and op_type in _ops_in(self.case_files)
+        assert found, f"{op_type}: no case runs it; {case_to_write(default_manager().op_info(op_type).proto)}"
 
     def test_definitions_import_no_array_library(self) -> None:
         """Definitions are imported to print documentation and to check programs, also where no array library is."""

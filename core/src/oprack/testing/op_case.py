@@ -61,7 +61,7 @@ class OpCase:
         found = []
         prepared = Executor()
         try:
-            built = _build(self, self.inputs)
+            built = build(self, self.inputs)
             # the first prepared run of a program is traced, the second one runs generated code
             for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
                 found += self._check_outputs(executor, built)
@@ -71,7 +71,7 @@ class OpCase:
             return [f"{self.id}: {type(error).__name__}: {error}"]
         return found + (self.check_gradient() if self.grads and not found else [])
 
-    def _check_outputs(self, executor: Executor, built: _Built) -> list[str]:
+    def _check_outputs(self, executor: Executor, built: Built) -> list[str]:
         values = executor.run(built.program, built.feed, built.fetch, built.scope(), return_numpy=False)
         found = []
         for name, want, got in zip(built.fetch, built.expected, values, strict=True):
@@ -87,7 +87,7 @@ class OpCase:
         gradient of a complex input is what makes the slope in direction d the real part of sum(conj(gradient) * d).
         """
         wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
-        built = _build(self, wide)
+        built = build(self, wide)
         rng = np.random.default_rng(0)
         executor = Executor()
         outputs = executor.run(built.program, built.feed, built.outputs, built.scope(), return_numpy=False)
@@ -120,7 +120,7 @@ class OpCase:
 
 
 @dataclass
-class _Built:
+class Built:
     """A case as a program of one op, with its variables named `<slot>_<i>`.
 
     given: variable -> value of each input; bound: the same by slot. outputs: those that a loss may read. fetch,
@@ -180,7 +180,7 @@ def _append_gradient_op(block: BlockDesc, desc: OpDesc) -> None:
     block.append_op(desc)
 
 
-def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
+def build(case: OpCase, inputs: Mapping[str, Any]) -> Built:
     """The program of a case with these inputs. Raises DefinitionError when it names a slot that the op lacks."""
     info = default_manager().op_info(case.op)
     proto = info.proto
@@ -201,7 +201,7 @@ def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
     read_by_loss = case.loss or [slot for slot in slots if not proto.outputs[slot].intermediate]
     outputs = [name for slot in slots if slot in read_by_loss for name in slots[slot]]
     compared = [pair for pair in itertools.chain.from_iterable(results.values()) if pair[1] is not None]
-    return _Built(
+    return Built(
         info, program, op, bound, given, outputs, fetch=[n for n, _ in compared], expected=[v for _, v in compared]
     )
 

@@ -1,0 +1,61 @@
+"""What can't be imported, or does not fit together, of everything that packs name by string."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from oprack.errors import OprackError
+from oprack.packs.info import BrokenPackWarning
+from oprack.packs.roles import role_problems
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
+
+
+def import_problems(manager: PackManager, owner: str = "") -> list[str]:
+    """Import every definition, operator, kernel, layer and library, and say what is wrong with them.
+
+    Args:
+        manager: The packs.
+        owner: A distribution, to look only at the ops and names that it brings; "" for all.
+    """
+    found = []
+    for key in sorted(
+        {k for p in manager.packs() if p.status == "ok" and owner in ("", p.distribution) for k in p.layers}
+    ):
+        try:
+            manager.layer(*key.split(".", 1))
+        except OprackError as e:
+            found.append(f"{key}: {type(e).__name__}: {e}")
+    for op_type in manager.op_types():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BrokenPackWarning)
+            try:
+                if owner and owner not in manager.bringers(op_type):
+                    continue
+                manager.operator_class(op_type)
+                manager.kernels_listing(op_type)
+                _check_gradient(manager, op_type)
+            except OprackError as e:
+                found.append(f"op {op_type}: {type(e).__name__}: {e}")
+        found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
+    return list(dict.fromkeys([*found, *(() if owner else role_problems(manager))]))
+
+
+def _check_gradient(manager: PackManager, op_type: str) -> None:
+    """Whether the ops that a make_grad names are there, asked with all slots and the default attributes."""
+    from oprack.desc import OpDesc
+    from oprack.op.grad_desc import make_grad_ops
+    from oprack.packs.index import gradient_info
+
+    info = manager.op_info(op_type)
+    if info.grad_op_maker is None:
+        return
+    inputs, outputs = ({slot: [slot] for slot in slots} for slots in (info.proto.inputs, info.proto.outputs))
+    try:
+        made = make_grad_ops(info, OpDesc(op_type, inputs, outputs))
+    except Exception:
+        return  # it needs attributes, or other slots than all; its tests have them
+    for grad in made:
+        gradient_info(manager, grad.type, op_type)
