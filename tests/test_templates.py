@@ -61,6 +61,7 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
         (["--email", "a\nb"], "email is 'a\\nb'; expected one line without"),
         (["--first-op", "class"], "first_op is 'class'"),
         (["--first-op", "foo_grad"], "names that end in _grad are gradient ops"),
+        (["--first-op", "relu"], "first_op is 'relu', which is an op of oprack-nn; choose another name"),
     ],
 )
 def test_refuses_wrong_answers(

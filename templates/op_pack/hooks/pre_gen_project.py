@@ -51,6 +51,16 @@ if ANSWERS["pack_name"] in RESERVED:
     problems.append(f"pack_name is {ANSWERS['pack_name']!r}, which is a pack of oprack itself; choose another one")
 if ANSWERS["first_op"].endswith("_grad"):
     problems.append(f"first_op is {ANSWERS['first_op']!r}; names that end in _grad are gradient ops, which come with their op")
+try:
+    from oprack.packs import default_manager
+except ImportError:  # cookiecutter runs the template without oprack
+    pass
+else:
+    if default_manager().has_op(ANSWERS["first_op"]):
+        problems.append(
+            f"first_op is {ANSWERS['first_op']!r}, which is an op of {default_manager().owner(ANSWERS['first_op'])}; choose "
+            "another name. A kernel of that op may come from any pack: see docs/writing_ops.md, 'A kernel for an op of others'"
+        )
 if problems:
     print("oprack new-pack: nothing was written:\n  " + "\n  ".join(problems), file=sys.stderr)
     sys.exit(1)

@@ -156,7 +156,8 @@ def _lines(target: Path, count: int, changes: Sequence[Change], written: bool) -
         lines.append(f"{target}: written")
     elif breaking:
         lines.append(
-            "Keep old slots and attributes, make new ones dispensable or give them defaults, and add a checkpoint."
+            "Keep old slots and attributes, make new ones dispensable or give them defaults, and add a checkpoint. "
+            "Where no release has these ops yet, `oprack check --update --allow-breaking` takes them as they are."
         )
     return lines
 

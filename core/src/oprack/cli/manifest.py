@@ -50,6 +50,8 @@ def _one(path: Path, check: bool) -> int:
     manifest = generate(source)
     kernels = sum(len(entry.kernels) > 0 for entry in manifest.ops.values())
     summary = f"{len(manifest.ops)} ops, {kernels} with kernels, kernels for {len(manifest.kernels)} ops of other packs"
+    if bare := [op_type for op_type, entry in manifest.ops.items() if not entry.kernels and not entry.operator]:
+        print(f"Note: {', '.join(bare)} can't run: no module below {source.package}.kernels has a kernel of it")
     return _put(source.manifest_path, render(manifest), summary, f"oprack manifest {path}", check)
 
 

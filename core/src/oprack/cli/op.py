@@ -37,7 +37,8 @@ def describe(manager: PackManager, op_type: str) -> dict[str, Any]:
     kernels, failures = [], []
     for place in manager.place_kinds(op_type):
         try:
-            kernels += [_kernel(spec) for spec in manager.kernel_map(op_type, place)]
+            specs = sorted(manager.kernel_map(op_type, place), key=lambda spec: -spec.priority)
+            kernels += [_kernel(spec) for spec in specs]
         except OprackError as e:
             failures.append(f"{place}: {type(e).__name__}: {e}")
     operator = manager.operator_class(op_type)

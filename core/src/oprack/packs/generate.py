@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import ManifestError, NotFoundError
 from oprack.packs.entry_points import GROUP
 from oprack.packs.manifest import FILENAME, Manifest, OpEntry
-from oprack.packs.resolve import import_module
+from oprack.packs.resolve import MEND, import_module
 
 if TYPE_CHECKING:
     from oprack.op import OpDef
@@ -114,6 +114,11 @@ def generate(source: PackSource) -> Manifest:
     return Manifest(ops, kernels, layers)
 
 
+def defined_ops(package: str) -> set[str]:
+    """Op types that the modules of an installed pack define, whether its manifest has them or not."""
+    return set(_definitions(package))
+
+
 def brought(source: PackSource) -> dict[str, list[str]]:
     """What a pack's source tree brings, for homes.toml: kind ("ops", "roles", "layers" ...) -> names.
 
@@ -159,13 +164,13 @@ def _modules(package: str, child: str) -> Iterator[ModuleType]:
     """<package>.<child> and every module below it, sorted; nothing when there is no such module."""
     asked_by = f"oprack manifest {package}"
     name = f"{package}.{child}"
-    holder = import_module(package, asked_by)
+    holder = import_module(package, asked_by, MEND)
     if not any(m.name == child for m in pkgutil.iter_modules(getattr(holder, "__path__", ()))):
         return
-    module = import_module(name, asked_by)
+    module = import_module(name, asked_by, MEND)
     yield module
     for found in sorted(m.name for m in pkgutil.walk_packages(getattr(module, "__path__", ()), name + ".")):
-        yield import_module(found, asked_by)
+        yield import_module(found, asked_by, MEND)
 
 
 def _definitions(package: str) -> dict[str, tuple[str, int]]:

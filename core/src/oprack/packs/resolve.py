@@ -10,9 +10,20 @@ from typing import Any
 
 from oprack.errors import ManifestError, PackImportError
 
+REPAIR = "repair or reinstall the distribution, or block the pack (`oprack doctor --imports` says more)"
+MEND = (
+    "mend the module, or install what it imports; what needs a library that may be missing belongs outside of ops, "
+    "kernels and layers, all of whose modules are imported"
+)
 
-def import_module(name: str, asked_by: str) -> Any:
+
+def import_module(name: str, asked_by: str, advice: str = REPAIR) -> Any:
     """Import a module.
+
+    Args:
+        name: Its name.
+        asked_by: What needs it, for the message.
+        advice: What to do when it can't be imported, for the message; MEND for an author's own source tree.
 
     Raises:
         PackImportError: The import failed. The message names the module, `asked_by` and the cause.
@@ -23,10 +34,7 @@ def import_module(name: str, asked_by: str) -> Any:
         raise
     # BaseException, since no pack may end the process: SystemExit, CancelledError, pytest's Skipped.
     except BaseException as e:
-        raise PackImportError(
-            f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; repair or reinstall the distribution, or "
-            "block the pack (`oprack doctor --imports` says more)"
-        ) from e
+        raise PackImportError(f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; {advice}") from e
 
 
 CORRECT = "correct the string where the pack registers it (`oprack doctor --imports` checks all of them)"

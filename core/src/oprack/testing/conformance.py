@@ -144,6 +144,17 @@ class Conformance:
         found = self.case_files is not None and op_type in _ops_in(self.case_files)
         assert found, f"{op_type}: no case runs it; {case_to_write(default_manager().op_info(op_type).proto)}"
 
+    def test_manifest_has_every_op(self) -> None:
+        """An op that `oprack manifest` was not run for is found by nobody, and by no other test."""
+        from oprack.packs.generate import defined_ops
+        from oprack.packs.resolve import package_directory
+
+        (found,) = [p for p in default_manager().packs() if p.name == self.pack]
+        module = found.entry_point.partition(":")[0]
+        package = module if package_directory(module) else module.rpartition(".")[0]
+        lacking = sorted(defined_ops(package) - set(found.op_types))
+        assert not lacking, f"{self.pack}: ops.toml lacks {', '.join(lacking)}; run `oprack manifest` on the project"
+
     def test_definitions_import_no_array_library(self) -> None:
         """Definitions are imported to print documentation and to check programs, also where no array library is."""
         code = (

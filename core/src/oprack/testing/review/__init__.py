@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from oprack.errors import OprackError
 from oprack.testing.review.subject import Finding, Subject, subject_of
 
 PARTS = ("manifest", "strings", "docs", "shapes", "gradients", "kernels", "generated", "wheel")
@@ -39,7 +40,10 @@ def _findings(subject: Subject, parts: Sequence[str]) -> Iterator[Finding]:
         return
     for part in parts:
         one: Callable[[Subject], Iterator[Finding]] = import_module(f"oprack.testing.review.{part}").review
-        yield from one(subject)
+        try:
+            yield from one(subject)
+        except OprackError as e:
+            yield Finding(part, f"{type(e).__name__}: {e}", f"mend it; the part {part} could not go on")
 
 
 __all__ = ["PARTS", "Finding", "Subject", "review"]

@@ -23,6 +23,9 @@ def review(subject: Subject) -> Iterator[Finding]:
     """Run all cases as the conformance tests do, then one case of each op with the dtypes that no case has."""
     if subject.case_error:
         yield Finding("kernels", subject.case_error, "mend the file of cases")
+    for op_type in sorted(subject.manifest.kernels):
+        if subject.manager.has_op(op_type):
+            yield from _run_cases(subject, op_type)
     for op_type in subject.ops:
         if subject.runs_itself(op_type):
             continue
@@ -34,18 +37,20 @@ def review(subject: Subject) -> Iterator[Finding]:
             )
             continue
         yield from _unread(subject, op_type)
-        cases = subject.cases_of(op_type)
-        if not cases:
-            yield Finding(
-                "kernels",
-                f"op {op_type}: no case runs it",
-                case_to_write(subject.manager.op_info(op_type).proto),
-            )
-        reasons = [reason for case in cases for reason in case.check()]
-        for reason in reasons:
-            yield Finding("kernels", reason, "mend the kernel, the rule or the case, whichever is wrong")
-        if cases and not reasons:
-            yield from _dtypes(subject, op_type, cases)
+        yield from _run_cases(subject, op_type)
+
+
+def _run_cases(subject: Subject, op_type: str) -> Iterator[Finding]:
+    """Run the cases of an op that the pack defines, or brings kernels for."""
+    cases = subject.cases_of(op_type)
+    if not cases:
+        fix = case_to_write(subject.manager.op_info(op_type).proto)
+        yield Finding("kernels", f"op {op_type}: no case runs it", fix)
+    reasons = [reason for case in cases for reason in case.check()]
+    for reason in reasons:
+        yield Finding("kernels", reason, "mend the kernel, the rule or the case, whichever is wrong")
+    if cases and not reasons:
+        yield from _dtypes(subject, op_type, cases)
 
 
 def _unread(subject: Subject, op_type: str) -> Iterator[Finding]:

@@ -1,0 +1,1 @@
+"""Spectrograms and mel filter banks with gradients, on SciPy's transforms."""

@@ -1,0 +1,1 @@
+"""Embeddings of ids from any vocabulary, hashed into a table of fixed size."""

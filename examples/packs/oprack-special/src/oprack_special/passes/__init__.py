@@ -1,0 +1,1 @@
+"""Rewrites of graphs; a module is imported when a program is optimized."""

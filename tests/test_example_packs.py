@@ -1,0 +1,61 @@
+"""The packs of examples/packs, which use public names alone: beside the official ones, each with its own tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pack_site
+import pytest
+from pack_site import ROOT
+
+PACKS = sorted(p.parent for p in (ROOT / "examples" / "packs").glob("*/pyproject.toml"))
+OFFICIAL = sorted(p.parent for room in ("op_packages", "plugins") for p in (ROOT / room).glob("*/pyproject.toml"))
+
+
+def _project(folder: Path) -> dict:
+    return tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An interpreter's, in which all official packs and those of the examples are installed."""
+    site = tmp_path_factory.mktemp("site")
+    for folder in [*OFFICIAL, *PACKS]:
+        project = _project(folder)
+        pack_site.write_metadata(site, project["name"], project["version"], project["entry-points"]["oprack.packs"])
+    paths = [site, pack_site.libraries(site.parent / "libraries"), *(f / "src" for f in [*OFFICIAL, *PACKS])]
+    return pack_site.environment(paths)
+
+
+def test_they_and_the_official_packs_get_along(environment: dict[str, str]) -> None:
+    done = pack_site.run_python("-m", "oprack", "doctor", "--imports", "--json", env=environment)
+    assert done.stdout, done.stderr
+    assert done.stdout, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["problems"] == [] and done.returncode == 0
+    names = {pack["name"]: pack["status"] for pack in facts["packs"]}
+    assert {"audio", "hash_embedding", "special"} < names.keys() and set(names.values()) == {"ok"}
+    assert facts["libraries"]["scipy_special"].startswith("SciPy ")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="two of the packs stand on SciPy")
+@pytest.mark.parametrize("folder", PACKS, ids=[folder.name for folder in PACKS])
+def test_its_own_tests_pass(folder: Path, environment: dict[str, str]) -> None:
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(folder / "tests")]
+    done = pack_site.run_python(*command, env=environment, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", PACKS, ids=[folder.name for folder in PACKS])
+def test_it_passes_the_review(folder: Path) -> None:
+    """All of it but generated calls, which its own tests need not repeat here."""
+    parts = "signatures,manifest,strings,docs,shapes,gradients,wheel"
+    command = [sys.executable, "-m", "oprack", "check", str(folder), "--only", parts, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    assert report["ok"] and not [f for f in report["findings"] if not f["note"]], done.stdout
