@@ -170,3 +170,56 @@ def test_damaged_metadata_of_one_distribution(tmp_path, content, status, text):
     assert packs["oprack-synthetic-0"]["status"] == "ok"
     good = packs["oprack-fixture-good"]
     assert (good["status"], good["version"]) == (status, "1.2.3") and text in good["error"]
+
+
+LATE = """
+from oprack import hookimpl
+
+class Library:
+    def status(self):
+        raise RuntimeError("the driver went away")
+
+LIBRARY = Library()
+
+@hookimpl
+def oprack_libraries(register):
+    register.library("late", "fixture_late:LIBRARY")
+    register.library("lost", "fixture_late:NOTHING")
+
+@hookimpl
+def oprack_passes(register):
+    register.pass_("lost", "fixture_late:nothing", stage="fuse")
+
+@hookimpl
+def oprack_layers(register):
+    register.layer("lost", "fixture_late:nothing")
+
+@hookimpl
+def oprack_commands(register):
+    register.command("lost", "fixture_late:nothing", "does nothing")
+
+@hookimpl
+def oprack_observers(register):
+    register.observer("fixture_late:nothing")
+"""
+
+
+def test_what_breaks_only_when_it_is_used_stops_nobody_else(tmp_path):
+    """A library that fails when it is asked, and strings of each hook that name nothing."""
+    site = pack_site.install(tmp_path / "site", "good")
+    (site / "fixture_late.py").write_text(LATE)
+    pack_site.write_metadata(site, "oprack-late", "1.0", {"late": "fixture_late"})
+    env = pack_site.environment([site, pack_site.libraries(tmp_path / "libraries")])
+    done = pack_site.run_python("-m", "oprack", "doctor", "--imports", "--json", env=env)
+    facts = json.loads(done.stdout)
+    assert facts["libraries"]["late"] == "broken: RuntimeError: the driver went away"
+    assert facts["libraries"]["lost"].startswith("broken: PackImportError")
+    problems = "\n".join(facts["problems"])
+    assert "layers.lost" in problems and "pass lost of oprack-late" in problems
+    run = (
+        "import numpy as np, oprack; from oprack import functional as F; "
+        "print(F.fixture_twice(oprack.to_tensor([1.0, 2.0]), offset=0.5).numpy().tolist())"
+    )
+    done = pack_site.run_python("-c", run, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[2.5, 4.5]"

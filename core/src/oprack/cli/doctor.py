@@ -98,11 +98,17 @@ def _places(manager: PackManager) -> dict[str, str]:
 
 
 def _libraries(manager: PackManager) -> dict[str, str]:
-    """What each kernel library says of itself, or why it can't be imported."""
-    return {
-        name: f"broken: {type(library).__name__}: {library}" if isinstance(library, Exception) else library.status()
-        for name, library in manager.libraries().items()
-    }
+    """What each kernel library says of itself, or why it can't."""
+    return {name: _status(library) for name, library in manager.libraries().items()}
+
+
+def _status(library: Any) -> str:
+    try:
+        if isinstance(library, Exception):
+            raise library
+        return str(library.status())
+    except Exception as e:  # of one pack, which stops no other
+        return f"broken: {type(e).__name__}: {e}"
 
 
 def _problem(pack: PackInfo) -> str:

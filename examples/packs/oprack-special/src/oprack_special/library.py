@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from importlib.metadata import version
 
 
 class Library:
@@ -11,7 +10,9 @@ class Library:
 
     def status(self) -> str:
         """One line for `oprack doctor`."""
-        return f"SciPy {version('scipy')}"
+        import scipy
+
+        return f"SciPy {scipy.__version__}"
 
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """It uses one thread anyway."""

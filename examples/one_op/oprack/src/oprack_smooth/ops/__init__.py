@@ -1,0 +1,1 @@
+"""Definitions of ops; they import no array library."""
