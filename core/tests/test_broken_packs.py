@@ -215,6 +215,7 @@ def test_what_breaks_only_when_it_is_used_stops_nobody_else(tmp_path):
     assert facts["libraries"]["late"] == "broken: RuntimeError: the driver went away"
     assert facts["libraries"]["lost"].startswith("broken: PackImportError")
     problems = "\n".join(facts["problems"])
+    assert "library late: broken: RuntimeError: the driver went away" in problems
     assert "layers.lost" in problems and "pass lost of oprack-late" in problems
     run = (
         "import numpy as np, oprack; from oprack import functional as F; "

@@ -42,13 +42,14 @@ def run(args: argparse.Namespace) -> int:
         packs = manager.packs()
     survey = _survey(manager) if args.imports else None
     known = variables(manager)
+    opened = {"place": _places(manager), "library": _libraries(manager)}
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": _versions(),
         "cache": manager.cache_state,
-        "places": _places(manager),
-        "libraries": _libraries(manager),
+        "places": opened["place"],
+        "libraries": opened["library"],
         "variables": [asdict(v) | {"value": os.environ.get(v.name)} for v in known],
         "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
         "problems": [
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack))),
             *(report.settled(one) for one in manager.settlements() if not one.by_user),
+            *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
             *(import_problems(manager) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
