@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.errors import NotFoundError
+from oprack.packs.info import PackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import STAGES
 from oprack.packs.resolve import import_object
@@ -57,11 +58,11 @@ def registered_passes(manager: PackManager | None = None) -> list[Pass]:
     Args:
         manager: The packs; default: those of the process.
 
+    Passes that wait for each other in a circle, as those of two packs may, stop nobody: the first of them by name runs
+    first, with a PackWarning.
+
     Returns:
         The passes.
-
-    Raises:
-        InvalidArgumentError: When stages, `after` and `before` lead in a circle.
     """
     manager = manager or default_manager()
     targets = manager.targets("pass")
@@ -89,15 +90,29 @@ def _ordered(passes: Sequence[Pass]) -> list[Pass]:
     waiting = sorted(passes, key=lambda p: p.rank)
     while waiting:
         done = {p.name for p in ordered}
-        ready = next((p for p in waiting if earlier[p.name] <= done), None)
-        if ready is None:
-            raise InvalidArgumentError(
-                f"passes wait for each other in a circle: {', '.join(p.name for p in waiting)}; change `after` or "
-                "`before` of one of them"
-            )
+        ready = next((p for p in waiting if earlier[p.name] <= done), None) or _first_of_circle(waiting, earlier)
         waiting.remove(ready)
         ordered.append(ready)
     return ordered
+
+
+def _first_of_circle(waiting: Sequence[Pass], earlier: Mapping[str, set[str]]) -> Pass:
+    """The pass that runs though others should run before it; with a warning."""
+    circle = list(waiting)
+    # What is in no circle waits for one: no pass waits for it.
+    while inner := [p for p in circle if any(p.name in earlier[other.name] for other in circle)]:
+        if len(inner) == len(circle):
+            break
+        circle = inner
+    circle.sort(key=lambda p: (p.rank, p.name))
+    owners = sorted({p.owner for p in circle})
+    warn(
+        f"passes wait for each other in a circle: {', '.join(f'{p.name} of {p.owner}' for p in circle)}; "
+        f"{circle[0].name} runs first. Change `after` or `before` of one of them, or leave a pack out: "
+        + " or ".join(f"OPRACK_BLOCK={owner}" for owner in owners),
+        PackWarning,
+    )
+    return circle[0]
 
 
 def _predecessors(passes: Sequence[Pass]) -> dict[str, set[str]]:

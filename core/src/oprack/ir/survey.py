@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from oprack.errors import OprackError, did_you_mean
 from oprack.ir.driver import Fusion, Fusions
 from oprack.ir.passes import Pass, registered_passes
 from oprack.ir.pattern import EitherPattern, MaybePattern, OpPattern, Pattern
+from oprack.packs.info import PackWarning
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
@@ -40,10 +42,10 @@ class Survey:
 def survey_passes(manager: PackManager) -> Survey:
     """Import every pass, and compare the patterns of fusions with the OpProtos of the installed ops."""
     survey = Survey()
-    try:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PackWarning)
         passes = registered_passes(manager)
-    except OprackError as error:
-        return Survey([f"passes: {error}"])
+    survey.problems += [str(w.message) for w in caught if "circle" in str(w.message)]
     names = [p.name for p in passes]
     stages = {p.name: p.stage for p in passes}
     for pass_ in passes:
