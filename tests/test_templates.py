@@ -46,7 +46,7 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     # the rendered manifest is what `oprack manifest` would write; in a process that has not imported another bake
     assert "up to date" in run(sys.executable, "-m", "oprack.cli.main", "manifest", folder, "--check")
     # and so is the snapshot of what its ops promise, which its workflow checks
-    checked = run(sys.executable, "-m", "oprack.cli.main", "check", folder)
+    checked = run(sys.executable, "-m", "oprack.cli.main", "check", "--only", "signatures", folder)
     assert "2 ops compared with ops.lock.json: 0 breaking, 0 new" in checked
     assert "oprack check ." in (folder / ".github/workflows/test.yml").read_text()
 
