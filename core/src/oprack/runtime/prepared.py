@@ -49,7 +49,8 @@ class PreparedBlock:
         self.feeds = FeedOps.of(block)
         self._dying: dict[tuple[str, ...], list[Dying]] = {}
         self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in PER_RUN_KINDS]
-        self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
+        persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
+        self._persistable = dict.fromkeys(persistable)
 
     def plan(self, keep: Sequence[str] | None) -> BlockPlan:
         """The block's plan when the local variables in `keep` are read afterwards; None = all of them."""
@@ -80,6 +81,8 @@ class PreparedBlock:
 
     def create_persistable(self, scope: Scope) -> None:
         """Persistable variables alone: a plan creates the local ones that it needs."""
+        if not scope.lacks(self._persistable.keys()):
+            return  # as in every run but the first
         for name in self._persistable:
             if scope.find_var(name) is None:
                 scope.root().var(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from typing import Any
 
 from oprack.errors import NotFoundError, PreconditionNotMetError
@@ -123,6 +124,39 @@ class Scope:
                 return variable
             scope = scope.parent
         return None
+
+    def find_values(self, names: Sequence[str]) -> list[Any]:
+        """The values of variables that `find_var` finds, many at once.
+
+        Args:
+            names: Names of variables.
+
+        Returns:
+            The values in order; None for a variable that there is none of, or that holds none.
+        """
+        found: list[Variable | None] = list(map(self._vars.get, names))
+        scope = self.parent
+        while scope is not None and None in found:
+            above = map(scope._vars.get, names)
+            found = [a if v is None else v for v, a in zip(found, above, strict=True)] if any(found) else list(above)
+            scope = scope.parent
+        return [None if variable is None else variable.value for variable in found]
+
+    def lacks(self, names: Set[str]) -> bool:
+        """Whether `find_var` finds no variable of some of these names, many at once.
+
+        Args:
+            names: Names of variables.
+
+        Returns:
+            True when one or more are missing.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            if names <= scope._vars.keys():
+                return False
+            scope = scope.parent
+        return any(self.find_var(name) is None for name in names)
 
     def get_var(self, name: str) -> Variable:
         """As `find_var`, for a variable that must exist.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.liveness import SegmentVariables
+from oprack.runtime.plan.arguments import Numbers, SegmentArguments
 from oprack.runtime.plan.codegen import SegmentGenerator
 from oprack.runtime.plan.generated import Generated, Port
 from oprack.runtime.plan.shape_check import shapes_of
@@ -32,6 +33,7 @@ class CompiledSegment:
 
     Attributes:
         generated: The sources, and how to call the functions.
+        arguments: Makes the arguments of the functions.
         function: For shapes that were met before.
         lines: For each file of generated code, the number of the op that each line belongs to.
         asking: For shapes that are new; it is compiled when such come.
@@ -40,6 +42,7 @@ class CompiledSegment:
     """
 
     generated: Generated
+    arguments: SegmentArguments
     function: Any
     lines: dict[str, Mapping[int, int]]
     asking: Any = None
@@ -70,22 +73,23 @@ class Segment:
     def __init__(self, operators: Sequence[OperatorWithKernel], variables: SegmentVariables) -> None:
         self.operators, self.variables = list(operators), variables
         self._compiled: OrderedDict[Any, CompiledSegment] = OrderedDict()
-        # The parameters of the last run, with their signatures and shapes; threads may replace it at any time, so it is
-        # read and written as one tuple.
-        self._last: tuple[list[Any], Any, Any] = ([], None, ())
+        # The parameters of the last run, with the numbers of their signatures and shapes; threads may replace it at any
+        # time, so it is read and written as one tuple.
+        self._last: tuple[list[Any], int, int] = ([], 0, 0)
+        self._numbers = Numbers()
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, run: RunContext, scope: Scope) -> None:
         """Run in `scope`: generated code for a signature that was seen before, else the reference path, recorded."""
-        parameters = [_value(scope, n) for n in self.variables.parameters]
-        temporaries = [_value(scope, n) for n in self.variables.reads]
-        # parameters are the same objects from run to run unless they are trained, and the comparison of lists asks for
-        # identity first: so their signatures and shapes, hundreds in a model, are worked out once
+        parameters = scope.find_values(self.variables.parameters)
+        temporaries = scope.find_values(self.variables.reads)
+        # Parameters are the same objects from run to run unless they are trained, and the comparison of lists asks for
+        # identity first: so the signatures and shapes of hundreds of them are worked out, and hashed, once.
         known, parameter_key, parameter_shapes = self._last
         if known != parameters:
-            parameter_key = tuple(map(signature, parameters))
-            parameter_shapes = shapes_of(parameters)
+            parameter_key = self._numbers.of(tuple(map(signature, parameters)))
+            parameter_shapes = self._numbers.of(shapes_of(parameters))
             self._last = (parameters, parameter_key, parameter_shapes)
         key = (run.rules, run.place, parameter_key, tuple(map(signature, temporaries)))
         shapes = (parameter_shapes, shapes_of(temporaries))
@@ -95,8 +99,7 @@ class Segment:
             self._record(run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes.get(shapes)
-        values = dict(zip(self.variables.parameters, parameters, strict=True))
-        values.update(zip(self.variables.reads, temporaries, strict=True))
+        args = compiled.arguments([*parameters, *temporaries])
         del temporaries
         # What the segment reads last goes out of the scope before the code runs: its locals are then the only
         # references, and they end where the ops in the code end with them.
@@ -104,7 +107,7 @@ class Segment:
         # Kept per run and not per segment, since threads share segments.
         run.shapes_settled = True
         run.shapes_after.clear()
-        self._execute(compiled, values, run, scope)
+        self._execute(compiled, args, run, scope)
         if run.shapes_settled and (run.shapes_met is None or run.shapes_after):
             compiled.accept(shapes, run.shapes_after)
 
@@ -115,24 +118,7 @@ class Segment:
             if var is not None:
                 var.value = None
 
-    def _execute(self, compiled: CompiledSegment, values: dict[str, Any], run: RunContext, scope: Scope) -> None:
-        args: list[Any] = []
-        for port in compiled.generated.inputs:
-            value = values[port.var]
-            if not port.tensor:
-                args.append(value)
-                continue
-            args.append(value.array)
-            if port.lod:
-                args.append(value.lod)
-            if port.flag:
-                flags = value.array.flags
-                mine = not value.shared and flags.owndata and flags.c_contiguous
-                args.append(mine and getattr(flags, "writeable", True))
-            # Two variables on one memory: neither may be overwritten by an op in place of a later segment.
-            value.shared = value.shared or port.shared
-        # The arguments alone refer to the arrays from here on, so that the code can free them.
-        values.clear()
+    def _execute(self, compiled: CompiledSegment, args: list[Any], run: RunContext, scope: Scope) -> None:
         try:
             if run.shapes_met is not None:
                 results = compiled.function(run, *args)
@@ -188,7 +174,9 @@ class Segment:
         generated = SegmentGenerator(records, self.variables.keep, run.device.xp, self.variables.parameters).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
-        return CompiledSegment(generated, run.device.plan_function(function, {op.type for op in self.operators}), lines)
+        arguments = SegmentArguments(generated.inputs, [*self.variables.parameters, *self.variables.reads])
+        function = run.device.plan_function(function, {op.type for op in self.operators})
+        return CompiledSegment(generated, arguments, function, lines)
 
     def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
         source = generated.asking if asking else generated.source
@@ -227,8 +215,3 @@ class Segment:
     def sources(self) -> list[str]:
         """Generated code, one text per signature."""
         return [c.generated.source.text for c in self._compiled.values()]
-
-
-def _value(scope: Scope, name: str) -> Any:
-    var = scope.find_var(name)
-    return var.value if var is not None else None
