@@ -27,8 +27,9 @@
 #define LINE __attribute__((aligned(64)))
 #define MOST 1024 /* threads of a team */
 
-/* Nanoseconds that a thread without work spins before it sleeps, and that the starting one spins for shares under way.
-   To wake a thread takes about as long. */
+/* Nanoseconds that a thread without work spins before it sleeps, within a run of many regions and behind it, and that the
+   starting one spins for shares under way. To wake a thread costs the starting one some ten thousand. */
+#define RUN_SPIN 200000
 #define IDLE_SPIN 50000
 #define JOIN_SPIN 100000
 /* A share that ends this much later than the starting thread's was delayed by another process. The team rests then, and
@@ -51,7 +52,7 @@ struct team {
     int32_t remaining LINE; /* shares of workers that are not done */
     uint32_t joining;       /* 1: the starting thread sleeps until they are */
     uint32_t bell LINE;     /* workers sleep on it */
-    uint32_t asleep, stop;
+    uint32_t asleep, stop, running;
     int64_t rest_until;
     uint32_t barrier LINE; /* how many barriers were passed */
     uint32_t arrived;
@@ -122,7 +123,8 @@ static void take(struct team *team, uint64_t region, uint32_t number)
 /* Wait until there is another region than `seen`, or until it may be: spin for a while, then sleep. */
 static void idle(struct team *team, uint64_t seen)
 {
-    for (int64_t begin = nanoseconds(), at = begin; at - begin < IDLE_SPIN; at = nanoseconds()) {
+    for (int64_t begin = nanoseconds(), at = begin;
+         at - begin < (__atomic_load_n(&team->running, __ATOMIC_RELAXED) ? RUN_SPIN : IDLE_SPIN); at = nanoseconds()) {
         int64_t rest = __atomic_load_n(&team->rest_until, __ATOMIC_RELAXED) - at;
         for (int i = 0; i < 64; i++) {
             if (__atomic_load_n(&team->region, __ATOMIC_ACQUIRE) != seen)
@@ -202,6 +204,12 @@ static struct team *grown(uint32_t count)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return own;
+}
+
+void pool_running(int running)
+{
+    if (own)
+        __atomic_store_n(&own->running, running, __ATOMIC_RELAXED);
 }
 
 /* Starts a region; the caller then does share 0 itself, and calls pool_end. */

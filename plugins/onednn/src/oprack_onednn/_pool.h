@@ -9,6 +9,9 @@ void pool_start(share_function function, void *data, unsigned count);
 void pool_end(void);
 void pool_barrier(void);
 
+/* Whether the calling thread is in a run of many regions: its workers then spin for longer before they sleep. */
+void pool_running(int running);
+
 /* Of the region that the calling thread works in, 1 and 0 outside: how many shares, and the number of its share. */
 unsigned pool_count(void);
 unsigned pool_number(void);

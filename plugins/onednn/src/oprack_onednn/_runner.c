@@ -4,6 +4,8 @@
    of both. Python (runner.py) fills the structs, and each belongs to one Python thread. Fields are pointers and 64-bit
    numbers alone, so that no compiler puts gaps between them. */
 
+#include "_pool.h"
+
 #include <stdint.h>
 
 #define ABI 2
@@ -131,8 +133,7 @@ EXPORTED int64_t oprack_runner_abi(void)
     return ABI;
 }
 
-/* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */
-EXPORTED int64_t oprack_runner_run(struct stretch *stretch)
+static int64_t run(struct stretch *stretch)
 {
     struct thread *thread = stretch->thread;
     const int64_t *slots = stretch->slots;
@@ -151,4 +152,14 @@ EXPORTED int64_t oprack_runner_run(struct stretch *stretch)
         slots += chain->operands;
     }
     return 0;
+}
+
+/* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */
+EXPORTED int64_t oprack_runner_run(struct stretch *stretch)
+{
+    int64_t status;
+    pool_running(1);
+    status = run(stretch);
+    pool_running(0);
+    return status;
 }
