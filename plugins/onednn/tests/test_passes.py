@@ -49,6 +49,25 @@ def test_a_convolution_takes_in_all_that_follows():
     assert texts(optimized, "onednn_conv2d") == [["hard_swish 6.0 6.0 3.0", "scale 0.5 0.25 0.0", "relu6 6.0"]]
 
 
+@pytest.mark.parametrize(
+    ("view", "attrs"),
+    [
+        ("squeeze2", {"axes": [2]}),
+        ("unsqueeze2", {"axes": [0]}),
+        ("reshape2", {"shape": [0, -1, 5]}),
+        ("flatten_contiguous_range", {"start_axis": 1, "stop_axis": 3}),
+        ("transpose2", {"axis": [0, 2, 3, 1]}),
+    ],
+)
+@pytest.mark.primitives("conv2d")
+def test_activations_behind_a_view(view, attrs):
+    moved = (view, {"X": "y0"}, {"Out": "y1", "XShape": "seen"}, attrs)
+    case = conv_case(moved, after("relu", 1), image=(2, 6, 1, 10))
+    optimized = check_passes(case, "onednn_fuse_conv2d", **CLOSE)
+    assert op_types(optimized) == ["onednn_conv2d", view]
+    assert texts(optimized, "onednn_conv2d") == [["relu"]]
+
+
 @pytest.mark.parametrize("shape", [(12,), (12, 1, 1), (1, 12, 1, 1)], ids=str)
 @pytest.mark.primitives("conv2d")
 def test_bias_in_every_shape(shape):

@@ -58,6 +58,7 @@ def oprack_passes(register: Register) -> None:
         )
 
     add("fuse_attention", "attention:fuse_attention", before=["onednn_fuse_matmul"])
+    add("batch_norm", "affine:batch_norm_as_convolution", before=convolutions[:1])
     add("fuse_conv2d", "fuse:fuse_conv2d")
     add("fuse_matmul", "fuse:fuse_matmul")
     add("fuse_recurrent", "recurrent:fuse_recurrent", ["onednn_fuse_matmul"])

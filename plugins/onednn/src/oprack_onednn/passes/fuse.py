@@ -16,6 +16,8 @@ CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 CONV_ATTRS = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose")
 PRODUCTS = ("mul", "matmul", "matmul_v2")
+VIEWS = ("squeeze2", "unsqueeze2", "reshape2", "flatten_contiguous_range", "transpose2")
+"""Ops that move elements, or only name them otherwise: activations may as well be before them."""
 
 
 def _convolutions(p: PatternBuilder) -> tuple[Any, Any, Any, Any, Any]:
@@ -140,14 +142,17 @@ def _last(b: Array, axis: int, m: Match) -> bool:
 def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
     def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         main = mains(p)
-        roots = [p.op(op_type, X=p.either(*main)) for op_type in ACTIVATIONS]
+        # as layers over sequences are written, with a convolution of images of one row
+        view = p.op(VIEWS, X=p.either(*main))
+        roots = [p.op(op_type, X=p.either(*main, view)) for op_type in ACTIVATIONS]
 
         def build(m: Match):
             names = ACTIVATIONS[m.root.type][0]
             text = encode(m.root.type, [m.attr(m.root, name) for name in names])
             if text is None or (m.root.type in CLIPPING and not all(np.isfinite(v).all() for v in _parameters(m))):
                 return None  # a post-op would hide that the parameters are broken
-            return _rebuilt(m, _found(m, main), post_op=text)
+            out = _rebuilt(m, _found(m, main), post_op=text)
+            return m.op(m.op_of(view).type, X=out, attrs=m.attrs(view)) if m.has(view) else out
 
         return p.either(*roots), build
 
