@@ -48,7 +48,7 @@ def build(target: Path = TARGET) -> None:
     import subprocess
 
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
-    command = [*compiler(), *_OPTIONS, *map(str, SOURCES), "-o", str(unfinished), "-ldl"]
+    command = [*compiler(), *_OPTIONS, f"-I{Path(__file__).parent}", *map(str, SOURCES), "-o", str(unfinished), "-ldl"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
         if done.returncode:
