@@ -10,7 +10,7 @@ from numpy_kernels import numpy_result
 from oprack.kernel import KernelSpecialization
 from oprack.packs.manager import default_manager
 from oprack.runtime.compose import StepContext
-from oprack_onednn.kernels import layer_norm, matmul, softmax
+from oprack_onednn.kernels import fused_matmul, layer_norm, matmul, softmax
 from oprack_onednn.kernels._rows import rows_of
 
 
@@ -52,9 +52,9 @@ def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, monkeypatch
         np,
     )
     want = np.maximum(x @ w + b + residual, 0)
-    monkeypatch.setattr(matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
-    site = matmul._specialize_fused(call)
-    for run in (site, site, lambda *a: matmul._run_fused(*a, call.attrs)):
+    monkeypatch.setattr(fused_matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
+    site = fused_matmul._specialize_fused(call)
+    for run in (site, site, lambda *a: fused_matmul._run_fused(*a, call.attrs)):
         agree(run(*args), want)
 
 
@@ -69,7 +69,7 @@ def test_rows_of_arrays():
 @pytest.mark.parametrize("op", ["matmul_v2", "mul", "softmax", "layer_norm", "onednn_matmul"])
 def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
     """What was prepared for one place gives what the kernel gives, for arrays and parameters that come and go."""
-    module = {"softmax": softmax, "layer_norm": layer_norm}.get(op, matmul)
+    module = {"softmax": softmax, "layer_norm": layer_norm, "onednn_matmul": fused_matmul}.get(op, matmul)
     attrs = {a.name: a.default for a in default_manager().op_info(op).proto.attrs.values()}
     attrs |= {"post_ops": ["relu"]} if op == "onednn_matmul" else {}
     prepare = module._specialize_fused if op == "onednn_matmul" else module._specialize
@@ -98,7 +98,7 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
 
 def test_small_products_with_packed_weights_stay_here(monkeypatch):
     """What follows makes them faster than NumPy's, whatever their size."""
-    monkeypatch.setattr(matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
+    monkeypatch.setattr(fused_matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
     x, w, b = normal(1, 3), constant(normal(3, 2)), normal(2)
     attrs = {"x_num_col_dims": -1, "trans_x": False, "post_ops": ["relu"]}
-    agree(matmul._run_fused(x, w, b, None, attrs), np.maximum(x @ w + b, 0))
+    agree(fused_matmul._run_fused(x, w, b, None, attrs), np.maximum(x @ w + b, 0))

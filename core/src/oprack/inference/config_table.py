@@ -21,6 +21,8 @@ _GROUPS = (
         ("_threads", _ALWAYS, "cpu_math_thread"),
         ("_mkldnn", _ALWAYS, "enable_mkldnn"),
         ("_mkldnn_cache_capacity", _ALWAYS, "mkldnn_cache_capacity"),
+        ("_bfloat16", _WHEN_SET, "bfloat16"),
+        ("_bfloat16_ops", _WHEN_SET, "bfloat16_ops"),
     ),
     (
         ("_use_gpu", _ALWAYS, "use_gpu"),

@@ -58,6 +58,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
             "excluded": list(config.excluded_libraries()),
             "by_attr": list(config.libraries_by_attr()),
             "strict": config.strict_sums(),
+            "precisions": config.precisions(),
             "deterministic": config.deterministic(),
             "limits": [config.memory_limit(), config.loop_limit()],
             "environment": environment,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,7 @@ from oprack.tensor import CPUPlace, Place
 
 # Among which passes one that says no stage runs, unless its `after` and `before` say otherwise.
 _DEFAULT_STAGE = "fuse"
+_NONE: Mapping[str, Collection[str] | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Pass:
     before: tuple[str, ...] = ()
     reorders_sums: bool = False
     inference_only: bool = True
+    precision: str = ""
+    ops: tuple[str, ...] = ()
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -77,7 +81,7 @@ def _passes(targets: Iterable[tuple[str, str, Any]]) -> list[Pass]:
     found = []
     for owner, key, target in targets:
         options = json.loads(key)
-        options["after"], options["before"] = tuple(options["after"]), tuple(options["before"])
+        options |= {name: tuple(options.get(name, ())) for name in ("after", "before", "ops")}
         found.append(Pass(target=target, owner=owner, **options))
     return _ordered(found)
 
@@ -135,6 +139,7 @@ def select_passes(
     excluded_libraries: Collection[str] = (),
     strict: bool = False,
     inference: bool = True,
+    precisions: Mapping[str, Collection[str] | None] = _NONE,
 ) -> list[Pass]:
     """The passes that serve a place and the kernel libraries that may run there, in order.
 
@@ -144,6 +149,7 @@ def select_passes(
         excluded_libraries: Kernel libraries whose passes are left out.
         strict: Whether to leave out those that change the order of sums.
         inference: Whether to include those that take parameters for constants.
+        precisions: Dtypes that ops may compute in other than their own, each with the op types that may; None: all.
 
     Returns:
         The passes.
@@ -154,7 +160,15 @@ def select_passes(
     if any(p.library for p in passes):  # asking for the libraries loads them
         broken = {name for name, library in manager.libraries().items() if isinstance(library, Exception)}
         passes = [p for p in passes if p.library not in broken]
-    return [p for p in passes if _serves(p, strict, inference)]
+    return [p for p in passes if _serves(p, strict, inference) and _asked_for(p, precisions)]
+
+
+def _asked_for(one: Pass, precisions: Mapping[str, Collection[str] | None]) -> bool:
+    """Whether a pass leaves ops their precision, or users want the one that it brings, for some of its ops."""
+    if not one.precision:
+        return True
+    ops = precisions.get(one.precision, ())
+    return ops is None or not {*one.ops}.isdisjoint(ops)
 
 
 def _serves(one: Pass, strict: bool, inference: bool) -> bool:

@@ -229,6 +229,8 @@ class Register(PluginRegister):
         before: Sequence[str] = (),
         reorders_sums: bool = False,
         inference_only: bool = True,
+        precision: str = "",
+        ops: Sequence[str] = (),
     ) -> None:
         """Register a pass, which rewrites graphs.
 
@@ -246,6 +248,8 @@ class Register(PluginRegister):
             before: Passes of the same stage that run after it, where they are installed.
             reorders_sums: Whether it changes the order of float sums, or rounding.
             inference_only: Whether it treats parameters as constants.
+            precision: The dtype that ops compute in after it, which users have to ask for; "" for their own.
+            ops: With a precision, the op types that it is about, by which users may choose.
 
         Raises:
             DefinitionError: An argument has the wrong type, the stage is unknown, or this pack registered the name
@@ -280,6 +284,8 @@ class Register(PluginRegister):
             "before": list(before),
             "reorders_sums": reorders_sums,
             "inference_only": inference_only,
+            "precision": precision,
+            "ops": list(ops),
         }
         if any(kind == "pass" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: pass {name!r} is registered twice by this pack")

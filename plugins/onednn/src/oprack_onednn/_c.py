@@ -9,7 +9,7 @@ Dims = c_int64 * MAX_DIMS
 
 CPU_ENGINE = 1
 DEFAULT_STREAM = 1
-F32 = 3
+UNKNOWN, BF16, F32 = 0, 2, 3
 ANY_TAG = 1
 SCRATCHPAD_USER = 1
 
@@ -39,7 +39,7 @@ REDUCTION_SUM, REDUCTION_MEAN = 0x2FFF4, 0x2FFF6
 QUERY_IMPL_INFO = 8
 QUERY_SRC_MD, QUERY_DIFF_SRC_MD, QUERY_WEIGHTS_MD, QUERY_DIFF_WEIGHTS_MD = 129, 130, 131, 132
 QUERY_DST_MD, QUERY_DIFF_DST_MD, QUERY_WORKSPACE_MD, QUERY_SCRATCHPAD_MD = 133, 134, 135, 136
-QUERY_EXEC_ARG_MD = 255
+QUERY_EXEC_ARG_MD, QUERY_DATA_TYPE = 255, 258
 
 SRC, SRC_1, SRC_2, DST, DST_1, DST_2 = 1, 2, 3, 17, 18, 19
 WEIGHTS, WEIGHTS_1, WEIGHTS_2, BIAS = 33, 34, 35, 41
@@ -80,6 +80,7 @@ _ARGUMENTS: dict[str, tuple] = {
     "memory_desc_clone": (_OUT, _P),
     "memory_desc_destroy": (_P,),
     "memory_desc_equal": (_P, _P),
+    "memory_desc_query": (_P, c_int, _P),
     "memory_desc_get_size": (_P,),
     "memory_create": (_OUT, _P, _P, _P),
     "memory_set_data_handle": (_P, _P),

@@ -159,6 +159,10 @@ class Library:
         pool = f", libgomp's threads: {POOL.problem}" if POOL.problem and not RUNNER.problem else ""
         return f"{self.identity()}, threads: {self.num_threads()}, {runner}{pool}"
 
+    def has_bfloat16(self) -> bool:
+        """Whether this CPU multiplies numbers in bfloat16 faster than in float32."""
+        return self.lib is not None and self.lib.dnnl_get_effective_cpu_isa() & _BFLOAT16 == _BFLOAT16
+
     def identity(self) -> str:
         """The version and the instructions that it uses, by which optimised models are kept on disk."""
         if not self.usable():
@@ -169,6 +173,7 @@ class Library:
         return f"oneDNN {v.major}.{v.minor}.{v.patch}, {isa}"
 
 
+_BFLOAT16 = 0xE7
 _ISAS = {
     0x1: "SSE4.1",
     0x3: "AVX",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref, c_char_p, c_void_p
+from ctypes import byref, c_char_p, c_int, c_void_p
 from functools import lru_cache
 from typing import Any
 
@@ -34,7 +34,8 @@ __all__ = [
     "reach",
 ]
 
-_SIZE = 4  # bytes of a float32
+# bytes of an element; bfloat16 is the upper half of a float32
+_SIZES = {_c.F32: 4, _c.BF16: 2}
 
 
 def _expect_elements(shape: Sequence[int]) -> None:
@@ -44,30 +45,38 @@ def _expect_elements(shape: Sequence[int]) -> None:
 
 
 class MemoryDesc(Native):
-    """Shape and memory layout of a float32 tensor, which is not empty. shape: () for a layout that a primitive chose.
+    """Shape and memory layout of a tensor, which is not empty. shape: () for a layout that a primitive chose.
 
     strides: in elements; None for a layout that a primitive chose, which is dense.
     """
 
-    __slots__ = ("_footprints", "_nbytes", "_reach", "shape", "strides")
+    __slots__ = ("_footprints", "_itemsize", "_nbytes", "_reach", "shape", "strides")
     destroy = "memory_desc_destroy"
 
-    def __init__(self, pointer: int, shape: Sequence[int] = (), strides: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, pointer: int, shape: Sequence[int] = (), strides: Sequence[int] | None = None, dtype: int = _c.F32
+    ) -> None:
         super().__init__(pointer)
+        self._itemsize = _SIZES.get(dtype, 0)
         self.shape, self.strides = tuple(shape), None if strides is None else tuple(strides)
         # told once each: a net's operators share descriptors, and ask again and again
         self._nbytes = self._reach = -1
         self._footprints: dict[int, Footprint] = {}
 
     @classmethod
-    def any(cls, shape: Sequence[int]) -> MemoryDesc:
+    def any(cls, shape: Sequence[int], dtype: int = _c.F32) -> MemoryDesc:
         """The primitive chooses the layout."""
-        return _any(tuple(shape))
+        return _any(tuple(shape), dtype)
 
     @classmethod
-    def strided(cls, shape: Sequence[int], strides: Sequence[int] | None = None) -> MemoryDesc:
+    def strided(cls, shape: Sequence[int], strides: Sequence[int] | None = None, dtype: int = _c.F32) -> MemoryDesc:
         """A layout by strides, counted in elements; default: row-major."""
-        return _strided(tuple(shape), None if strides is None else tuple(strides))
+        return _strided(tuple(shape), None if strides is None else tuple(strides), dtype)
+
+    @property
+    def bfloat16(self) -> MemoryDesc:
+        """The same layout, by strides, of as many numbers in bfloat16."""
+        return self.strided(self.shape, self.strides, _c.BF16)
 
     @classmethod
     def of(cls, array: np.ndarray) -> MemoryDesc:
@@ -76,7 +85,7 @@ class MemoryDesc(Native):
 
     @classmethod
     def clone(cls, pointer: int) -> MemoryDesc:
-        return cls(create("memory_desc_clone", pointer))
+        return cls(create("memory_desc_clone", pointer), dtype=_c.UNKNOWN)
 
     def __eq__(self, other: object) -> bool:
         return other is self or (
@@ -84,6 +93,15 @@ class MemoryDesc(Native):
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element: 4 of float32, 2 of bfloat16, which NumPy does not have: its arrays hold it as uint16."""
+        if not self._itemsize:
+            dtype = c_int()
+            call("memory_desc_query", self, _c.QUERY_DATA_TYPE, byref(dtype))
+            self._itemsize = _SIZES.get(dtype.value, 4)
+        return self._itemsize
 
     @property
     def nbytes(self) -> int:
@@ -96,11 +114,11 @@ class MemoryDesc(Native):
     def reach(self) -> int:
         """Bytes from the first element to the end of the last one."""
         if self._reach < 0:
-            strides = self.strides
-            self._reach = self.nbytes if strides is None else reach(self.shape, [_SIZE * s for s in strides], _SIZE)
+            strides, size = self.strides, self.itemsize
+            self._reach = self.nbytes if strides is None else reach(self.shape, [size * s for s in strides], size)
         return self._reach
 
-    def footprint(self, itemsize: int = _SIZE) -> Footprint:
+    def footprint(self, itemsize: int) -> Footprint:
         """Of the elements; of a layout that a primitive chose, of as many as its memory has room for."""
         found = self._footprints.get(itemsize)
         if found is None:
@@ -113,19 +131,20 @@ class MemoryDesc(Native):
 
 
 @lru_cache(maxsize=4096)
-def _any(shape: tuple[int, ...]) -> MemoryDesc:
+def _any(shape: tuple[int, ...], dtype: int) -> MemoryDesc:
     _expect_elements(shape)
-    return MemoryDesc(create("memory_desc_create_with_tag", len(shape), dims(shape), _c.F32, _c.ANY_TAG), shape)
+    pointer = create("memory_desc_create_with_tag", len(shape), dims(shape), dtype, _c.ANY_TAG)
+    return MemoryDesc(pointer, shape, dtype=dtype)
 
 
 @lru_cache(maxsize=4096)
-def _strided(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> MemoryDesc:
+def _strided(shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: int) -> MemoryDesc:
     """A descriptor, which never changes, so that all chains share it: a net has few shapes, and asks for each often."""
     _expect_elements(shape)
     if strides is None:
         strides = contiguous_strides(shape)
-    pointer = create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
-    return MemoryDesc(pointer, shape, strides)
+    pointer = create("memory_desc_create_with_strides", len(shape), dims(shape), dtype, dims(strides))
+    return MemoryDesc(pointer, shape, strides, dtype)
 
 
 class Memory:

@@ -44,7 +44,12 @@ def oprack_passes(register: Register) -> None:
     convolutions = ["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"]
 
     def add(
-        name: str, function: str, after: Sequence[str] = (), before: Sequence[str] = (), reorders_sums: bool = True
+        name: str,
+        function: str,
+        after: Sequence[str] = (),
+        before: Sequence[str] = (),
+        reorders_sums: bool = True,
+        ops: Sequence[str] = (),
     ) -> None:
         register.pass_(
             f"onednn_{name}",
@@ -55,6 +60,8 @@ def oprack_passes(register: Register) -> None:
             after=list(after),
             before=list(before),
             reorders_sums=reorders_sums,
+            precision="bfloat16" if ops else "",
+            ops=list(ops),
         )
 
     add("fuse_attention", "attention:fuse_attention", before=["onednn_fuse_matmul"])
@@ -71,3 +78,5 @@ def oprack_passes(register: Register) -> None:
     add("chain_eltwise", "chains:chain_eltwise", fused, reorders_sums=False)
     last = ["onednn_upsampled_conv2d", "onednn_chain_eltwise", "onednn_chain_conv2d"]
     add("read_early", "early:read_early", last, reorders_sums=False)
+    add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=["conv2d", "depthwise_conv2d"])
+    add("bfloat16_matmul", "bfloat16:products", ["onednn_read_early"], ops=["mul", "matmul", "matmul_v2", "fc"])

@@ -15,7 +15,7 @@ from oprack_onednn.bound_chain import BoundChain, OneDNNError, run_all
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
-from oprack_onednn.operands import External, Operand, OperandError, Region, addresses
+from oprack_onednn.operands import FLOAT, External, Operand, OperandError, Region, addresses
 from oprack_onednn.thread import THREAD, PerThread
 
 __all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "pack", "reorder_desc", "run_all"]
@@ -51,7 +51,7 @@ class PrimitiveChain:
 
     def input(self, desc: MemoryDesc) -> External:
         """Add memory to be read, which is that of the next operand of `run`."""
-        return self._operand(External(desc))
+        return self._operand(External(desc, False, _dtype(desc)))
 
     def output(self, desc: MemoryDesc, dtype: Any = np.float32) -> External:
         """Add memory to be written, which is that of the next operand of `run`."""
@@ -107,6 +107,10 @@ class PrimitiveChain:
             self._primitives = [desc.primitive() for desc, _ in self.steps]
         return self._primitives
 
+    def bfloat16(self, source: Memory) -> Memory:
+        """Append a copy of memory in bfloat16, for what lies there by strides; returns it, or memory that is so."""
+        return source if source.desc.itemsize == 2 else self.reorder(source, source.desc.bfloat16)
+
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
         """Append a copy into another layout.
 
@@ -140,6 +144,11 @@ class PrimitiveChain:
         """
         bound = self._bound or self.bound()
         bound._run(*addresses(self.external, operands))
+
+
+def _dtype(desc: MemoryDesc) -> np.dtype[Any]:
+    """Of arrays that hold what a descriptor describes; NumPy has no bfloat16."""
+    return FLOAT if desc.itemsize == FLOAT.itemsize else np.dtype(np.uint16)
 
 
 def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:
@@ -176,7 +185,7 @@ def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = Fals
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
-    """What an array holds in another layout, as float32 that start at a multiple of 64.
+    """What an array holds in another layout, as float32 (or uint16, for bfloat16) that start at a multiple of 64.
 
     offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
     not what the layout `source` says.
@@ -186,8 +195,8 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
     raw = np.empty(target.nbytes + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
     # The view keeps the raw memory alive.
-    packed = raw[start : start + target.nbytes].view(np.float32)
+    packed = raw[start : start + target.nbytes].view(_dtype(target))
     chain = PrimitiveChain()
-    chain.reorder(chain.input(source), chain.output(target))
+    chain.reorder(chain.input(source), chain.output(target, packed.dtype))
     chain.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
     return packed

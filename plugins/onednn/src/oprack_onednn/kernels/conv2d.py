@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
@@ -18,6 +19,7 @@ from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
+from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ class ConvShape:
     ) -> PrimitiveDesc:
         """The primitive descriptor. row: layout of the bias, or None; filter_desc: that of the filter, if it is set."""
         arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
-        filter_desc = filter_desc or MemoryDesc.any(self.filter_shape)
+        dtype = _c.F32 if source.itemsize == 4 else _c.BF16
+        filter_desc = filter_desc or MemoryDesc.any(self.filter_shape, dtype)
         arguments = (*arguments, filter_desc, row, result, *self.window, attributes)
         return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise)
 
@@ -99,6 +102,7 @@ class ConvPrimitive(ShapedPrimitive):
         constant: bool,
         bias: bool,
         post_ops: tuple[str, ...],
+        bfloat16: bool,
     ) -> None:
         geo = ConvShape(x.shape, w, strides, paddings, dilations, groups, padding)
         self.shape = geo.shape
@@ -107,7 +111,9 @@ class ConvPrimitive(ShapedPrimitive):
         source, result = channels_last_desc(x.shape), channels_last_desc(self.shape)
         row = MemoryDesc.strided((w.shape[0],)) if bias else None
         attributes, at = as_post_ops(post_ops, result)
-        desc = geo.forward(source, result, row, attributes)
+        # rows of one channel have nothing to add up: they are as fast as they are read
+        bfloat16 = bfloat16 and not geo.depthwise
+        desc = geo.forward(source.bfloat16 if bfloat16 else source, result, row, attributes)
         chain = self.chain = PrimitiveChain()
         given = chain.input(image_desc(x))
         # Constant filters come packed by the caller; others are copied in every run, since they may have changed.
@@ -122,7 +128,8 @@ class ConvPrimitive(ShapedPrimitive):
             # oneDNN numbers the operands of post-ops by their place in the chain.
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else chain.reorder(added, result)
         memory[_c.DST] = chain.output(result)
-        memory[_c.SRC] = given if given.desc == source else chain.reorder(given, source)
+        wanted = source.bfloat16 if bfloat16 else source
+        memory[_c.SRC] = given if given.desc == wanted else chain.reorder(given, wanted)
         memory[_c.WEIGHTS] = weights if constant or raw == wdesc else chain.reorder(weights, wdesc)
         chain.add(desc, memory)
 
@@ -150,13 +157,18 @@ def build(
     constant: bool,
     bias: bool,
     post_ops: tuple[str, ...],
+    bfloat16: bool,
 ) -> ConvPrimitive | RowPrimitive:
-    """The primitive that suits the shapes."""
+    """The primitive that suits the shapes; in float32 where oneDNN has none that multiplies in bfloat16."""
     # The convolutions of squeeze-and-excite blocks: a matrix product is faster, and rounds better.
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPrimitive(x, w, constant, bias, post_ops)
-    return ConvPrimitive(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops)
+    given = x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops
+    if bfloat16:
+        with suppress(NotServedError):
+            return ConvPrimitive(*given, True)
+    return ConvPrimitive(*given, False)
 
 
 def find_primitive(
@@ -170,9 +182,11 @@ def find_primitive(
     padding: str,
     bias: bool = False,
     post_ops: Sequence[str] = (),
+    bfloat16: bool = False,
 ) -> ConvPrimitive:
     """The primitive for these shapes and attributes; None when there is none."""
     attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops))
+    attrs = (*attrs, bfloat16)
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("conv2d", x.shape, x.strides, w.shape, w.strides, second, attrs)
     return THREAD.primitive(key, build, x, w, residual, *attrs)
@@ -215,7 +229,7 @@ def _find_fused(
 ) -> ConvPrimitive | None:
     if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
-    return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
+    return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"], is_narrow(attrs))
 
 
 def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._layers import Layer, layers_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
@@ -31,28 +33,6 @@ if TYPE_CHECKING:
 _CACHE = 5 << 19
 # Rows that neighbouring parts both need may make it this much longer.
 _OVERLAP = 1.15
-
-
-class Layer(NamedTuple):
-    """One convolution. paddings: above, below, left and right. bias: its place among the biases, or None."""
-
-    strides: tuple[int, int]
-    paddings: tuple[int, int, int, int]
-    groups: int
-    bias: int | None
-    post_ops: tuple[str, ...]
-
-
-def layers_of(attrs: Mapping[str, Sequence[int | str]]) -> tuple[Layer, ...]:
-    """The convolutions that the op's attributes describe."""
-    found, biases, post_ops = [], 0, list(attrs["post_ops"])
-    for i, groups in enumerate(attrs["groups"]):
-        strides, paddings = attrs["strides"][2 * i : 2 * i + 2], attrs["paddings"][4 * i : 4 * i + 4]
-        count = attrs["post_op_counts"][i]
-        bias = biases if attrs["biased"][i] else None
-        found.append(Layer(tuple(strides), tuple(paddings), groups, bias, tuple(post_ops[:count])))
-        biases, post_ops = biases + attrs["biased"][i], post_ops[count:]
-    return tuple(found)
 
 
 class _Part(NamedTuple):
@@ -77,8 +57,10 @@ class ChainPrimitive(ShapedPrimitive):
     ) -> None:
         if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
             raise NotServedError("parameters that may change")
-        self.layers, self.filters = layers, filters
-        self.shapes = [x.shape]
+        self.filters, self.shapes = filters, [x.shape]
+        # rows of one channel have nothing to add up: they are as fast as they are read
+        narrow = [layer.bfloat16 and w.shape[1] > 1 for layer, w in zip(layers, filters, strict=True)]
+        self.layers = [layer._replace(bfloat16=b) for layer, b in zip(layers, narrow, strict=True)]
         for w, layer in zip(filters, layers, strict=True):
             self.shapes.append(self._geometry(w, layer, self.shapes[-1], layer.paddings).shape)
         self.shape = self.shapes[-1]
@@ -113,11 +95,24 @@ class ChainPrimitive(ShapedPrimitive):
 
     def _scratch(self, parts: Sequence[Sequence[Any]]) -> list[Memory]:
         """Memory for results in between: two pieces in turns, since a convolution reads one and writes the other."""
-        sizes = [0, 0]
+        sizes, rounded = [0, 0], 0
         for steps in parts:
-            for i, (geometry, _, _) in enumerate(steps[:-1]):
-                sizes[i % 2] = max(sizes[i % 2], math.prod(geometry.shape))
+            for i, (geometry, _, (_, shape)) in enumerate(steps):
+                if i < len(steps) - 1:
+                    sizes[i % 2] = max(sizes[i % 2], math.prod(geometry.shape))
+                if self.layers[i].bfloat16 and not self._between_bfloat16(i - 1):
+                    rounded = max(rounded, math.prod(shape))
+        if rounded:
+            self._rounded = self.chain.temporary(MemoryDesc.strided((rounded,)).bfloat16)
         return [self.chain.temporary(MemoryDesc.strided((size,))) for size in sizes if size]
+
+    def _between_bfloat16(self, i: int) -> bool:
+        """Whether convolution i writes bfloat16, for the next one to read."""
+        return 0 <= i < len(self.layers) - 1 and self.layers[i].bfloat16 and self.layers[i + 1].bfloat16
+
+    def _desc(self, shape: tuple[int, ...], bfloat16: bool) -> MemoryDesc:
+        desc = channels_last_desc(shape)
+        return desc.bfloat16 if bfloat16 else desc
 
     @staticmethod
     def _geometry(w: Array, layer: Layer, shape: tuple[int, ...], paddings: tuple[int, ...]) -> ConvShape:
@@ -167,9 +162,10 @@ class ChainPrimitive(ShapedPrimitive):
             key = (i, shape, above, below)
             if key not in self._descs:
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
-                result = channels_last_desc(geometry.shape)
+                result = self._desc(geometry.shape, self._between_bfloat16(i))
                 attributes, at = as_post_ops(layer.post_ops, result)
-                desc = geometry.forward(channels_last_desc(shape), result, row, attributes, self._chosen[i])
+                source = self._desc(shape, layer.bfloat16)
+                desc = geometry.forward(source, result, row, attributes, self._chosen[i])
                 # The first part decides how the filter is packed, and all others take it so.
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
                 self._descs[key] = desc, at
@@ -195,6 +191,8 @@ class ChainPrimitive(ShapedPrimitive):
         given = piece(source, self.shapes[0], *steps[0][2])
         for i, (geometry, (desc, at), _) in enumerate(steps):
             layer, result = self.layers[i], geometry.shape
+            if layer.bfloat16 and given.desc.itemsize == 4:
+                given = chain.reorder(given, chain.alias(self._rounded, given.desc.bfloat16))
             memory = {_c.SRC: given, _c.WEIGHTS: self._weights[i]}
             if layer.bias is not None:
                 memory[_c.BIAS] = self._biases[layer.bias]
@@ -204,7 +202,7 @@ class ChainPrimitive(ShapedPrimitive):
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
-                given = chain.alias(self._between[i % 2], channels_last_desc(result))
+                given = chain.alias(self._between[i % 2], self._desc(result, self._between_bfloat16(i)))
             memory[_c.DST] = given
             chain.add(desc, memory)
 
@@ -219,7 +217,16 @@ def find_primitive(
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("conv chain", x.shape, x.strides, tuple(w.shape for w in filters), second, layers)
     constant = tuple(is_constant(a) for a in (*filters, *biases))
-    return THREAD.primitive((*key, constant), ChainPrimitive, x, filters, biases, residual, layers)
+    return THREAD.primitive((*key, constant), _build, x, filters, biases, residual, layers)
+
+
+def _build(*given: Any) -> ChainPrimitive:
+    """In float32 where oneDNN has no convolution in bfloat16."""
+    *others, layers = given
+    if layers[0].bfloat16:
+        with suppress(NotServedError):
+            return ChainPrimitive(*given)
+    return ChainPrimitive(*others, tuple(layer._replace(bfloat16=False) for layer in layers))
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:

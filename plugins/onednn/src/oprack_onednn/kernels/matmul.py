@@ -1,21 +1,19 @@
-"""matmul_v2, matmul, bmm and mul, and onednn_matmul: a product with a weight and what follows it."""
+"""matmul_v2, matmul, bmm and mul."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
-from oprack.types import FLOATS
+from oprack.kernel import Array, KernelContext, KernelSpecialization
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import attempt, call_site
+from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
-from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant, is_read_only
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, element_strides
@@ -168,126 +166,3 @@ def bmm(X: Array, Y: Array, *, ctx: KernelContext) -> Array:
 @onednn_kernel("mul", specialize=_specialize)
 def mul(X: Array, Y: Array, *, ctx: KernelContext) -> Array:
     return _run(row_major(X), Y, ctx)
-
-
-# A product with what follows it ---------------------------------------------------------------------------------------
-class FusedPrimitive(RowMajorPrimitive):
-    """x, m rows that are `apart` elements from each other, times y [k, n], with bias [n], residual and post-ops.
-
-    residual: None, or what rows_of says of it.
-    """
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        m: int,
-        apart: int,
-        y_shape: tuple[int, ...],
-        y_strides: tuple[int, int],
-        constant: bool,
-        bias: bool,
-        residual: tuple[int, ...] | None,
-        post_ops: tuple[str, ...],
-    ) -> None:
-        self.shape = shape
-        k, n = y_shape
-        source, result = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n))
-        weights = MemoryDesc.strided(y_shape, y_strides)
-        row = MemoryDesc.strided((1, n)) if bias else None
-        attributes, at = as_post_ops(post_ops, result)
-        wanted = MemoryDesc.any(y_shape) if constant else weights
-        desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
-        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.weights = {1: Weights(weights, chosen)} if constant else {}
-        chain = self.chain = PrimitiveChain()
-        memory = {_c.SRC: chain.input(source), _c.WEIGHTS: chain.input(chosen)}
-        if bias:
-            memory[_c.BIAS] = chain.input(row)
-        if at is not None:
-            # a post-op reads what is without gaps
-            added = chain.input(MemoryDesc.strided((m, n), (residual[2], 1)))
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else chain.reorder(added, result)
-        memory[_c.DST] = chain.output(result)
-        chain.add(desc, memory)
-
-
-def _find_fused(
-    x: Array, y: Array, bias: Array | None, residual: Array | None, rows: int, swapped: bool, post_ops: tuple[str, ...]
-) -> FusedPrimitive | None:
-    if swapped:
-        x = x.swapaxes(-1, -2)
-    if rows < 1:
-        rows = x.ndim - 1
-    shape = (*x.shape[:rows], y.shape[1])
-    seen = rows_of(x, rows)
-    added = None if residual is None else rows_of(residual)
-    if seen is None or not x.size or not y.flags.c_contiguous:
-        return None
-    constant = is_constant(y)
-    if not constant and seen[0] * y.size < Limits.product:
-        return None  # packed once, a small product and what follows it is faster here, too
-    if seen[1] != y.shape[0] or (bias is not None and not bias.flags.c_contiguous):
-        return None
-    if residual is not None and (added is None or residual.shape != shape):
-        return None
-    key = (shape, seen[0], seen[2], y.shape, element_strides(y), constant, bias is not None, added, post_ops)
-    return THREAD.primitive(("fused", *key), FusedPrimitive, *key)
-
-
-def _own(attrs: Mapping[str, Sequence[str] | int | str]) -> tuple[int, bool, tuple[str, ...]]:
-    return attrs["x_num_col_dims"], attrs["trans_x"], tuple(attrs["post_ops"])
-
-
-def _run_fused(
-    x: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Sequence[str] | int | str]
-) -> Array:
-    rows, swapped, post_ops = _own(attrs)
-    out = attempt(lambda *arrays: _find_fused(*arrays, rows, swapped, post_ops), x, y, bias, residual)
-    if out is NotImplemented and LIBRARY.usable():
-        # rows in an odd order: a row-major copy is cheaper than what NumPy does
-        dense = np.ascontiguousarray(x.swapaxes(-1, -2) if swapped else x)
-        added = residual if residual is None else np.ascontiguousarray(residual)
-        out = attempt(lambda *arrays: _find_fused(*arrays, rows, False, post_ops), dense, y, bias, added)
-    return out
-
-
-def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
-    attrs, own = call.attrs, _own(call.attrs)
-
-    def find(x: Array, y: Array, bias: Array | None = None, residual: Array | None = None) -> FusedPrimitive | None:
-        return _find_fused(x, y, bias, residual, *own)
-
-    def fallback(x: Array, y: Array, bias: Array | None = None, residual: Array | None = None) -> Array:
-        return _run_fused(x, y, bias, residual, attrs)
-
-    return call_site(find, (0, 3) if call.given("Residual") else (0,), fallback)
-
-
-@onednn_kernel("onednn_matmul", specialize=_specialize_fused)
-def onednn_matmul(
-    X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
-) -> Array:
-    return _run_fused(X, Y, Bias, Residual, ctx.attrs)
-
-
-@kernel("onednn_matmul", place="cpu", dtypes=FLOATS)
-def reference_matmul(
-    X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
-) -> Array:
-    return by_steps(X, Y, Bias, Residual, ctx.attrs, ctx)
-
-
-def by_steps(
-    x: Array,
-    y: Array,
-    bias: Array | None,
-    residual: Array | None,
-    attrs: Mapping[str, Sequence[str] | int | str],
-    ctx: KernelContext,
-) -> Array:
-    """The product, then what follows it."""
-    if attrs["trans_x"]:
-        x = x.swapaxes(-1, -2)
-    rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
-    out = ctx.run_op("mul", {"X": x, "Y": y}, {"x_num_col_dims": rows, "y_num_col_dims": 1})
-    return after(out, -1, bias, residual, attrs["post_ops"], ctx)

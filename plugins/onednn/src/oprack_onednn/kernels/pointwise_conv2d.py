@@ -7,6 +7,7 @@ nothing; a scale of the result is a post-op of the product, which takes one row 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class PointwisePrimitive(ShapedPrimitive):
         output_scale: Array | None,
         residual: Array | None,
         post_ops: tuple[str, ...],
+        bfloat16: bool,
     ) -> None:
         _require_served(x, w, input_scale, output_scale, residual)
         n, c, h, width = x.shape
@@ -55,11 +58,15 @@ class PointwisePrimitive(ShapedPrimitive):
         memory = {_c.SRC: chain.input(source)}
         # the scale goes into the weights where these are fewer than the pixels
         scaled = input_scale is not None and k < pixels and n * k * c <= _MOST_WEIGHTS
-        wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k))
+        # weights that are scaled for each image are not packed before, so there is nothing to round once
+        bfloat16 = bfloat16 and not scaled
+        dtype = _c.BF16 if bfloat16 else _c.F32
+        wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k), dtype)
         row = None if bias is None else strided((1, 1, k))
         factor = [] if output_scale is None else [("binary", _c.BINARY_MUL, strided((n, 1, k)))]
         attributes, at = as_post_ops(post_ops, result, factor)
-        desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
+        factor = source.bfloat16 if bfloat16 else source
+        desc = primitive_desc("matmul", LIBRARY.engine, factor, wanted, row, result, attributes)
         # scaled in one go, they need one copy per image; else one that is packed as the product wants it
         chosen = strided((n, k, c)) if scaled else desc.desc(_c.QUERY_WEIGHTS_MD)
         view = strided((n, k, c), (0, c, 1)) if scaled else strided((1, c, k), (k * c, 1, c))
@@ -72,6 +79,8 @@ class PointwisePrimitive(ShapedPrimitive):
             where = _c.WEIGHTS if scaled else _c.SRC
             product = self._times(memory[where], scale)
             memory[where] = chain.alias(product, wanted) if scaled else product
+        if bfloat16:
+            memory[_c.SRC] = chain.bfloat16(memory[_c.SRC])
         if output_scale is not None:
             memory[_c.POST_OP | _c.SRC_1] = chain.input(strided((n, 1, k)))
         if at is not None:
@@ -109,20 +118,29 @@ def _require_served(
 
 
 def _find(
-    post_ops: tuple[str, ...], x: Array, w: Array, bias: Array | None, *others: Array | None
+    post_ops: tuple[str, ...], bfloat16: bool, x: Array, w: Array, bias: Array | None, *others: Array | None
 ) -> PointwisePrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     if x.ndim != 4 or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
     forms = tuple(None if a is None else (a.shape, a.strides) for a in (x, *others))
-    key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops)
-    return THREAD.primitive(key, PointwisePrimitive, x, w, bias, *others, post_ops)
+    key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops, bfloat16)
+    return THREAD.primitive(key, _build, x, w, bias, *others, post_ops, bfloat16)
+
+
+def _build(*given: Any) -> PointwisePrimitive:
+    """In float32 where oneDNN has no product in bfloat16."""
+    *others, bfloat16 = given
+    if bfloat16:
+        with suppress(NotServedError):
+            return PointwisePrimitive(*others, True)
+    return PointwisePrimitive(*others, False)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     free = [i for i, slot in ((0, "Input"), (3, "InputScale"), (4, "OutputScale"), (5, "Residual")) if call.given(slot)]
-    post_ops = tuple(call.attrs["post_ops"])
-    return call_site(lambda *arrays: _find(post_ops, *arrays, *[None] * (6 - len(arrays))), free)
+    own = tuple(call.attrs["post_ops"]), is_narrow(call.attrs)
+    return call_site(lambda *arrays: _find(*own, *arrays, *[None] * (6 - len(arrays))), free)
 
 
 @onednn_kernel("onednn_pointwise_conv2d", specialize=_specialize)
@@ -136,7 +154,7 @@ def pointwise(
     *,
     ctx: KernelContext,
 ) -> Array:
-    find = partial(_find, tuple(ctx.attrs["post_ops"]))
+    find = partial(_find, tuple(ctx.attrs["post_ops"]), is_narrow(ctx.attrs))
     return attempt(find, Input, Filter, Bias, InputScale, OutputScale, Residual)
 
 

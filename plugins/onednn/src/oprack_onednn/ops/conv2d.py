@@ -8,6 +8,7 @@ from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
 class OneDNNConv2D(OpDef, type="onednn_conv2d"):
@@ -24,6 +25,8 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
     groups = Attr(1, "Channel groups.").at_least(1)
     padding_algorithm = Attr("EXPLICIT", "As of conv2d.").in_set(("EXPLICIT", "SAME", "VALID"))
     post_ops = post_ops_attr()
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_conv2d")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

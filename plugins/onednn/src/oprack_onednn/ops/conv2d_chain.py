@@ -8,6 +8,7 @@ from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
 class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
@@ -30,6 +31,8 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
     post_op_counts = Attr([], "How many of post_ops follow each convolution.", type=AttrType.INTS)
     post_op_counts = post_op_counts.each(lambda n: n >= 0, ">= 0")
     post_ops = post_ops_attr()
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_conv2d_chain")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

@@ -6,6 +6,7 @@ from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
 class OneDNNMatmul(OpDef, type="onednn_matmul"):
@@ -19,6 +20,8 @@ class OneDNNMatmul(OpDef, type="onednn_matmul"):
     x_num_col_dims = Attr(-1, "How many dims of X are rows; -1 = all but the last.")
     trans_x = Attr(False, "The last two dims of X are swapped first.")
     post_ops = post_ops_attr()
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_matmul")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

@@ -6,6 +6,7 @@ from oprack import op
 from oprack.op import InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
 class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
@@ -23,6 +24,8 @@ class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
     Residual = op.Input('What the post-op "residual" adds; the shape of Output.', dispensable=True)
     Output = op.Output("Feature maps [N, K, H, W].")
     post_ops = post_ops_attr()
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_pointwise_conv2d")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

@@ -1,0 +1,170 @@
+"""Products in bfloat16: factors are rounded, sums are float32, and only who asks for it gets them."""
+
+from __future__ import annotations
+
+import numpy as np
+import oprack
+import pytest
+from oprack import inference
+from oprack.inference import create_predictor
+from oprack.io import save_inference_model
+from oprack.ir import optimize, select_passes
+from oprack.testing import PassCase
+from oprack.testing.passes import op_types
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops.precision import NAME
+
+LIBRARY.usable()
+narrow = pytest.mark.skipif(not LIBRARY.has_bfloat16(), reason="this CPU has no bfloat16")
+ALL = {"bfloat16": None}
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def rounded(x):
+    """To the nearest of the numbers whose lower 16 bits are 0, ties to even."""
+    bits = x.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def conv(x, w, pad):
+    """Sums of products in float64."""
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
+    return np.einsum("nchwij,kcij->nkhw", windows, w.astype(np.float64), optimize=True)
+
+
+def run(case, precisions, **runner):
+    """(what the optimised program gives, its ops)"""
+    program, scope = case.build(None)
+    fetches = case.fetches()
+    chosen = select_passes(precisions=precisions)
+    optimized = optimize(program.desc, scope, keep=fetches, passes=chosen)
+    for name in case.params:
+        scope.get_var(name).get().array.flags.writeable = False
+    executor = oprack.Executor()
+    for _ in range(2):  # recorded, and by the plan
+        out = executor.run(optimized.program, case.feeds, fetches, scope)
+    return out[0], optimized
+
+
+def marks(optimized):
+    return [op.attrs.get(NAME) for op in optimized.program.blocks[0].ops]
+
+
+def one_conv(k=32, c=32, size=3, image=(2, 32, 20, 24)):
+    attrs = {"paddings": [size // 2] * 2}
+    ops = [
+        ("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y"}, attrs),
+        ("elementwise_add", {"X": "y", "Y": "b"}, {"Out": "z"}, {"axis": 1}),
+        ("relu", {"X": "z"}, {"Out": "out"}, {}),
+    ]
+    return PassCase({"x": normal(*image)}, {"w": normal(k, c, size, size), "b": normal(k)}, ops)
+
+
+@narrow
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_convolution_rounds_its_factors_alone(size):
+    case = one_conv(size=size)
+    got, optimized = run(case, ALL)
+    assert marks(optimized) == ["bfloat16"]
+    x, w, b = case.feeds["x"], case.params["w"], case.params["b"]
+    want = np.maximum(conv(rounded(x), rounded(w), size // 2) + b[:, None, None], 0)
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5 * np.abs(want).max())
+    exact = np.maximum(conv(x, w, size // 2) + b[:, None, None], 0)
+    assert 1e-4 < np.abs(got - exact).max() / np.abs(exact).max() < 2e-2
+
+
+@narrow
+def test_a_product_rounds_its_factors_alone():
+    ops = [("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y"}, {}), ("tanh", {"X": "y"}, {"Out": "out"}, {})]
+    case = PassCase({"x": normal(5, 7, 96)}, {"w": normal(96, 80, seed=1) / 10}, ops)
+    got, optimized = run(case, ALL)
+    assert (op_types(optimized), marks(optimized)) == (["onednn_matmul"], ["bfloat16"])
+    want = np.tanh(rounded(case.feeds["x"]).astype(np.float64) @ rounded(case.params["w"]))
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@narrow
+@pytest.mark.parametrize("batch", [1, 3])
+def test_convolutions_in_a_row_round_what_lies_between(batch):
+    """A depthwise one among them, which stays float32, reads and writes what was not rounded."""
+    ops, x = [], "x"
+    params = {"w0": normal(48, 32, 1, 1) / 6, "w1": normal(48, 1, 3, 3) / 3, "w2": normal(64, 48, 1, 1) / 7}
+    params["w3"] = normal(32, 64, 1, 1) / 8
+    for i, (kind, pad, groups) in enumerate(
+        [("conv2d", 0, 1), ("depthwise_conv2d", 1, 48), ("conv2d", 0, 1), ("conv2d", 0, 1)]
+    ):
+        attrs = {"paddings": [pad, pad], "groups": groups}
+        ops += [(kind, {"Input": x, "Filter": f"w{i}"}, {"Output": f"y{i}"}, attrs)]
+        ops += [("relu", {"X": f"y{i}"}, {"Out": f"z{i}"}, {})]
+        x = f"z{i}"
+    case = PassCase({"x": normal(batch, 32, 28, 28)}, params, ops)
+    got, optimized = run(case, ALL)
+    assert "onednn_conv2d_chain" in op_types(optimized) and set(marks(optimized)) == {"bfloat16"}
+    a = np.maximum(conv(rounded(case.feeds["x"]), rounded(params["w0"]), 0), 0)
+    w = params["w1"].astype(np.float64)
+    padded = np.pad(a, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    a = np.maximum(np.einsum("nchwij,cij->nchw", windows, w[:, 0]), 0)
+    a = np.maximum(conv(rounded(a), rounded(params["w2"]), 0), 0)
+    want = np.maximum(conv(rounded(a), rounded(params["w3"]), 0), 0)
+    # a sum that lies between two numbers of bfloat16 may be rounded to either
+    np.testing.assert_allclose(got, want, rtol=1e-2, atol=2e-3 * np.abs(want).max())
+    assert np.abs(got - want).mean() < 1e-4 * np.abs(want).mean()
+
+
+@narrow
+def test_nan_and_infinities_stay():
+    case = one_conv(size=1)
+    case.feeds["x"][0, :, 3, 4], case.feeds["x"][1, 0, 5, 6] = np.nan, np.inf
+    got, _ = run(case, ALL)
+    assert np.isfinite(got[0, :, :3]).all() and not np.isfinite(got[1, :, 5, 6]).all()
+
+
+@narrow
+def test_users_choose_the_ops():
+    ops = [
+        *one_conv().ops,
+        ("flatten_contiguous_range", {"X": "out"}, {"Out": "f", "XShape": "s"}, {"start_axis": 1, "stop_axis": 3}),
+        ("matmul_v2", {"X": "f", "Y": "v"}, {"Out": "p"}, {}),
+        ("relu", {"X": "p"}, {"Out": "q"}, {}),
+    ]
+    case = PassCase(one_conv().feeds, one_conv().params | {"v": normal(32 * 20 * 24, 8)}, ops)
+    for precisions, conv_mark, product_mark in (
+        ({}, "float32", "float32"),
+        (ALL, "bfloat16", "bfloat16"),
+        ({"bfloat16": ["conv2d"]}, "bfloat16", "float32"),
+        ({"bfloat16": ["matmul_v2"]}, "float32", "bfloat16"),
+        ({"bfloat16": ["softmax"]}, "float32", "float32"),
+    ):
+        found = run(case, precisions)[1].program.blocks[0].ops
+        by_type = {op.type: op.attrs.get(NAME, "float32") for op in found}
+        assert (by_type["onednn_conv2d"], by_type["onednn_matmul"]) == (conv_mark, product_mark)
+
+
+def test_without_the_instructions_all_stays_float32(monkeypatch):
+    monkeypatch.setattr(type(LIBRARY), "has_bfloat16", lambda self: False)
+    assert "bfloat16" not in marks(run(one_conv(), ALL)[1])
+
+
+@narrow
+def test_the_config_asks_for_it(tmp_path):
+    case = one_conv()
+    program, scope = case.build(None)
+    save_inference_model(tmp_path / "net", program, ["x"], case.fetches(), scope)
+    outputs = {}
+    for how in ("plain", "bfloat16", "other ops"):
+        config = inference.Config(str(tmp_path / "net.pdmodel"), str(tmp_path / "net.pdiparams"))
+        if how != "plain":
+            config.enable_mkldnn_bfloat16()
+        if how == "other ops":
+            config.set_bfloat16_op({"matmul_v2"})
+        assert config.mkldnn_bfloat16_enabled() == (how != "plain")
+        assert ("onednn_bfloat16_conv2d" in config.pass_builder().all_passes()) == (how == "bfloat16")
+        (outputs[how],) = create_predictor(config).run([case.feeds["x"]])
+    np.testing.assert_array_equal(outputs["plain"], outputs["other ops"])
+    difference = np.abs(outputs["plain"] - outputs["bfloat16"]).max()
+    assert 1e-4 < difference / np.abs(outputs["plain"]).max() < 2e-2
