@@ -120,6 +120,24 @@ def test_a_net_is_a_few_calls_with_the_same_numbers(served, native, net, shape):
     assert "ops in one call" in model.source()
 
 
+def test_small_maps_do_not_end_a_stretch(tmp_path, native):
+    """By the limits of size alone NumPy would compute much of it, and its results would be row-major."""
+
+    def net(x):
+        layers = oprack.layers
+        x = layers.conv2d(x, 1, 3, padding=1, act="relu")
+        up = layers.resize_nearest(layers.pool2d(x, 2, "avg", 2), scale=2.0, align_corners=False)
+        x = layers.conv2d(layers.concat([x, up], axis=1), 16, 3, padding=1)
+        x = layers.concat([layers.pool2d(x, 2, "max", 2), layers.conv2d(x, 4, 1, stride=2)], axis=1)
+        return layers.softmax(layers.conv2d(x, 5, 1), axis=1)
+
+    model = Served(net, (3, 8, 12), tmp_path)
+    for seed in range(4):
+        native.clear()
+        model.check(normal(2, 3, 8, 12, seed=seed))
+    assert len(native) == 1, native
+
+
 @pytest.mark.parametrize("net, shape", NETS, ids=["images", "branches", "rows"])
 def test_every_run_has_its_own_shape_and_comes_back(served, net, shape):
     model = served(net, *shape)

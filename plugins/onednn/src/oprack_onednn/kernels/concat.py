@@ -35,13 +35,15 @@ class ConcatPrimitive(ShapedPrimitive):
 
 
 def _serves(images: Sequence[np.ndarray], axis: int) -> bool:
-    """Whether these are images that fit together, of which one is channels-last.
+    """Whether these are images that fit together, and one or all of them channels-last.
 
     NumPy's result would not be, and the convolutions that read it are.
     """
     if len(images) == 1 or not -4 <= axis < 4 or any(x.ndim != 4 or not x.size for x in images):
         return False
-    if not any(is_channels_last(x) and not x.flags.c_contiguous for x in images):
+    if not (
+        any(is_channels_last(x) and not x.flags.c_contiguous for x in images) or all(map(is_channels_last, images))
+    ):
         return False
     axis %= 4
     return len({x.shape[:axis] + x.shape[axis + 1 :] for x in images}) == 1

@@ -13,7 +13,7 @@ from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, image_desc
+from oprack_onednn.memory import channels_last_desc, image_desc, is_channels_last
 from oprack_onednn.native import Attributes, NotServedError
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
@@ -62,7 +62,10 @@ def target_size(
 def _find(x: Array, method: str, out_h: int, out_w: int, scale: float | Sequence[float]) -> InterpPrimitive | None:
     """The primitive for images [N, C, H, W]; None when there is none."""
     size = target_size(x.shape[2:], out_h, out_w, scale) if x.ndim == 4 else None
-    if size is None or tuple(size) == x.shape[2:] or x.shape[0] * x.shape[1] * size[0] * size[1] < Limits.moved:
+    if size is None or tuple(size) == x.shape[2:]:
+        return None
+    # a small image of this library stays here, since NumPy would end what runs in one call
+    if x.shape[0] * x.shape[1] * size[0] * size[1] < Limits.moved and not is_channels_last(x):
         return None
     return THREAD.primitive(("interp", x.shape, x.strides, size, method), InterpPrimitive, x, *size, method)
 

@@ -18,7 +18,7 @@ from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import channels_last_desc, empty_image, image_desc, is_channels_last
 from oprack_onednn.native import Attributes, NotServedError, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
@@ -145,9 +145,14 @@ def _known(attrs: Mapping[str, Any]) -> tuple[bool | str | tuple[int, ...], ...]
     return tuple(tuple(v) if isinstance(v, list) else v for v in map(attrs.__getitem__, _ATTRS))
 
 
+def _is_left(x: Array) -> bool:
+    """Whether NumPy is faster; but for an image of this library it would end what runs in one call."""
+    return x.size < Limits.eltwise and not (x.ndim == 4 and is_channels_last(x))
+
+
 def find_primitive(x: Array, attrs: tuple[bool | str | tuple[int, int], ...]) -> PoolPrimitive | None:
     """The primitive for images [N, C, H, W]; None when NumPy should do it."""
-    if x.size < Limits.eltwise or x.ndim != 4:
+    if x.ndim != 4 or _is_left(x):
         return None
     return THREAD.primitive(("pool2d", x.shape, x.strides, attrs), PoolPrimitive, x, *attrs)
 
@@ -162,7 +167,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
         return site
 
     def run(x: Array) -> Array:
-        return site(x) if x.size < Limits.eltwise or is_ordinary(x) else decline(NOT_ORDINARY)
+        return site(x) if _is_left(x) or is_ordinary(x) else decline(NOT_ORDINARY)
 
     return joins(run, replace(site.part, looks_at="input"))
 

@@ -13,13 +13,13 @@ from typing import Any
 from oprack.kernel import Array, KernelSpecialization, decline
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
+from oprack_onednn.callsite import ShapedPrimitive, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS
+from oprack_onednn.memory import BUFFERS, Outlet, is_channels_last
 from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
@@ -28,16 +28,22 @@ _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
 
 class SoftmaxPrimitive(RowMajorPrimitive):
-    """Over the middle dim of [outer, n, inner], or the last of [outer, n]. shape: of the result."""
+    """Over the middle dim of [outer, n, inner], or the last of [outer, n].
 
-    def __init__(self, around: tuple[int, ...], algorithm: int, shape: tuple[int, ...]) -> None:
-        self.shape, self.weights = shape, {}
+    shape: of the result. images: whether it is [N, C, H, W] in channels-last memory.
+    """
+
+    def __init__(self, around: tuple[int, ...], algorithm: int, shape: tuple[int, ...], images: bool) -> None:
+        self.shape, self.weights, self._images = shape, {}, images
         desc = MemoryDesc.strided(around)
         primitive = primitive_desc(
             "softmax_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
         )
         chain = self.chain = PrimitiveChain()
         chain.add(primitive, {_c.SRC: chain.input(desc), _c.DST: chain.output(desc)})
+
+    def outlet(self) -> Outlet:
+        return ShapedPrimitive.outlet(self) if self._images else super().outlet()
 
 
 def build_grad(shape: tuple[int, ...], algorithm: int) -> PrimitiveChain:
@@ -60,10 +66,15 @@ def _around(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _find(x: Array, axis: int, algorithm: int) -> SoftmaxPrimitive | None:
-    if not -x.ndim <= axis < x.ndim or not x.size or not x.flags.c_contiguous:
+    if not -x.ndim <= axis < x.ndim or not x.size:
         return None
-    around = _around(x.shape, axis)
-    return THREAD.primitive(("softmax", around, x.shape, algorithm), SoftmaxPrimitive, around, algorithm, x.shape)
+    images = not x.flags.c_contiguous
+    if images and not (x.ndim == 4 and axis % 4 == 1 and is_channels_last(x)):
+        return None
+    # the channels of a pixel lie in a row there
+    around = (x.size // x.shape[1], x.shape[1]) if images else _around(x.shape, axis)
+    key = ("softmax", around, x.shape, algorithm, images)
+    return THREAD.primitive(key, SoftmaxPrimitive, around, algorithm, x.shape, images)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
