@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench_models import about, chosen_engines
-from engines import OURS, PEERS, serves
+from engines import OURS, peers_of, serves
 from report import in_columns
 from turns import PYTHONS, Worker
 from workloads import STREAM, names, nets, streams, workload
@@ -39,13 +39,13 @@ def _workers(name: str, threads: int, engines: Iterable[str], cpus: int = 0) -> 
 
 
 def _rows(name: str, threads: int, figures: dict[str, dict[str, float]], higher: bool = False) -> list[Row]:
-    """A row for each engine. figures: by engine, then by what was measured; ratios are to the best of PEERS."""
+    """A row for each engine. figures: by engine, then by what was measured; ratios are to the best of its peers."""
     rows = []
     for engine, own in figures.items():
         row: Row = {"what": name, "T": threads, "engine": engine}
         for key, value in own.items():
             row[key] = round(value, 3)
-            peers = [f[key] for e, f in figures.items() if e in PEERS and f.get(key)]
+            peers = [f[key] for e, f in figures.items() if e in peers_of(engine) and f.get(key)]
             if engine in OURS and peers and value and key not in WITHOUT_RATIO:
                 row[f"{key} ratio"] = round(max(peers) / value if higher else value / min(peers), 2)
         rows.append(row)

@@ -15,7 +15,9 @@ from workloads import Workload
 Run = Callable[[], list[np.ndarray]]
 
 
-def _predictor(inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True) -> Any:
+def _predictor(
+    inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True, bfloat16: bool = False
+) -> Any:
     """Paddle and oprack share this interface."""
     if model.is_dir():
         config = inference.Config(str(model))
@@ -27,6 +29,8 @@ def _predictor(inference: Any, model: Path, threads: int, onednn: bool, passes: 
     config.enable_memory_optim()
     if onednn:
         config.enable_mkldnn()
+        if bfloat16:
+            config.enable_mkldnn_bfloat16()
     else:
         config.disable_mkldnn()
     config.disable_glog_info()
@@ -49,17 +53,19 @@ def _session(model: Any) -> Callable[..., list[np.ndarray]]:
     return run
 
 
-def _paddle_interface(inference: Any, workload: Workload, threads: int, onednn: bool, is_paddle: bool = False) -> Run:
+def _paddle_interface(
+    inference: Any, workload: Workload, threads: int, onednn: bool, is_paddle: bool = False, bfloat16: bool = False
+) -> Run:
     if workload.kind == "pipeline":
 
         def load(part: str) -> pipeline.Model:
-            model = _session(_predictor(inference, pipeline.paddle_files(part), threads, onednn))
+            model = _session(_predictor(inference, pipeline.paddle_files(part), threads, onednn, bfloat16=bfloat16))
             return lambda x: model([x], {})
 
         return pipeline.pipeline(load, threads, is_paddle)
     # the time that Paddle's passes need grows with the square of the ops, which is minutes for 10,000
     passes = not (is_paddle and workload.chain > 1000)
-    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes)))
+    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes, bfloat16)))
 
 
 def _over(workload: Workload, model: Callable[..., list[np.ndarray]]) -> Run:
@@ -68,7 +74,7 @@ def _over(workload: Workload, model: Callable[..., list[np.ndarray]]) -> Run:
     return lambda: model(*next(inputs))
 
 
-def _oprack(workload: Workload, threads: int, onednn: bool) -> Run:
+def _oprack(workload: Workload, threads: int, onednn: bool, bfloat16: bool = False) -> Run:
     if workload.kind == "training":
         return training.oprack(workload, () if onednn else ("onednn",))
     import warnings
@@ -76,12 +82,17 @@ def _oprack(workload: Workload, threads: int, onednn: bool) -> Run:
     from oprack import inference
 
     warnings.simplefilter("ignore", inference.NoEffectWarning)
-    return _paddle_interface(inference, workload, threads, onednn)
+    return _paddle_interface(inference, workload, threads, onednn, bfloat16=bfloat16)
 
 
 def oprack(workload: Workload, threads: int) -> Run:
     """oprack's predictor or executor, with every installed plugin."""
     return _oprack(workload, threads, onednn=True)
+
+
+def oprack_bfloat16(workload: Workload, threads: int) -> Run:
+    """oprack's predictor, whose convolutions and products with weights round their factors to bfloat16."""
+    return _oprack(workload, threads, onednn=True, bfloat16=True)
 
 
 def oprack_numpy(workload: Workload, threads: int) -> Run:
@@ -195,6 +206,7 @@ def torch(workload: Workload, threads: int) -> Run:
 ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack": oprack,
     "oprack before": oprack,
+    "oprack bf16": oprack_bfloat16,
     "oprack (NumPy)": oprack_numpy,
     "bare kernels": bare_kernels,
     "paddle": paddle,
@@ -204,14 +216,21 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "torch": torch,
 }
 BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
-OURS = ("oprack", BEFORE, "oprack (NumPy)", "bare kernels")
-PEERS = tuple(e for e in ENGINES if e not in OURS and e != "openvino bf16")
-"""Those in float32, to the best of which ratios are taken."""
+OURS = ("oprack", BEFORE, "oprack bf16", "oprack (NumPy)", "bare kernels")
+_HALF = ("oprack bf16", "openvino bf16")
+_PEERS = tuple(e for e in ENGINES if e not in (*OURS, *_HALF))
 TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
+
+
+def peers_of(engine: str) -> tuple[str, ...]:
+    """The engines to the best of which the ratios of an engine of ours are taken: those of its precision."""
+    return _HALF[1:] if engine in _HALF else _PEERS
 
 
 def serves(engine: str, workload: Workload) -> bool:
     """Whether an engine can take part in a workload."""
+    if engine == "oprack bf16":
+        return workload.kind != "training" and not workload.chain
     if engine == "bare kernels":
         return workload.chain > 0
     if engine.startswith("openvino"):

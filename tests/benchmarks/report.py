@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engines import BEFORE, ENGINES, OURS, PEERS
+from engines import BEFORE, ENGINES, OURS, peers_of
 from turns import Result
 
 
@@ -21,7 +21,7 @@ def table(results: list[Result]) -> str:
         peers = [
             p.median_ms
             for p in results
-            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine in PEERS and p.median_ms
+            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine in peers_of(r.engine) and p.median_ms
         ]
         if not peers and r.engine != BEFORE:
             before = (p for p in results if (p.workload, p.threads, p.engine) == (r.workload, r.threads, BEFORE))
