@@ -15,7 +15,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 @contextlib.contextmanager
 def open_page(url: str, width: int = 1200, height: int = 800) -> Iterator[Any]:
-    """A page of Playwright at a URL, with two lists more: `outside`, what it asked other hosts for, and `errors`.
+    """A page of Playwright at a URL; two lists more: `outside`, what it asked other hosts for in vain, and `errors`.
 
     Args:
         url: The page.
@@ -33,10 +33,15 @@ def open_page(url: str, width: int = 1200, height: int = 800) -> Iterator[Any]:
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
         page.outside, page.errors = [], []
         host = urlsplit(url).netloc
-        page.on(
-            "request",
-            lambda r: page.outside.append(r.url) if urlsplit(r.url).netloc not in (host, "") else None,
-        )
+
+        def answer(route: Any) -> None:
+            if urlsplit(route.request.url).netloc in (host, ""):
+                route.continue_()
+            else:
+                page.outside.append(route.request.url)
+                route.abort()
+
+        page.route("**/*", answer)
         page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda e: page.errors.append(str(e)))
         page.goto(url)

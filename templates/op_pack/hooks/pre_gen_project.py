@@ -37,6 +37,7 @@ RESERVED = {
     "sequence",
     "serve",
     "tensor",
+    "ui",
 }
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from oprack.cli.block_graph import SKIPPED, block_graph
 from oprack.cli.graph_layout import Edge, Layout, lay_out
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from oprack.program import Program
 
 WIDTH, HEIGHT, GAP_Y, MARGIN, TITLE = 150, 34, 44, 20, 24
-_SKIPPED = ("feed", "fetch")
 _PALETTE = ("#dbeafe", "#dcfce7", "#fef9c3", "#fee2e2", "#ede9fe", "#ffedd5", "#cffafe", "#fce7f3")
 
 
@@ -34,7 +33,7 @@ def draw_program(program: Program) -> str:
 
     Boxes are ops; their titles list slots and attributes. Round boxes are variables that enter or leave the block.
     """
-    types = sorted({op.type for block in program.blocks for op in block.ops if op.type not in _SKIPPED})
+    types = sorted({op.type for block in program.blocks for op in block.ops if op.type not in SKIPPED})
     # By sorted type, so that a program looks the same each time it is drawn.
     colors = {t: _PALETTE[k % len(_PALETTE)] for k, t in enumerate(types)}
     drawings = [_draw_block(block, colors, titled=len(program.blocks) > 1) for block in program.blocks]
@@ -55,42 +54,9 @@ def draw_program(program: Program) -> str:
 
 
 def _graph(block: BlockDesc, colors: dict[str, str]) -> tuple[list[_Node], dict[Edge, str]]:
-    """Nodes of a block, and the variable of each edge; sources of an edge come before its target."""
-    nodes: list[_Node] = []
-    edges: dict[Edge, str] = {}
-    writer: dict[str, int] = {}
-    for op in block.ops:
-        if op.type in _SKIPPED:
-            continue
-        for name in dict.fromkeys(op.input_arg_names()):
-            if name not in writer and _is_drawn(block, name):
-                writer[name] = len(nodes)
-                nodes.append(_variable(block, name))
-        index = len(nodes)
-        nodes.append(_op(op, colors[op.type]))
-        for name in op.input_arg_names():
-            if name in writer:
-                edges.setdefault((writer[name], index), name)
-        writer.update(dict.fromkeys(op.output_arg_names(), index))
-    for name in _leaving(block, writer):
-        index = writer[name]
-        if nodes[index].rounding < HEIGHT // 2:  # what only passes through has its box already
-            edges[index, len(nodes)] = name
-            nodes.append(_variable(block, name))
-    return nodes, edges
-
-
-def _leaving(block: BlockDesc, written: Iterable[str]) -> list[str]:
-    """What is fetched, and of a sub-block what it writes outside."""
-    fetched = {name for op in block.ops if op.type == "fetch" for name in op.input_arg_names()}
-    outer = block.idx > 0
-    return [n for n in written if n in fetched or (outer and n not in block.vars and _is_drawn(block, n))]
-
-
-def _is_drawn(block: BlockDesc, name: str) -> bool:
-    """Whether a variable gets a box where it enters or leaves: parameters would crowd the picture."""
-    var = block.find_var_recursive(name)
-    return var is None or not var.persistable
+    """Boxes of a block, and the variable of each edge."""
+    nodes, edges = block_graph(block)
+    return [_op(n.op, colors[n.name]) if n.op is not None else _variable(block, n.name) for n in nodes], edges
 
 
 def _op(op: OpDesc, color: str) -> _Node:

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     path, model_filename, _ = model_arguments(args)
     program, feeds, fetches = load_program(path, model_filename=model_filename)
     manager = manager_of(args)
-    report = _report(program, feeds, fetches, manager)
+    report = describe_model(program, feeds, fetches, manager)
     if args.graph:
         from oprack.cli.graph_svg import draw_program
         from oprack.io.atomic import write_atomic
@@ -77,7 +77,18 @@ def _print_all(report: dict[str, Any], program: Program, manager: PackManager, a
     _print_findings(report, manager)
 
 
-def _report(program: Program, feeds: list[str], fetches: list[str], manager: PackManager) -> dict[str, Any]:
+def describe_model(program: Program, feeds: list[str], fetches: list[str], manager: PackManager) -> dict[str, Any]:
+    """Everything about a model, as plain data.
+
+    Args:
+        program: Its program.
+        feeds: Names of its inputs.
+        fetches: Names of its outputs.
+        manager: Knows the packs that bring its ops.
+
+    Returns:
+        Inputs, outputs, parameters, and ops with their packs.
+    """
     from oprack.io.parameters import persistable_vars
 
     counts = Counter(op.type for block in program.blocks for op in block.ops)

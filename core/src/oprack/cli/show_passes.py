@@ -10,6 +10,7 @@ from oprack.cli.output import manager_of, print_table
 
 if TYPE_CHECKING:
     from oprack.ir import Optimized
+    from oprack.packs.manager import PackManager
     from oprack.tensor import Scope
 
 
@@ -19,7 +20,6 @@ class Rewritten:
     def __init__(self, args: argparse.Namespace) -> None:
         from oprack.inference.loading import optimize_model
         from oprack.io import load_inference_model
-        from oprack.ir import registered_passes
         from oprack.runtime import Executor
         from oprack.tensor import Scope
 
@@ -29,25 +29,11 @@ class Rewritten:
         self.executor = Executor(manager=manager_of(args))
         self.feeds, self.fetches = model.feed_names, model.fetch_names
         self._args = args
-        self.passes = {p.name: p for p in registered_passes(self.executor.manager)}
         self.optimized: Optimized = optimize_model(model, self.scope, self.executor)[1]
 
     def report(self) -> list[dict[str, Any]]:
         """One record per pass, in the order in which they ran."""
-        return [
-            {
-                "pass": r.name,
-                "pack": r.owner,
-                "matches": r.matches,
-                "ops_before": r.ops_before,
-                "ops_after": r.ops_after,
-                "stage": self.passes[r.name].stage,
-                "strict": not self.passes[r.name].reorders_sums,
-                "milliseconds": round(r.milliseconds, 3),
-                "error": r.error,
-            }
-            for r in self.optimized.reports
-        ]
+        return pass_records(self.optimized, self.executor.manager)
 
     def plan(self) -> str:
         """The code that the rewritten program runs as, after one run with the --feed files.
@@ -60,6 +46,35 @@ class Rewritten:
         program = self.optimized.program
         self.executor.run(program, feed, self.fetches, self.scope, return_numpy=False)
         return self.executor.prepare(program).block(0).plan(self.fetches).source()
+
+
+def pass_records(optimized: Optimized, manager: PackManager) -> list[dict[str, Any]]:
+    """What passes did to a model, as plain data.
+
+    Args:
+        optimized: What they left.
+        manager: The packs that brought them.
+
+    Returns:
+        One record per pass, in the order in which they ran.
+    """
+    from oprack.ir import registered_passes
+
+    passes = {p.name: p for p in registered_passes(manager)}
+    return [
+        {
+            "pass": r.name,
+            "pack": r.owner,
+            "matches": r.matches,
+            "ops_before": r.ops_before,
+            "ops_after": r.ops_after,
+            "stage": passes[r.name].stage,
+            "strict": not passes[r.name].reorders_sums,
+            "milliseconds": round(r.milliseconds, 3),
+            "error": r.error,
+        }
+        for r in optimized.reports
+    ]
 
 
 def print_passes(rows: list[dict[str, Any]]) -> None:

@@ -1,0 +1,1 @@
+"""A page on this machine that shows packs, ops and a model."""

@@ -1,0 +1,55 @@
+"""oprack ui [MODEL] [--params FILE] [--port PORT] [--memory-limit BYTES] [--block NAME]"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `oprack ui`."""
+    from oprack.cli.output import add_block
+
+    parser.add_argument(
+        "model", nargs="?", help="folder with __model__ or one .pdmodel; such a file; or its path without ending"
+    )
+    parser.add_argument("--params", metavar="FILE", help="combined parameter file, where it has another name")
+    parser.add_argument(
+        "--port", type=_number, default=8010, help="port to listen at; 0: any free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--memory-limit",
+        type=_number,
+        default=2 << 30,
+        metavar="BYTES",
+        help="most memory for the outputs of one op of the model (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--loop-limit",
+        type=_number,
+        default=100_000,
+        metavar="N",
+        help="how often blocks of the model's loops may run in one run (default: %(default)s)",
+    )
+    add_block(parser)
+    parser.set_defaults(run=run)
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; expected 0 or more")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the page until the process is told to stop."""
+    from oprack.cli.output import manager_of
+
+    from oprack_ui.app import make_app
+    from oprack_ui.model import ShownModel
+    from oprack_ui.server import serve
+
+    manager = manager_of(args)
+    model = None
+    if args.model:
+        model = ShownModel(args.model, args.params, manager, args.memory_limit, args.loop_limit)
+    return serve(make_app(manager, model), args.port)
