@@ -108,9 +108,9 @@ for _ in range(6):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-end = time.monotonic() + 10
-while len(os.listdir("/proc/self/task")) > before and time.monotonic() < end:
-    time.sleep(0.01)  # Python does not wait for the end of a thread to the last
+    end = time.monotonic() + 10
+    while len(os.listdir("/proc/self/task")) > before and time.monotonic() < end:
+        time.sleep(0.001)  # Python does not wait for the end of a thread to the last
 print(max(most) - before, len(os.listdir("/proc/self/task")) - before)
 """
 
