@@ -85,7 +85,7 @@ def main() -> None:
     if uv is None:
         raise SystemExit("there is no uv; pip install uv, or make setup")
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    extras = args.extras.split(",")
+    extras, asked = args.extras.split(","), f"oprack[{args.extras}]"
     shutil.rmtree(environment, ignore_errors=True)
     install = (uv, "pip", "install", "--quiet", "--no-config", "--python", python)
     versions = {"pinned": ("--constraint", ROOT / "constraints.txt")}.get(args.resolution)
@@ -95,7 +95,7 @@ def main() -> None:
         "environment": (uv, *made, environment),
         "dependencies": (*install, *versions, *others(dist, extras)),
         # uv's cache may have the wheel of an earlier build under the same name
-        f"oprack[{args.extras}]": (*install, "--no-cache", "--no-index", "--find-links", dist, f"oprack[{args.extras}]"),
+        asked: (*install, "--no-cache", "--no-index", "--find-links", dist, asked),
         "smoke test": (python, "-I", SMOKE, ROOT, *extras),
     }
     for title, command in steps.items():
