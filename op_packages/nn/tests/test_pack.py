@@ -14,6 +14,7 @@ class TestNn(Conformance):
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
     cases = collect_cases(Path(__file__).parent / "cases")
     limitations = [
+        Limitation("nce.*", "a fixed seed draws other noise here: the generator is Philox"),
         Limitation("shuffle_channel.0000", _SHUFFLED, stages=("gradient",)),
         Limitation("dropout.0032", "a fixed seed draws other numbers here: the generator is Philox"),
         Limitation("silu.0013", "at -100 Paddle's own gradient is nan, the limit is 0", stages=("gradient",)),

@@ -10,13 +10,17 @@ from oprack import Executor
 from oprack.desc import OpDesc
 from oprack.errors import OprackError
 from oprack.program import Program
-from oprack.testing import Conformance, collect_cases
+from oprack.testing import Conformance, Limitation, collect_cases
 from oprack.types import AttrType
 
 
 class TestRandom(Conformance):
     pack = "random"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
+    limitations = (
+        Limitation("class_center_sample.0000", "a fixed seed draws other classes here: the generator is Philox"),
+        Limitation("legacy.random_crop.0000", "a fixed seed draws other places here: the generator is Philox"),
+    )
     cases = collect_cases(Path(__file__).parent / "cases")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
+from oprack_random.ops._batch_size import infer_batch_size_like
 from oprack_random.ops._shape import infer_dtype_attr
 
 
@@ -25,17 +26,6 @@ class UniformRandomBatchSizeLike(OpDef, type="uniform_random_batch_size_like"):
     dtype = Attr(5, "dtype of Out.")
     no_need_buffer_vars = ("Input",)
     expected_kernel_type = dtype_of_attr("dtype")
+    infer_shape = infer_batch_size_like
     infer_var_type = infer_dtype_attr
     make_grad = empty_grad
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        dims, shape = ctx.dim("Input"), list(ctx.attr("shape"))
-        source, target = ctx.attr("input_dim_idx"), ctx.attr("output_dim_idx")
-        ctx.require(
-            0 <= source < len(dims) and 0 <= target < len(shape),
-            f"input_dim_idx is {source} and output_dim_idx {target}; "
-            f"expected places in Input {list(dims)} and shape {shape}",
-        )
-        shape[target] = dims[source]
-        ctx.require_sizes("shape", shape)
-        ctx.set_dim("Out", shape)

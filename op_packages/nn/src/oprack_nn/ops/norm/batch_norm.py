@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from oprack import op
 from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, OpDef, dtype_of
 
@@ -78,6 +80,32 @@ class BatchNorm(OpDef, type="batch_norm"):
         )
 
 
+def batch_norm_dims(source: str) -> Callable[[InferShapeContext], None]:
+    """The shape rule of a gradient that reads `source`, which has the shape of X.
+
+    Args:
+        source: X itself, or Y where X is gone.
+
+    Returns:
+        The rule.
+    """
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        dims = ctx.require_rank(source, 2, 3, 4, 5)
+        c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
+        ctx.require_dims("Y@GRAD", dims, why=f"the shape of {source}")
+        running = ctx.attr("is_test") and not ctx.attr("trainable_statistics")
+        fixed = running or ctx.attr("use_global_stats")
+        for slot in ("Scale", *(("Mean", "Variance") if fixed else ("SavedMean", "SavedVariance"))):
+            ctx.require_dims(slot, (c,), why=f"the channels of {source} {list(dims)}")
+        ctx.set_dim("X@GRAD", dims)
+        ctx.share_lod(source, "X@GRAD")
+        ctx.set_dim("Scale@GRAD", (c,))
+        ctx.set_dim("Bias@GRAD", (c,))
+
+    return infer_shape
+
+
 class BatchNormGrad(
     GradOpDef,
     of=BatchNorm,
@@ -92,19 +120,7 @@ class BatchNormGrad(
     """
 
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        dims = ctx.require_rank("X", 2, 3, 4, 5)
-        c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
-        ctx.require_dims("Y@GRAD", dims, why="the shape of X")
-        running = ctx.attr("is_test") and not ctx.attr("trainable_statistics")
-        fixed = running or ctx.attr("use_global_stats")
-        for slot in ("Scale", *(("Mean", "Variance") if fixed else ("SavedMean", "SavedVariance"))):
-            ctx.require_dims(slot, (c,), why=f"the channels of X {list(dims)}")
-        ctx.set_dim("X@GRAD", dims)
-        ctx.share_lod("X", "X@GRAD")
-        ctx.set_dim("Scale@GRAD", (c,))
-        ctx.set_dim("Bias@GRAD", (c,))
+    infer_shape = batch_norm_dims("X")
 
 
 class BatchNormGradGrad(

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.op.sbp import leading
 
+from oprack_tensor.ops.create._one_hot import OneHotOf
 
-class OneHotV2(OpDef, type="one_hot_v2"):
+
+class OneHotV2(OneHotOf, type="one_hot_v2"):
     r"""$$Out_{..., k} = 1$$ where $$X_{...} = k$$, else 0."""
 
-    X = Input("int32 or int64 ids of any shape.")
-    depth_tensor = Input("One-element tensor that overrides `depth`.", dispensable=True)
-    Out = Output("Shape of X and a last dim `depth`; LoD of X.")
-    depth = Attr(-1, "Number of classes.")
-    dtype = Attr(5, "dtype of Out.")
-    allow_out_of_range = Attr(False, "Give zeros for an id outside [0, depth) instead of an error.")
-    expected_kernel_type = dtype_of("X")
-    make_grad = empty_grad
     sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("Out")) - 1)
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        depth = ctx.attr("depth")
-        if ctx.has_input("depth_tensor"):
-            value = ctx.scalar("depth_tensor")
-            depth = -1 if value is None else int(value)
-        ctx.require_sizes("depth", [depth])
-        ctx.set_dim("Out", (*ctx.dim("X"), depth))
-        ctx.share_lod("X", "Out")
-
-    def infer_var_type(ctx: InferVarTypeContext) -> None:
-        ctx.set_dtype("Out", ctx.attr("dtype"))

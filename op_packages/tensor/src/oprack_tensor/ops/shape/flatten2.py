@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.op.sbp import SbpContext, Signature, factors, merged_names
 
-from oprack_tensor.dims import product
+from oprack_tensor.ops.shape._flatten import flattened
 from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
 
 
@@ -28,14 +28,8 @@ class Flatten2(OpDef, type="flatten2"):
         return factors({"X": before}, {"Out": after}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        dims, axis = ctx.dim("X"), ctx.attr("axis")
-        if axis != len(dims):
-            axis = normal_axis(ctx.op_type, axis, len(dims))
-        out = (product(dims[:axis]), product(dims[axis:]))
-        ctx.set_dim("Out", out)
+        flattened(ctx)
         keep_shape(ctx)
-        if dims and out[0] == dims[0]:
-            ctx.share_lod("X", "Out")
 
 
 class Flatten2Grad(XShapeGrad, of=Flatten2, linear=True):

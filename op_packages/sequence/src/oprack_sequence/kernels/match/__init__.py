@@ -1,0 +1,1 @@
+"""Kernels of sequences against sequences."""

@@ -1,0 +1,1 @@
+"""Sequences against sequences, as models of search match queries with titles."""
