@@ -99,6 +99,7 @@ def test_missing_ops_of_a_model(capsys, monkeypatch):
         "op": "conv2d",
         "distribution": "oprack-nn",
         "state": "pack nn is blocked",
+        "reason": "",
     }
     assert "feed" not in rows
     code, text = missing(capsys, "pool*", "--missing", str(MODEL))
@@ -110,8 +111,20 @@ def test_missing_ops_of_paddle(capsys):
     rows = json.loads(text)
     installed = set(oprack.default_manager().op_types())
     assert code == 1 and [r["op"] for r in rows] == [t for t in homes.paddle_ops() if t not in installed]
-    assert not any(r["distribution"] for r in rows)
+    assert not any(r["distribution"] for r in rows) and all(r["reason"] for r in rows)
     assert len(homes.paddle_ops()) == 784
+
+
+def test_a_reason_is_given_for_each_op_that_no_distribution_brings_and_for_no_other():
+    brought = {*homes.names("ops"), "feed", "fetch"}  # core's own
+    assert sorted(homes.missing_reasons()) == [t for t in homes.paddle_ops() if t not in brought]
+    assert homes.why_missing("sparse_add") == homes.missing_reasons()["sparse_add"]
+    assert homes.why_missing("conv2d") == homes.why_missing("not_an_op") == ""
+
+
+def test_missing_ops_are_printed_with_their_reason(capsys):
+    _, text = missing(capsys, "sparse_add", "--missing")
+    assert "none: its variables are sparse tensors" in text
 
 
 def test_paddles_list_is_that_of_the_reference():

@@ -35,7 +35,12 @@ ON_HOST = {
     *("bipartite_match", "generate_proposal_labels", "mine_hard_examples", "retinanet_detection_output"),
     *("retinanet_target_assign", "rpn_target_assign", "locality_aware_nms", "nms", "graph_reindex", "tdm_child"),
     *("target_assign", "hierarchical_sigmoid", "hierarchical_sigmoid_grad"),
-    *("prroi_pool", "prroi_pool_grad", "psroi_pool", "psroi_pool_grad"),
+    *("prroi_pool", "prroi_pool_grad", "psroi_pool", "psroi_pool_grad", "detection_map", "positive_negative_pair"),
+    *("deformable_psroi_pooling", "deformable_psroi_pooling_grad", "nce", "nce_grad", "tdm_sampler"),
+    *("roi_perspective_transform", "roi_perspective_transform_grad", "tree_conv", "tree_conv_grad"),
+    *("match_matrix_tensor", "match_matrix_tensor_grad", "var_conv_2d", "var_conv_2d_grad", "warprnnt"),
+    *("warprnnt_grad", "sequence_topk_avg_pooling", "sequence_topk_avg_pooling_grad", "filter_by_instag"),
+    *("filter_by_instag_grad",),
     # the engine of several ranks takes arrays of the host
     *(f"c_{way}_{kind}" for way in ("allreduce", "reduce") for kind in ("sum", "max", "min", "prod")),
     *(

@@ -33,18 +33,23 @@ def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
 
 def _print(rows: list[dict[str, Any]], summary: str) -> None:
     if rows:
-        print_table(("OP", "DISTRIBUTION"), [(r["op"], r["state"] or r["distribution"] or "none known") for r in rows])
+        table = [(r["op"], r["state"] or r["distribution"] or f"none: {r['reason'] or 'not known'}") for r in rows]
+        print_table(("OP", "DISTRIBUTION"), table)
         print()
     names = sorted({r["distribution"] for r in rows if r["distribution"] and not r["state"]})
     print(summary + (f"; pip install {' '.join(names)}" if names else ""))
 
 
 def _rows(missing: Iterable[str], manager: PackManager) -> list[dict[str, Any]]:
-    """For each op type, the distribution that brings it, and the state of an installed pack that brings it in vain."""
-    from oprack.packs.homes import home
+    """For each op type, the distribution that brings it or the reason why none does, and the state of an installed pack
+    that brings it in vain.
+    """
+    from oprack.packs.homes import home, why_missing
 
     states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
-    return [{"op": t, "distribution": home("ops", t), "state": states.get(t, "")} for t in missing]
+    return [
+        {"op": t, "distribution": home("ops", t), "state": states.get(t, ""), "reason": why_missing(t)} for t in missing
+    ]
 
 
 def _of_model(args: argparse.Namespace) -> Iterable[str]:

@@ -1,7 +1,8 @@
 """Which distribution brings what: ops, roles and names below oprack, for who has not installed it.
 
 `homes.toml` beside this file is a table of oprack's own distributions that `oprack manifest --homes` writes, so that an
-unknown op can be answered with the command that installs it. `paddle_ops.txt` lists the op types of Paddle 2.6.2.
+unknown op can be answered with the command that installs it. `paddle_ops.txt` lists the op types of Paddle 2.6.2,
+and `paddle_missing.toml` says why no distribution brings some of them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,27 @@ def paddle_ops() -> tuple[str, ...]:
     """The op types of Paddle 2.6.2, sorted."""
     text = Path(__file__).with_name("paddle_ops.txt").read_text(encoding="utf-8")
     return tuple(name for line in text.splitlines() if not line.startswith("#") for name in line.split())
+
+
+def why_missing(op_type: str) -> str:
+    """Why none of oprack's distributions brings an op of Paddle's.
+
+    Args:
+        op_type: The op.
+
+    Returns:
+        The reason; "" for an op that a distribution brings, or that is not Paddle's.
+    """
+    return "" if home("ops", op_type) else missing_reasons().get(op_type, "")
+
+
+@cache
+def missing_reasons() -> Mapping[str, str]:
+    """Op types of Paddle that no distribution brings, with the reason of each."""
+    import tomllib
+
+    data = tomllib.loads(Path(__file__).with_name("paddle_missing.toml").read_text(encoding="utf-8"))
+    return {op_type: entry["why"] for entry in data["reason"] for op_type in entry["ops"].split()}
 
 
 def render(found: Mapping[str, Mapping[str, Iterable[str]]]) -> str:

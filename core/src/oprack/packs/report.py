@@ -10,7 +10,7 @@ from oprack.packs.choice import names as _names
 from oprack.packs.choice import priorities
 from oprack.packs.discovery import Pack
 from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
-from oprack.packs.homes import home, homes, names, paddle_ops
+from oprack.packs.homes import home, homes, names, paddle_ops, why_missing
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
@@ -143,8 +143,9 @@ def _advice(op_type: str, known: Iterable[str], packs: Collection[Pack]) -> str:
     if owner := home("ops", op_type):
         return f"; {install(owner, packs)}"
     if op_type in paddle_ops():
+        reason = f" ({why})" if (why := why_missing(op_type)) else ""
         return (
-            ", and none of oprack's own packs does, though Paddle has it; write it in a pack of your own "
+            f", and none of oprack's own packs does, though Paddle has it{reason}; write it in a pack of your own "
             "(`oprack new-pack`), or install one that has it"
         )
     near = did_you_mean(op_type, {*known, *names("ops")})

@@ -12,7 +12,8 @@ def check_numerics(
     tensor: Array, *, op_type: str, var_name: str, check_nan_inf_level: int, xp: ArrayModule
 ) -> tuple[Array, Array]:
     """Three counts and three values; the counts are read back where they decide."""
-    x = xp.abs(tensor) if tensor.dtype.kind == "c" else tensor.astype(xp.promote_types(tensor.dtype, xp.float32))
+    x = xp.abs(tensor) if tensor.dtype.kind == "c" else tensor
+    x = x.astype(xp.float32) if x.dtype.itemsize < 4 else x
     stats = xp.stack([xp.isnan(x).sum(), xp.isinf(x).sum(), (x == 0).sum()]).astype(xp.int64)
     if check_nan_inf_level == 0 and stats[:2].any():
         nan, inf = (int(n) for n in stats[:2])
@@ -22,5 +23,6 @@ def check_numerics(
         )
     if not x.size:
         return stats, xp.zeros(3, xp.float32)
-    flat = x.reshape(-1)
-    return stats, xp.stack([xp.fmax.reduce(flat), xp.fmin.reduce(flat), flat.mean()]).astype(xp.float32)
+    nan = xp.isnan(x)
+    greatest, least = xp.where(nan, -xp.inf, x).max(), xp.where(nan, xp.inf, x).min()
+    return stats, xp.stack([greatest, least, x.mean()]).astype(xp.float32)

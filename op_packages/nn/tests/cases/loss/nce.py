@@ -36,9 +36,7 @@ LOG_UNIFORM = np.log((np.arange(6) + 2) / (np.arange(6) + 1)) / np.log(7)
 CASES = [
     OpCase("nce", INPUTS, ATTRS, {"Cost": cost(PROBS)}, grads=["Input", "Weight", "Bias"]),
     OpCase("nce", INPUTS, ATTRS | {"sampler": 1}, {"Cost": cost(LOG_UNIFORM)}, name="log-uniform"),
-    OpCase(
-        "nce", INPUTS, ATTRS | {"is_sparse": True}, {"Cost": cost(PROBS)}, grads=["Weight"], name="SelectedRows"
-    ),
+    OpCase("nce", INPUTS, ATTRS | {"is_sparse": True}, {"Cost": cost(PROBS)}, grads=["Weight"], name="SelectedRows"),
     OpCase(
         "nce_grad",
         INPUTS

@@ -12,8 +12,10 @@ from oprack_detection.kernels._boxes import overlaps
 
 
 def _found(boxes: Array, wanted: Array, difficult: Array | None, threshold: float) -> tuple[Array, Array]:
-    """(rows of an image's detections that count, best first within a class; whether each is right)."""
-    order = np.lexsort((-boxes[:, 1], boxes[:, 0]))
+    """(rows of an image's detections that count, by class; whether each is right). A class that has boxes in the image
+    comes with its best detection first, any other in the order given."""
+    known = np.isin(boxes[:, 0], wanted[:, 0])
+    order = np.lexsort((np.where(known, -boxes[:, 1], 0), boxes[:, 0]))
     if not len(wanted):
         return order, np.zeros(len(order), bool)
     boxes = boxes[order]

@@ -46,8 +46,12 @@ def _samples(shape: tuple[int, ...], rois: Array, trans: Array, image: Array, at
         for axis in (0, 1):  # y, then x
             width = (size[at, axis] / bins[axis])[:, None, None]
             here = start[at, axis, None, None] + (np.arange(bins[axis])[:, None] + np.arange(spp) / spp) * width
-            here = here.reshape(count, 1, *(bins[0] if axis == 0 else 1, bins[1] if axis == 1 else 1),
-                                *((spp, 1) if axis == 0 else (1, spp)))
+            here = here.reshape(
+                count,
+                1,
+                *(bins[0] if axis == 0 else 1, bins[1] if axis == 1 else 1),
+                *((spp, 1) if axis == 0 else (1, spp)),
+            )
             if not attrs["no_trans"]:
                 moved = trans[at].reshape(count, classes, 2, *part)[:, of_class, 1 - axis][:, :, grid[0], grid[1]]
                 here = here + (moved * kind(attrs["trans_std"]) * size[at, axis, None, None, None])[..., None, None]
@@ -109,8 +113,7 @@ def deformable_psroi_pooling_grad(
             slopes[1] += value * along_y
             slopes[0] += value * along_x
         if not attrs["no_trans"]:
-            count, channels = share.shape[:2]
-            classes = Trans.shape[1] // 2
+            count, classes = len(share), Trans.shape[1] // 2
             into = dtrans[found.regions].reshape(count, classes, 2, *part)
             for axis in (0, 1):  # x, then y
                 moved = (share * slopes[axis]).sum(axis=(4, 5)).reshape(count, classes, -1, *bins).sum(axis=2)

@@ -63,7 +63,13 @@ def nce(
 
 
 def _by_logit(
-    Label: Array, o: Array, labels: Array, weight: Array | None, probs: Array | None, cost_grad: Array, ctx: KernelContext
+    Label: Array,
+    o: Array,
+    labels: Array,
+    weight: Array | None,
+    probs: Array | None,
+    cost_grad: Array,
+    ctx: KernelContext,
 ) -> Array:
     """[N, true + noise]: the gradient of each product."""
     attrs = ctx.attrs

@@ -32,8 +32,19 @@ def inplace_abn(
 ) -> tuple[Array, ...]:
     """batch_norm, then the activation."""
     z, *statistics = batch_norm(
-        X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
-        data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics, xp=xp,
+        X,
+        Scale,
+        Bias,
+        Mean,
+        Variance,
+        MomentumTensor,
+        is_test=is_test,
+        momentum=momentum,
+        epsilon=epsilon,
+        data_layout=data_layout,
+        use_global_stats=use_global_stats,
+        trainable_statistics=trainable_statistics,
+        xp=xp,
     )
     if activation == "leaky_relu":
         z = xp.where(z < 0, z * z.dtype.type(alpha), z)

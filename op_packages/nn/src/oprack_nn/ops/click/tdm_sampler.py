@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType, VarType
 
@@ -33,7 +35,7 @@ class TdmSampler(OpDef, type="tdm_sampler"):
     def infer_shape(ctx: InferShapeContext) -> None:
         noise, offsets = ctx.attr("neg_samples_num_list"), ctx.attr("layer_offset_lod")
         layers = len(noise)
-        sizes = [b - a for a, b in zip(offsets, offsets[1:], strict=False)]
+        sizes = [b - a for a, b in itertools.pairwise(offsets)]
         ctx.require_dims("Travel", (-1, layers), why="a node for each layer of neg_samples_num_list")
         ctx.require(
             len(sizes) == layers and all(0 <= n < size for n, size in zip(noise, sizes, strict=True)),

@@ -34,7 +34,5 @@ class CenterLoss(OpDef, type="center_loss"):
         ctx.share_lod("X", "Loss")
 
 
-class CenterLossGrad(
-    GradOpDef, of=CenterLoss, reads="SampleCenterDiff Loss@GRAD", shape_of="X", grads_of="X"
-):
+class CenterLossGrad(GradOpDef, of=CenterLoss, reads="SampleCenterDiff Loss@GRAD", shape_of="X", grads_of="X"):
     r"""$$X@GRAD = Loss@GRAD \cdot SampleCenterDiff$$"""

@@ -20,10 +20,12 @@ class Nce(OpDef, type="nce"):
     Bias = Input("[num_total_classes].", dispensable=True)
     SampleWeight = Input("Weight of each row [N, 1].", dispensable=True)
     CustomDistProbs = Input("sampler 2: probability of each class.", dispensable=True)
-    CustomDistAlias = Input("sampler 2: alias of each class (Walker); what it gives follows from the probabilities.",
-                            dispensable=True)
-    CustomDistAliasProbs = Input("sampler 2: probability of keeping each class rather than its alias.",
-                                 dispensable=True)
+    CustomDistAlias = Input(
+        "sampler 2: alias of each class (Walker); what it gives follows from the probabilities.", dispensable=True
+    )
+    CustomDistAliasProbs = Input(
+        "sampler 2: probability of keeping each class rather than its alias.", dispensable=True
+    )
     Cost = Output("[N, 1].")
     SampleLogits = Output("o of labels and noise [N, true + noise].", intermediate=True, extra=True)
     SampleLabels = Output("int64, the classes of SampleLogits.", intermediate=True, extra=True)
@@ -51,7 +53,8 @@ class Nce(OpDef, type="nce"):
             f"custom_neg_classes has {len(noise)} classes; expected num_neg_samples, {ctx.attr('num_neg_samples')}",
         )
         ctx.require(
-            ctx.attr("sampler") != 2 or ctx.has_input("CustomDistProbs"), "CustomDistProbs is absent; sampler 2 needs it"
+            ctx.attr("sampler") != 2 or ctx.has_input("CustomDistProbs"),
+            "CustomDistProbs is absent; sampler 2 needs it",
         )
         columns = ctx.dim("Label")[1]
         ctx.set_dim("Cost", (rows, 1))

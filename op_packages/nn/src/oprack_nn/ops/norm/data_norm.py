@@ -33,9 +33,7 @@ class DataNorm(OpDef, type="data_norm"):
     sync_stats = Attr(False, "Paddle: add the counts of all trainers.")
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
-    versions = OpVersion("data_norm").checkpoint(
-        "Y may be scaled and shifted.", ("new_input", "scale_w", None)
-    )
+    versions = OpVersion("data_norm").checkpoint("Y may be scaled and shifted.", ("new_input", "scale_w", None))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         rows, width = ctx.require_rank("X", 2)

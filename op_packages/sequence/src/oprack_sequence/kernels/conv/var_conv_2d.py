@@ -40,9 +40,7 @@ def _windows(shape: tuple[int, int, int], ctx: KernelContext) -> tuple[np.ndarra
 
 
 @kernel("var_conv_2d", dtypes=FLOATS)
-def var_conv_2d(
-    X: Array, ROW: Array, COLUMN: Array, W: Array, *, ctx: KernelContext
-) -> tuple[LoDTensor, LoDTensor]:
+def var_conv_2d(X: Array, ROW: Array, COLUMN: Array, W: Array, *, ctx: KernelContext) -> tuple[LoDTensor, LoDTensor]:
     """One gather and one product for each image."""
     flat, outs, cols = X.reshape(-1), [], []
     for at, shape in _images(ctx):

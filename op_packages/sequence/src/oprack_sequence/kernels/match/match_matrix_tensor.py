@@ -25,9 +25,7 @@ def _pairs(ctx: KernelContext) -> Iterator[tuple[slice, slice]]:
 
 
 @kernel("match_matrix_tensor", dtypes=FLOATS)
-def match_matrix_tensor(
-    X: Array, Y: Array, W: Array, *, dim_t: int, ctx: KernelContext
-) -> tuple[LoDTensor, Array]:
+def match_matrix_tensor(X: Array, Y: Array, W: Array, *, dim_t: int, ctx: KernelContext) -> tuple[LoDTensor, Array]:
     """One product for all rows of X, and one for each sequence."""
     turned = (X @ W.reshape(len(W), -1)).reshape(len(X), dim_t, W.shape[2])
     images = [np.matmul(turned[x].transpose(1, 0, 2), Y[y].T).reshape(-1) for x, y in _pairs(ctx)]

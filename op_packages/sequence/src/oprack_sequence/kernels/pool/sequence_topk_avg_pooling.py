@@ -49,8 +49,15 @@ def sequence_topk_avg_pooling(
 
 @kernel("sequence_topk_avg_pooling_grad", dtypes=FLOATS)
 def sequence_topk_avg_pooling_grad(
-    X: ShapeOnly, ROW: ShapeOnly, COLUMN: ShapeOnly, pos: Array, Out_grad: Array, *, topks: list[int],
-    channel_num: int, ctx: KernelContext
+    X: ShapeOnly,
+    ROW: ShapeOnly,
+    COLUMN: ShapeOnly,
+    pos: Array,
+    Out_grad: Array,
+    *,
+    topks: list[int],
+    channel_num: int,
+    ctx: KernelContext,
 ) -> Array:
     """What the k-th greatest element gets is the sum over the means that it is in."""
     most, out = topks[-1], np.zeros(int(np.prod(X.shape)), Out_grad.dtype)

@@ -36,6 +36,7 @@ class VarConv2d(OpDef, type="var_conv_2d"):
             ctx.set_lod_level(slot, 1)
 
 
-class VarConv2dGrad(GradOpDef, of=VarConv2d, reads="X ROW COLUMN W Out Col Out@GRAD", shape_of="Out ROW COLUMN",
-                    grads_of="X W"):
+class VarConv2dGrad(
+    GradOpDef, of=VarConv2d, reads="X ROW COLUMN W Out Col Out@GRAD", shape_of="Out ROW COLUMN", grads_of="X W"
+):
     r"""$$W@GRAD = \sum_b Out@GRAD^{(b)} Col^{(b)\top}$$, and X@GRAD sums $$W^\top Out@GRAD^{(b)}$$ over the windows"""

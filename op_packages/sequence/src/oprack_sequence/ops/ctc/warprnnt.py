@@ -26,7 +26,9 @@ class WarpRnnt(OpDef, type="warprnnt"):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         batch, frames, places, classes = ctx.require_rank("input", 4)
-        ctx.require_dims("label", (batch, places if places < 0 else places - 1), why="one less than the places of input")
+        ctx.require_dims(
+            "label", (batch, places if places < 0 else places - 1), why="one less than the places of input"
+        )
         for slot in ("input_lengths", "label_lengths"):
             ctx.require_dims(slot, (batch,), why="one for each sequence")
         blank = ctx.attr("blank")
