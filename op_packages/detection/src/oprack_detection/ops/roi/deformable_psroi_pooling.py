@@ -60,7 +60,6 @@ class DeformablePsroiPoolingGrad(
     of=DeformablePsroiPooling,
     reads="Input ROIs Trans TopCount Output@GRAD",
     grads_of="Input Trans?",
-    when={"Trans@GRAD": lambda fwd: not fwd.attrs["no_trans"]},
 ):
     """Each bin's gradient goes to the pixels around its samples; Trans@GRAD is the slope along the shift."""
 

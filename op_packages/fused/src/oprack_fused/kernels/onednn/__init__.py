@@ -1,0 +1,1 @@
+"""Ops that Paddle's passes for oneDNN make of plain ones."""
