@@ -130,6 +130,33 @@ def test_the_examples_of_ops_give_what_paddle_gives() -> None:
     assert compared > 200
 
 
+# They take or give more than tensors, or nothing that can be shown in a call by itself.
+WITHOUT_EXAMPLE = {
+    *("conditional_block", "conditional_block_infer", "recurrent", "while"),  # blocks
+    *("array_to_lod_tensor", "lod_array_length", "lod_tensor_to_array", "read_from_array", "tensor_array_to_tensor"),
+    *("write_to_array", "lod_rank_table", "max_sequence_len", "reorder_lod_tensor_by_rank", "shrink_rnn_memory"),
+    *(
+        "merge_lod_tensor",
+        "merge_lod_tensor_infer",
+        "split_lod_tensor",
+        "beam_search_decode",
+        "select_input",
+        "select_output",
+    ),  # branches
+    *("get_tensor_from_selected_rows", "merge_selected_rows"),  # SelectedRows
+    *("assert", "delete_var", "feed", "fetch", "get_places", "print", "rnn_memory_helper"),  # act on a run
+    "cuda_bias_act",  # of a plugin that needs a GPU
+}
+
+
+def test_every_other_op_has_an_example() -> None:
+    manager = default_manager()
+    types = sorted(manager.op_types())
+    forward = {t for t in types if op_pages.forward_of(t, types) == t and not re.search(r"^onednn_|_grad", t)}
+    alone = {t for t in forward if manager.owner(t) != "oprack-collective"}  # the others need several ranks
+    assert {t for t in alone if examples.example(t) is None} == WITHOUT_EXAMPLE
+
+
 def _results(op_type: str, result: object) -> dict[str, object]:
     """Tensors by slot, where it is plain which tensor is whose."""
     slots = list(default_manager().op_info(op_type).proto.outputs)

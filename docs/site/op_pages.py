@@ -108,7 +108,7 @@ def _example(facts: dict[str, Any]) -> list[str]:
     lines = ["## Example", "", "```python", found.code, "```", ""]
     if found.outputs:
         text = "\n".join(f"{slot} = {_array(value)}" for slot, value in found.outputs.items())
-        lines += ["Paddle 2.6.2 computes:", "", "```text", text, "```", ""]
+        lines += ["Paddle 2.6.2 computes:" if found.recorded else "It gives:", "", "```text", text, "```", ""]
     return lines
 
 

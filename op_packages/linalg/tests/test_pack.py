@@ -6,17 +6,11 @@ from pathlib import Path
 
 from oprack.testing import Conformance, Limitation, collect_cases
 
-_DECLARED = "Paddle declares Out with the shape of Input, and the case its gradient, which is fed with another shape"
-
 
 class TestLinalg(Conformance):
     pack = "linalg"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
     cases = collect_cases(Path(__file__).parent / "cases")
     limitations = [
-        *(
-            Limitation(f"{op_type}.*", _DECLARED, stages=("gradient",))
-            for op_type in ("determinant", "slogdeterminant")
-        ),
         Limitation("eigvals.0000", "the same eigenvalues in another order, which no library promises"),
     ]

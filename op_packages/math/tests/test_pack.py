@@ -7,7 +7,6 @@ from pathlib import Path
 from oprack.testing import Conformance, Limitation, collect_cases
 
 _CUT = "Paddle's CPU kernels cut float32 to bfloat16, these round; sums that cancel show it"
-_COTANGENT = "the case declares its complex cotangent as float32, so it can't be fed"
 _SWAPPED = "Paddle subtracts the wrong way round when X has the lower rank"
 
 
@@ -16,7 +15,6 @@ class TestMath(Conformance):
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
     cases = collect_cases(Path(__file__).parent / "cases")
     limitations = [
-        Limitation("as_complex.0000", _COTANGENT, stages=("gradient", "gradient2")),
         *(Limitation(f"elementwise_mul.{n}", _CUT, stages=("gradient",)) for n in ("0028", "0034", "0100", "0106")),
         *(Limitation(f"elementwise_mul.{n}", _CUT, stages=("gradient", "gradient2")) for n in ("0030", "0033")),
         *(Limitation(f"reduce_sum.{n}", _CUT, stages=("forward",)) for n in ("0074", "0075")),

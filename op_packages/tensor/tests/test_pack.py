@@ -11,7 +11,4 @@ class TestTensor(Conformance):
     pack = "tensor"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
     cases = collect_cases(Path(__file__).parent / "cases")
-    limitations = (
-        Limitation("concat.0003", "the case stores the empty gradient of an empty input as float64", ("gradient",)),
-        Limitation("more.top_k.*", "Paddle's gradient of top_k has no LoD", ("gradient",)),
-    )
+    limitations = (Limitation("more.top_k.*", "Paddle's gradient of top_k has no LoD", ("gradient",)),)

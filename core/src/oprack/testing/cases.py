@@ -13,6 +13,7 @@ import numpy as np
 
 from oprack.program import Program
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, lod_from_lengths, numpy_dtype
+from oprack.types import dtype_enum
 
 Stage = Literal["forward", "gradient", "gradient2"]
 _PROGRAMS: dict[Stage, str] = {"forward": "program", "gradient": "program_grad", "gradient2": "program_grad2"}
@@ -64,7 +65,14 @@ class FileCase:
         Returns:
             The program.
         """
-        return Program.parse(self.arrays[_PROGRAMS[stage]].tobytes())
+        program = Program.parse(self.arrays[_PROGRAMS[stage]].tobytes())
+        block = program.global_block()
+        # Paddle declares a cotangent as it guesses its variable before the run; it is what was fed.
+        for name, value in self.inputs(stage).items() if stage != "forward" else ():
+            if name not in self.feeds and block.has_var(name):
+                var = block.var(name)
+                var.dtype, var.shape = dtype_enum(value.dtype), tuple(value.shape)
+        return program
 
     def op_types(self, stage: Stage = "forward") -> set[str]:
         """Op types of the program of a stage.
@@ -117,7 +125,7 @@ class FileCase:
         if stage == "forward":
             return [Expected(f["name"], self._value("out", f["name"], f), f) for f in self.header["fetch"]]
         wanted, key = ("grad", "grad") if stage == "gradient" else ("grad2", "grad2")
-        return [Expected(w["var"], self._value(key, w["wrt"], w), w) for w in self.header[wanted]["wrt"]]
+        return [Expected(w["var"], self._gradient(key, w), w) for w in self.header[wanted]["wrt"]]
 
     def numeric_gradient(self, wrt: str) -> np.ndarray | None:
         """Central differences of Paddle's forward, where they disagree with Paddle's gradient; NaN = a kink.
@@ -129,6 +137,13 @@ class FileCase:
             The gradient; None where they agree.
         """
         return self.arrays.get("numgrad:" + wrt)
+
+    def _gradient(self, key: str, info: Mapping[str, Any]) -> Any:
+        """A gradient; Paddle allocates none without elements, so that has no dtype but its variable's."""
+        value, of = self._value(key, info["wrt"], info), self.feeds.get(info["wrt"])
+        if isinstance(value, LoDTensor) and isinstance(of, LoDTensor) and not value.array.size:
+            return LoDTensor(value.array.astype(of.array.dtype), value.lod, check=False)
+        return value
 
     def _value(self, prefix: str, name: str, info: Mapping[str, Any]) -> Any:
         kind = info.get("kind", "dense")
