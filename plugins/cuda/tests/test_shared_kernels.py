@@ -40,7 +40,7 @@ ON_HOST = {
     *("roi_perspective_transform", "roi_perspective_transform_grad", "tree_conv", "tree_conv_grad"),
     *("match_matrix_tensor", "match_matrix_tensor_grad", "var_conv_2d", "var_conv_2d_grad", "warprnnt"),
     *("warprnnt_grad", "sequence_topk_avg_pooling", "sequence_topk_avg_pooling_grad", "filter_by_instag"),
-    *("filter_by_instag_grad",),
+    *("filter_by_instag_grad", "graph_sample_neighbors", "weighted_sample_neighbors"),
     # the engine of several ranks takes arrays of the host
     *(f"c_{way}_{kind}" for way in ("allreduce", "reduce") for kind in ("sum", "max", "min", "prod")),
     *(

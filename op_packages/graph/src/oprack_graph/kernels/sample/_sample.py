@@ -1,0 +1,57 @@
+"""Samples of neighbours: the edges of all nodes side by side, ranked by random keys."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
+
+
+def sampled(
+    op: str, row: Array, starts: Array, nodes: Array, size: int, weights: Array | None, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The edges that are sampled, and how many of each node.
+
+    Args:
+        op: The op, for messages.
+        row: Neighbours of all nodes.
+        starts: Where each node's begin in row, and the end.
+        nodes: Nodes to sample for.
+        size: At most so many of a node; negative for all.
+        weights: Of the edges; None where all are alike.
+        generator: Draws.
+
+    Returns:
+        Places in row, one node after the other, in the order of row; and a count for each node.
+
+    Raises:
+        InvalidArgumentError: A node is none of the graph, `starts` is not in order within row, or a weight is negative.
+    """
+    starts, nodes = starts.reshape(-1).astype(np.int64), nodes.reshape(-1).astype(np.int64)
+    if nodes.size and not (0 <= nodes.min() and nodes.max() < len(starts) - 1):
+        raise InvalidArgumentError(
+            f"op {op}: nodes {nodes.min()} to {nodes.max()} are asked for; expected 0 <= node < {len(starts) - 1}"
+        )
+    if len(starts) and ((np.diff(starts) < 0).any() or starts[0] < 0 or starts[-1] > row.size):
+        raise InvalidArgumentError(
+            f"op {op}: where neighbours begin goes from {starts[0]} to {starts[-1]}; expected rising numbers from 0 to "
+            f"{row.size}, the neighbours there are"
+        )
+    counts = starts[nodes + 1] - starts[nodes]
+    first = np.cumsum(counts) - counts
+    owner = np.repeat(np.arange(len(nodes)), counts)
+    place = np.arange(len(owner)) - np.repeat(first, counts)
+    edges = np.repeat(starts[nodes], counts) + place
+    if size < 0:
+        return edges, counts
+    # The order of exponential draws over weights is that of draws without putting back.
+    keys = generator.exponential(size=len(edges))
+    if weights is not None:
+        if weights.size and not weights.min() >= 0:
+            raise InvalidArgumentError(f"op {op}: edge_weight holds {weights.min()}; expected numbers from 0 on")
+        with np.errstate(divide="ignore"):
+            keys = keys / weights.reshape(-1)[edges]
+    ranks = np.empty(len(edges), np.int64)
+    ranks[np.lexsort((keys, owner))] = place
+    kept = ranks < size
+    return edges[kept], np.minimum(counts, size)
