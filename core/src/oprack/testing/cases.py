@@ -139,10 +139,10 @@ class FileCase:
         return self.arrays.get("numgrad:" + wrt)
 
     def _gradient(self, key: str, info: Mapping[str, Any]) -> Any:
-        """A gradient; Paddle allocates none without elements, so that has no dtype but its variable's."""
+        """A gradient; Paddle allocates none without elements, so that has the dtype and shape of its variable."""
         value, of = self._value(key, info["wrt"], info), self.feeds.get(info["wrt"])
-        if isinstance(value, LoDTensor) and isinstance(of, LoDTensor) and not value.array.size:
-            return LoDTensor(value.array.astype(of.array.dtype), value.lod, check=False)
+        if isinstance(value, LoDTensor) and isinstance(of, LoDTensor) and value.array.size == of.array.size == 0:
+            return LoDTensor(of.array, value.lod, check=False)
         return value
 
     def _value(self, prefix: str, name: str, info: Mapping[str, Any]) -> Any:
