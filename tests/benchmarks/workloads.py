@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -114,6 +115,19 @@ def _net(name: str, batch: int) -> Workload:
     return Workload(f"net {name} batch {batch}", NETS / name, feeds, onnx=NETS / f"{name}.onnx")
 
 
+def _zoo(name: str) -> Workload:
+    """A net of tests/zoo at its largest case."""
+    folder = ROOT / "tests" / "zoo"
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    from registry import ALL
+
+    model = ROOT / "out" / "zoo" / name / "model"
+    feeds = ALL[name].feeds(*ALL[name].cases()[-1])
+    order = json.loads(model.with_name("meta.json").read_text())["feeds"]
+    return Workload(f"zoo {name}", model, [feeds[n] for n in order])
+
+
 def _image(name: str, batch: int) -> Workload:
     x = np.random.default_rng(1).standard_normal((batch, 3, 224, 224)).astype(np.float32)
     return Workload(f"{name} batch {batch}", MODELS / name, [x], onnx=MODELS / f"{name}.onnx")
@@ -178,7 +192,9 @@ def nets() -> list[str]:
 
 
 def workload(name: str) -> Workload:
-    """Build one workload: of `names()`, `streams()` or `nets()`, "N tiny ops", "lac batch N" or "ocr_PART NxCxHxW"."""
+    """Build one workload: of `names()`, `streams()` or `nets()`, "N tiny ops", "lac batch N", "ocr_PART NxCxHxW", or
+    "zoo NET" (of tests/zoo, as `make zoo` left it).
+    """
     for known, _, build in _MODELS:
         if known == name:
             return build()
@@ -187,6 +203,8 @@ def workload(name: str) -> Workload:
     if name.startswith("net "):
         _, net, _, batch = name.split()
         return _net(net, int(batch))
+    if name.startswith("zoo "):
+        return _zoo(name.removeprefix("zoo "))
     if name.startswith("ocr_"):
         part, shape = name.removeprefix("ocr_").split()
         return _ocr(part, *map(int, shape.split("x")))

@@ -1,0 +1,142 @@
+"""The zoo: each net written by Paddle, run by oprack and compared: `make zoo`, or `python run.py [NET ...]`.
+
+Each step of each net is a process of its own with a limit of time, and what it found is kept in `out/zoo/NET`, so that
+a run that was stopped goes on. `--again` forgets what was found for the nets that are named, `--compare` runs oprack
+once more on what Paddle wrote, and `--times` only takes times, by the turns of tests/benchmarks, and leaves the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import report
+from registry import ALL
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+OUT = ROOT / "out" / "zoo"
+PADDLE = {version: ROOT / name / "bin" / "python" for version, name in ((2, ".venv-zoo"), (3, ".venv-zoo3"))}
+
+
+def ask(command: list[Any], limit: float) -> tuple[str, str]:
+    """The last line that a process printed, and what went wrong, if anything did."""
+    environment = os.environ | {"GLOG_minloglevel": "2", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            list(map(str, command)),
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            env=environment,
+            cwd=HERE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"took more than {limit:.0f} s"
+    lines = done.stdout.strip().splitlines()
+    if done.returncode:
+        tail = [line.strip() for line in done.stderr.strip().splitlines() if line.strip()]
+        return "", " ".join(tail[-3:])[-400:] or f"ended with {done.returncode}"
+    return (lines[-1] if lines else ""), ""
+
+
+def forget_parameters(folder: Path) -> None:
+    """Parameter files can be remade, and all of them together would need many gigabytes."""
+    for file in folder.rglob("*.pdiparams*"):
+        file.unlink()
+
+
+class Steps:
+    """The steps of one net, and what they found."""
+
+    def __init__(self, name: str, limit: float) -> None:
+        self.name, self.limit, self.folder = name, limit, OUT / name
+        self.file = self.folder / "result.json"
+        self.found: dict[str, Any] = json.loads(self.file.read_text("utf-8")) if self.file.exists() else {}
+
+    def keep(self, **entries: Any) -> None:
+        """Add to what was found."""
+        self.found |= entries
+        self.file.write_text(json.dumps(self.found, indent=1), "utf-8")
+
+    def write(self) -> bool:
+        """Let Paddle write the net; False if it can't."""
+        if "write" not in self.found:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _, error = ask([PADDLE[2], HERE / "write.py", self.name, self.folder], self.limit)
+            # Paddle may end with its passes on, when all that is needed is there
+            meta = self.folder / "meta.json"
+            self.keep(write="" if meta.exists() else error, own_error=error)
+            if meta.exists():
+                self.keep(**json.loads(meta.read_text("utf-8")))
+        return not self.found["write"]
+
+    def compare(self) -> None:
+        """Run it here."""
+        if "compare" not in self.found:
+            line, error = ask([sys.executable, HERE / "compare.py", self.name, self.folder], self.limit)
+            self.keep(compare={"error": error} if error else json.loads(line))
+
+    def paddle3(self) -> None:
+        """The same net as Paddle 3 saves it."""
+        if "pir" in self.found or not PADDLE[3].exists():
+            return
+        pir = self.folder / "pir"
+        shutil.rmtree(pir, ignore_errors=True)
+        _, error = ask([PADDLE[3], HERE / "write.py", self.name, pir, "--like", self.folder], self.limit)
+        if error and not (pir / "meta.json").exists():
+            self.keep(pir={"unsaved": error})
+            return
+        line, error = ask([sys.executable, HERE / "compare.py", self.name, self.folder, "--pir", pir], self.limit)
+        self.keep(pir={"error": error} if error else json.loads(line))
+
+    def times(self, rounds: int, seconds: float) -> None:
+        """Times of Paddle and oprack in turns, one thread, on the largest case; run it on a quiet machine."""
+        sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
+        import compare
+        import turns
+        from workloads import workload
+
+        turns.PYTHONS["paddle"] = str(PADDLE[2])
+        compare.remake(self.folder)
+        results = turns.measure(workload(f"zoo {self.name}"), 1, rounds, seconds, ("oprack", "paddle"))
+        self.keep(times={r.engine: {"median_ms": r.median_ms, "error": r.error} for r in results})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("nets", nargs="*", metavar="NET", help="default: all")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one step of one net")
+    parser.add_argument("--again", action="store_true", help="forget what was found")
+    parser.add_argument("--compare", action="store_true", help="run oprack again on what Paddle wrote")
+    parser.add_argument("--times", action="store_true", help="only take times")
+    parser.add_argument("--skip-paddle3", action="store_true", help="leave the files of Paddle 3 for another run")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of one turn")
+    given = parser.parse_args()
+    for name in given.nets or ALL:
+        if given.again:
+            shutil.rmtree(OUT / name, ignore_errors=True)
+        steps = Steps(name, given.limit)
+        if given.compare:
+            steps.found = {k: v for k, v in steps.found.items() if k not in ("compare", "pir")}
+        if steps.write() and given.times:
+            steps.times(given.rounds, given.seconds)
+        elif not steps.found["write"]:
+            steps.compare()
+            if not given.skip_paddle3:
+                steps.paddle3()
+        forget_parameters(steps.folder)
+        print(report.line(ALL[name], steps.found), flush=True)
+    report.write(OUT, ROOT / "docs" / "zoo.md")
+
+
+if __name__ == "__main__":
+    main()
