@@ -14,7 +14,7 @@ the defaults:
     by_name  inputs are keyword arguments; else they are positional, in their order
     calls    the method that is saved, if it is not `forward`
     keep     positions of the outputs that are compared, if not all are
-    train    the net takes a step of training as well: "mse" or "class" is its loss
+    train    the net takes a step of training as well (write_training.py)
     note     what the table says about the net, such as that it is smaller than the published one
     tolerance   relative error that is agreement, if the default does not hold, with the reason in `note`
 """
@@ -49,7 +49,7 @@ class Net:
     by_name: bool = False
     calls: str = "forward"
     keep: tuple[int, ...] = ()
-    train: str = ""
+    train: bool = False
     note: str = ""
     tolerance: float = TOLERANCE
 

@@ -44,13 +44,9 @@ def initialise(net: registry.Net, layer: Saved) -> dict[str, dict[str, Any]]:
         norm.train()
         norm._momentum = 0.0
     if norms:
+        batch = 4 if net.batches[-1] > 1 and "batch" in net.open else net.batches[-1]
         with paddle.no_grad():
-            layer(
-                *map(
-                    paddle.to_tensor,
-                    net.feeds(max(net.batches[-1], 4 if "batch" in net.open else 0), net.sizes[-1]).values(),
-                )
-            )
+            layer(*map(paddle.to_tensor, net.feeds(batch, net.sizes[-1]).values()))
     for norm, momentum in zip(norms, kept, strict=True):
         norm.eval()
         norm._momentum = momentum
