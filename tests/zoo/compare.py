@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import weights
+from distance import distance
 from oprack import Program, Scope, inference
 from oprack.io import save_vars
 
@@ -29,20 +30,6 @@ def remake(folder: Path) -> Path:
             scope.var(name).set(value)
         save_vars(folder, Program.parse((folder / "model.pdmodel").read_bytes()), scope, filename=file.name)
     return file
-
-
-def distance(got: np.ndarray, want: np.ndarray) -> float:
-    """0 for what is equal, infinity for what can't be compared; else the largest relative difference of floats."""
-    if (got.shape, got.dtype) != (want.shape, want.dtype):
-        return float("inf")
-    if want.dtype.kind not in "fc":
-        return 0.0 if np.array_equal(got, want) else float("inf")
-    if not want.size:
-        return 0.0
-    if not np.array_equal(np.isfinite(got), np.isfinite(want)):
-        return float("inf")
-    one, other = (np.where(np.isfinite(want), a, 0).astype("float64") for a in (got, want))
-    return float((np.abs(one - other) / (np.abs(other) + np.abs(other).max() + 1e-30)).max())
 
 
 def outputs_of(model: Path, params: Path, passes: bool, runs: list[Mapping[str, np.ndarray]]) -> list[list[np.ndarray]]:

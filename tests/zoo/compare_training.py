@@ -48,7 +48,7 @@ def compared(name: str, folder: Path) -> dict[str, float]:
     """How far loss and gradients are from Paddle's, by the gradient ops of Paddle and of oprack."""
     with np.load(folder / "training.npz", allow_pickle=False) as archive:
         wanted = dict(archive)
-    feeds = ALL[name].feeds(*ALL[name].cases()[-1])
+    feeds = ALL[name].training_feeds()
     loss, *_ = names = list(wanted)
     theirs = Program.parse((folder / "step.pdmodel").read_bytes())
     ours = Program.parse((folder / "forward.pdmodel").read_bytes())

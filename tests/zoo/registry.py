@@ -14,7 +14,8 @@ the defaults:
     by_name  inputs are keyword arguments; else they are positional, in their order
     calls    the method that is saved, if it is not `forward`
     keep     positions of the outputs that are compared, if not all are
-    train    the net takes a step of training as well (write_training.py)
+    train    batch of a step of training (write_training.py), with which no input of a ReLU happens to be 0 but for
+             rounding: that decides over the gradients of a channel
     note     what the table says about the net, such as that it is smaller than the published one
     tolerance   relative error that is agreement, if the default does not hold, with the reason in `note`
 """
@@ -49,7 +50,7 @@ class Net:
     by_name: bool = False
     calls: str = "forward"
     keep: tuple[int, ...] = ()
-    train: bool = False
+    train: int = 0
     note: str = ""
     tolerance: float = TOLERANCE
 
@@ -65,6 +66,10 @@ class Net:
     def dtype(self, name: str) -> str:
         """The dtype of an input."""
         return self.inputs[name].get("dtype", "float32")
+
+    def training_feeds(self) -> dict[str, np.ndarray]:
+        """The inputs of a step of training."""
+        return self.feeds(self.train, self.sizes[-1])
 
     def feeds(self, batch: int, size: int) -> dict[str, np.ndarray]:
         """The inputs of a run, the same in each process."""

@@ -97,6 +97,17 @@ class Steps:
         line, error = ask([sys.executable, HERE / "compare.py", self.name, self.folder, "--pir", pir], self.limit)
         self.keep(pir={"error": error} if error else json.loads(line))
 
+    def train(self) -> None:
+        """A step of training."""
+        if "train" in self.found or not ALL[self.name].train:
+            return
+        folder = self.folder / "training"
+        _, error = ask([PADDLE[2], HERE / "write_training.py", self.name, folder], self.limit)
+        line = ""
+        if not error:
+            line, error = ask([sys.executable, HERE / "compare_training.py", self.name, folder], self.limit)
+        self.keep(train={"error": error} if error else json.loads(line))
+
     def times(self, rounds: int, seconds: float) -> None:
         """Times of Paddle and oprack in turns, one thread, on the largest case; run it on a quiet machine."""
         sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
@@ -126,11 +137,12 @@ def main() -> None:
             shutil.rmtree(OUT / name, ignore_errors=True)
         steps = Steps(name, given.limit)
         if given.compare:
-            steps.found = {k: v for k, v in steps.found.items() if k not in ("compare", "pir")}
+            steps.found = {k: v for k, v in steps.found.items() if k not in ("compare", "pir", "train")}
         if steps.write() and given.times:
             steps.times(given.rounds, given.seconds)
         elif not steps.found["write"]:
             steps.compare()
+            steps.train()
             if not given.skip_paddle3:
                 steps.paddle3()
         forget_parameters(steps.folder)

@@ -21,9 +21,19 @@ from build import build
 LOSS = "zoo_loss"
 
 
+def without_dropout(layer: Any) -> None:
+    """Switch off dropout, as a layer of its own and as an argument that another layer passes on."""
+    for sub in layer.sublayers():
+        if isinstance(sub, (paddle.nn.Dropout, paddle.nn.Dropout2D)):
+            sub.p = 0.0
+        for name in ("dropout", "attn_dropout", "act_dropout", "attention_probs_dropout_prob"):
+            if isinstance(getattr(sub, name, None), float):
+                setattr(sub, name, 0.0)
+
+
 def loss_of(layer: Any, net: registry.Net) -> Any:
     """The mean square of what the net says less one half, over its first output that is a float."""
-    inputs = [paddle.static.data(n, list(a.shape), a.dtype.name) for n, a in net.feeds(*net.cases()[-1]).items()]
+    inputs = [paddle.static.data(n, list(a.shape), a.dtype.name) for n, a in net.training_feeds().items()]
     outputs = [v for v in layer(*inputs) if v.dtype == paddle.float32]
     loss = paddle.mean(paddle.square(outputs[0] - 0.5))
     named = paddle.static.default_main_program().global_block().create_var(name=LOSS, dtype="float32", shape=[])
@@ -38,10 +48,11 @@ def write(net: registry.Net, folder: Path) -> None:
     with paddle.static.program_guard(main, startup):
         layer, _ = build(net)
         layer.train()
-        for sub in layer.sublayers():
-            if isinstance(sub, (paddle.nn.Dropout, paddle.nn.Dropout2D)):
-                sub.p = 0.0
+        without_dropout(layer)
         loss = loss_of(layer, net)
+        drawn = [op.type for op in main.global_block().ops if op.type == "dropout" and op.attr("dropout_prob")]
+        if drawn:
+            raise ValueError(f"{net.name} draws {len(drawn)} masks of dropout, so that no two runs are alike")
         (folder / "forward.pdmodel").write_bytes(main.desc.serialize_to_string())
         pairs = paddle.static.append_backward(loss)
         (folder / "step.pdmodel").write_bytes(main.desc.serialize_to_string())
@@ -60,7 +71,7 @@ def write(net: registry.Net, folder: Path) -> None:
     (folder / weights.RECIPE).write_text(json.dumps(recipe), "utf-8")
     np.savez_compressed(folder / weights.CONSTS, **consts)
     names = [LOSS, *(gradient.name for _, gradient in pairs)]
-    found = executor.run(main, net.feeds(*net.cases()[-1]), names)
+    found = executor.run(main, net.training_feeds(), names)
     np.savez_compressed(folder / "training.npz", **dict(zip(names, found, strict=True)))
 
 
