@@ -175,12 +175,54 @@ class Calls(nn.Layer):
         ]
 
 
+class Recogniser(nn.Layer):
+    """What PP-OCR reads lines of text with: depthwise convolutions, gates, attention over columns, a head for CTC."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.norm = nn.Conv2D(3, 8, 3, 2, 1, bias_attr=False), nn.BatchNorm2D(8)
+        self.wide = nn.Conv2D(8, 8, 3, (2, 1), 1, groups=8, bias_attr=False)
+        self.gate, self.point = nn.Sequential(nn.Conv2D(8, 2, 1), nn.ReLU(), nn.Conv2D(2, 8, 1)), nn.Conv2D(8, 16, 1)
+        self.before, self.qkv, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+        self.after, self.up, self.down = nn.LayerNorm(16), nn.Linear(16, 32), nn.Linear(32, 16)
+        self.head = nn.Linear(16, 11)
+
+    def forward(self, x):
+        x = F.hardswish(self.norm(self.stem(x)))
+        x = F.hardswish(self.wide(x))
+        x = x * F.hardsigmoid(self.gate(F.adaptive_avg_pool2d(x, 1)), slope=0.2, offset=0.5)
+        x = F.avg_pool2d(self.point(x), [3, 2])
+        x = x.squeeze(2).transpose([0, 2, 1])
+        q, k, v = self.qkv(self.before(x)).reshape([0, -1, 3, 4, 4]).transpose([2, 0, 3, 1, 4])
+        weights = F.softmax(paddle.matmul(q * 0.5, k, transpose_y=True))
+        x = x + self.out(paddle.matmul(weights, v).transpose([0, 2, 1, 3]).flatten(2))
+        x = x + self.down(F.swish(self.up(self.after(x))))
+        scores = F.softmax(self.head(x), axis=2)
+        return scores, scores.argmax(-1)
+
+
+class Masked(nn.Layer):
+    """Places of a mask are filled: with an infinity before a softmax, with a number that only a run knows, in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x, mask, value):
+        y = self.fc(x)
+        scores = paddle.masked_fill(y, mask, float("-inf"))
+        z = x * 1.0
+        z.masked_fill_(mask, 7.0)
+        counts = paddle.masked_fill((x * 3).astype("int64"), mask, -1)
+        return F.softmax(scores), paddle.masked_fill(y, mask, value), z + 0, counts
+
+
 def nets() -> dict:
     """Name -> the net, its inputs as (name, shape), and arrays for them."""
     random = np.random.RandomState(3)
 
     def floats(*shape):
-        return random.randn(*shape).astype("float32")
+        return np.asarray(random.randn(*shape), "float32")
 
     ids = np.array([[3, 4, 5, 0, 0], [7, 8, 9, 10, 11]])
     return {
@@ -199,6 +241,12 @@ def nets() -> dict:
             Calls,
             {"x": [3, 3, 4], "image": [2, 3, 5, 6], "flags": [3, 3, 4], "i": [None]},
             [floats(3, 3, 4), floats(2, 3, 5, 6), floats(3, 3, 4) > 0, np.array([2, 0, 1, 1])],
+        ),
+        "recogniser": (Recogniser, {"image": [None, 3, 12, None]}, [floats(2, 3, 12, 40)]),
+        "masked": (
+            Masked,
+            {"x": [None, 3, 4], "mask": [3, 4], "value": []},
+            [floats(2, 3, 4), np.array([[0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0]], bool), floats()],
         ),
     }
 

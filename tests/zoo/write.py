@@ -39,7 +39,7 @@ def initialise(net: registry.Net, layer: Saved) -> dict[str, dict[str, Any]]:
         if gen and not statistics:
             tensor.set_value(weights.draw(gen, list(initial.shape), "float32"))
             drawn[tensor.name] = gen
-    norms = [n for n in layer.sublayers() if hasattr(n, "_variance") and hasattr(n, "_momentum")]
+    norms = [n for n in layer.sublayers() if getattr(n, "_variance", None) is not None and hasattr(n, "_momentum")]
     kept = [n._momentum for n in norms]
     for norm in norms:
         norm.train()

@@ -219,3 +219,28 @@ def test_rows_fit_the_signatures_of_their_ops():
         wrong += [f"{name}: slot {s}" for s in (*rule.get("out", ()), *row.alias) if s and s not in proto.outputs]
     assert wrong == []
     assert fitting > 250
+
+
+def test_an_op_of_several_steps_fills_what_a_mask_chooses():
+    mask = np.array([[True, False, True]])
+    given = [data(), data(2, "mask", tensor(BOOL, (1, 3))), full(3, -np.inf)]
+    given[2]["A"][1]["AT"] = {"#": "0.a_f64", "VD": "-inf"}
+    program = read_program(text(*given, op("1.masked_fill", [1, 2, 3], [(4, tensor())]), fetch(4)))
+    (got,) = Executor().run(program, {"x": X, "mask": mask}, ["fetch_name_0"], Scope())
+    np.testing.assert_array_equal(got, np.where(mask, np.float32(-np.inf), X))
+
+
+def test_an_op_of_several_steps_in_place_changes_what_others_read():
+    given = [data(), data(2, "mask", tensor(BOOL)), full(3, 9.0), full(4, 1.0), scaled(5, 1, 4)]
+    ops = [*given, op("1.masked_fill_", [5, 2, 3], [(6, tensor())]), fetch(5), fetch(6, 1)]
+    program = read_program(text(*ops))
+    found = Executor().run(program, {"x": X, "mask": X < 0}, ["fetch_name_0", "fetch_name_1"], Scope())
+    for got in found:
+        np.testing.assert_array_equal(got, np.where(X < 0, np.float32(9), X))
+
+
+def test_an_op_of_several_steps_says_what_it_can_not_broadcast():
+    given = [data(), data(2, "mask", tensor(BOOL, (4, 2, 3))), full(3, 9.0)]
+    wide = op("1.masked_fill", [1, 2, 3], [(4, tensor(shape=(4, 2, 3)))])
+    with pytest.raises(UnimplementedError, match=r"masked_fill.*Broadcast it before"):
+        read_program(text(*given, wide, fetch(4)))

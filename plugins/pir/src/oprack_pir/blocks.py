@@ -8,6 +8,7 @@ from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.errors import CorruptModelError
 from oprack.types import AttrType, VarType
 
+from oprack_pir.composed import compose, composition
 from oprack_pir.document import Block, Operation
 from oprack_pir.encoding import TensorType
 from oprack_pir.forms import Forms
@@ -37,6 +38,8 @@ class BlockTranslator(Forms):
                 form(op, frame)
             elif found is not None:
                 self.ops.translate(op, found, frame)
+            elif (steps := composition(op.name)) is not None:
+                compose(op, steps, self.variables, frame)
         return []
 
     # Control flow -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from oprack.desc import OpDesc, ProgramDesc
 from oprack.errors import CorruptModelError, UnimplementedError
 from oprack.types import VarType
 
+from oprack_pir.composed import composition
 from oprack_pir.constants import constant_op, full_op, list_op, of_full, of_list
 from oprack_pir.document import Operation
 from oprack_pir.encoding import ListType, TensorType
@@ -48,7 +49,9 @@ class Forms:
 
     def knows(self, op: Operation) -> bool:
         """Whether an operation can be written."""
-        return str(op) in self.forms or str(op) == "cf.yield" or (op.dialect == "pd_op" and row(op.name) is not None)
+        if str(op) in self.forms or str(op) == "cf.yield":
+            return True
+        return op.dialect == "pd_op" and (row(op.name) is not None or composition(op.name) is not None)
 
     # What enters and leaves -------------------------------------------------------------------------------------------
     def _parameter(self, op: Operation, frame: Frame) -> None:

@@ -41,11 +41,15 @@ class Row:
 
 
 @cache
+def rules() -> dict[str, Any]:
+    """The tables of rules.toml."""
+    return tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def _data() -> tuple[dict[str, Any], dict[str, Any], frozenset[str]]:
-    here = Path(__file__).parent
-    facts = json.loads(here.joinpath("optable.json").read_text(encoding="utf-8"))
-    rules = tomllib.loads(here.joinpath("rules.toml").read_text(encoding="utf-8"))
-    return facts, rules["op"], frozenset(rules["ignored"])
+    facts = json.loads(Path(__file__).with_name("optable.json").read_text(encoding="utf-8"))
+    return facts, rules()["op"], frozenset(rules()["ignored"])
 
 
 @cache
@@ -54,10 +58,10 @@ def row(name: str) -> Row | None:
 
     An op in place ends in "_" and has the row of the op without it, unless it has one of its own.
     """
-    facts, rules, ignored = _data()
+    facts, known_rules, ignored = _data()
     base = name.removesuffix("_")
     known = facts.get(name) or facts.get(base, {})
-    rule = rules.get(name) or rules.get(base, {})
+    rule = known_rules.get(name) or known_rules.get(base, {})
     found = known | rule
     if not found:
         return None
