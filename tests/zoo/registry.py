@@ -16,6 +16,8 @@ the defaults:
     keep     positions of the outputs that are compared, if not all are
     train    batch of a step of training (write_training.py), with which no input of a ReLU happens to be 0 but for
              rounding: that decides over the gradients of a channel
+    steady   variances of batch norms are at least this part of the square of their means: a net with random weights
+             whose channels hardly vary amplifies what rounding leaves, and orders boxes by that
     note     what the table says about the net, such as that it is smaller than the published one
     tolerance   relative error that is agreement, if the default does not hold, with the reason in `note`
 """
@@ -51,6 +53,7 @@ class Net:
     calls: str = "forward"
     keep: tuple[int, ...] = ()
     train: int = 0
+    steady: float = 0.0
     note: str = ""
     tolerance: float = TOLERANCE
 

@@ -40,7 +40,7 @@ def generator(net: str, key: str, initial: np.ndarray) -> dict[str, Any] | None:
         return None
     mean, std = float(initial.mean(dtype=np.float64)), float(initial.std(dtype=np.float64))
     if initial.size == 1 or std < 1e-6:  # biases of 0 and scales of 1 would hide a wrong use of them
-        std = 0.05
+        std = 0.01 if initial.ndim > 1 else 0.05
     return {"seed": zlib.crc32(f"{net}/{key}".encode()), "mean": float(f"{mean:.4g}"), "std": float(f"{std:.4g}")}
 
 

@@ -51,7 +51,8 @@ def initialise(net: registry.Net, layer: Saved) -> dict[str, dict[str, Any]]:
     for norm, momentum in zip(norms, kept, strict=True):
         norm.eval()
         norm._momentum = momentum
-        norm._variance.set_value(np.maximum(norm._variance.numpy(), LEAST_VARIANCE))
+        least = np.maximum(net.steady * np.square(norm._mean.numpy()), LEAST_VARIANCE)
+        norm._variance.set_value(np.maximum(norm._variance.numpy(), least))
     return drawn
 
 
@@ -72,15 +73,37 @@ def keep(folder: Path, scope: Any, names: list[str], drawn: dict[str, dict[str, 
     np.savez_compressed(folder / weights.CONSTS, **consts)
 
 
+def predicted(prefix: Path, passes: bool, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Outputs of Paddle's predictor for the first run: tensor arrays keep what runs before have written."""
+    from paddle import inference
+
+    config = inference.Config(f"{prefix}.pdmodel", f"{prefix}.pdiparams")
+    config.disable_gpu()
+    config.set_cpu_math_library_num_threads(1)
+    config.switch_ir_optim(passes)
+    if passes:
+        config.enable_mkldnn()
+    else:
+        config.disable_mkldnn()
+    config.disable_glog_info()
+    predictor = inference.create_predictor(config)
+    for name in predictor.get_input_names():
+        predictor.get_input_handle(name).copy_from_cpu(feeds[name])
+    predictor.run()
+    return [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
+
+
 def answers(net: registry.Net, folder: Path, prefix: Path) -> tuple[Any, Any, list[str]]:
-    """Run the saved program by Paddle's executor, which applies no passes, and write the outputs of each case."""
-    paddle.enable_static()
-    executor = paddle.static.Executor(paddle.CPUPlace())
-    program, feeds, fetches = paddle.static.load_inference_model(str(prefix), executor)
+    """Run the saved program by Paddle without passes, and write the outputs of each case.
+
+    Returns:
+        The program, a scope with its parameters, and the names of its inputs.
+    """
     for batch, size in net.cases():
-        given = net.feeds(batch, size)
-        outputs = executor.run(program, {n: given[n] for n in feeds}, fetches)
-        np.savez_compressed(folder / f"{batch}x{size}.npz", **{f"{i:03}": np.asarray(v) for i, v in enumerate(outputs)})
+        outputs = predicted(prefix, False, net.feeds(batch, size))
+        np.savez_compressed(folder / f"{batch}x{size}.npz", **{f"{i:03}": v for i, v in enumerate(outputs)})
+    paddle.enable_static()
+    program, feeds, _ = paddle.static.load_inference_model(str(prefix), paddle.static.Executor(paddle.CPUPlace()))
     return program, paddle.static.global_scope(), list(feeds)
 
 
@@ -92,22 +115,10 @@ def facts(program: Any) -> dict[str, Any]:
 
 def own_difference(net: registry.Net, folder: Path, prefix: Path) -> float:
     """How far apart Paddle's outputs with its passes and oneDNN are from those without."""
-    from paddle import inference
-
-    config = inference.Config(f"{prefix}.pdmodel", f"{prefix}.pdiparams")
-    config.disable_gpu()
-    config.set_cpu_math_library_num_threads(1)
-    config.enable_mkldnn()
-    config.disable_glog_info()
-    predictor = inference.create_predictor(config)
     batch, size = net.cases()[-1]
-    given = net.feeds(batch, size)
-    for name in predictor.get_input_names():
-        predictor.get_input_handle(name).copy_from_cpu(given[name])
-    predictor.run()
     with np.load(folder / f"{batch}x{size}.npz") as expected:
         wanted = [expected[name] for name in sorted(expected.files)]
-    found = [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
+    found = predicted(prefix, True, net.feeds(batch, size))
     return max(distance(got, want) for got, want in zip(found, wanted, strict=True))
 
 

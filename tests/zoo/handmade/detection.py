@@ -30,5 +30,5 @@ class Detector(paddle.nn.Layer):
         merge_config({"num_classes": 20, **_with_none(config)})
         self.model = create(architecture)
 
-    def forward(self, image: Any, scale_factor: Any, im_shape: Any) -> Any:
+    def forward(self, image: Any, scale_factor: Any, im_shape: Any = None) -> Any:
         return self.model({"image": image, "scale_factor": scale_factor, "im_shape": im_shape})
