@@ -99,6 +99,8 @@ def test_the_report_tells_agreement_from_what_cannot_be_judged():
     assert report.agrees(net, {"write": "no such module"}) == "not written"
     assert report.agrees(net, one | {"compare": {"error": "ended with -11"}}) == "fails"
     times = {"oprack": {"median_ms": 2.0}, "paddle": {"median_ms": 4.0}}
+    columns = [line for line in report.table([net], {"lenet": one}) if line.startswith("|")]
+    assert len({line.count("|") for line in columns}) == 1
     assert report.ratio(one | {"times": times}) == 0.5 and "0.50" in report.row(net, one | {"times": times})
 
 

@@ -22,7 +22,8 @@ without.
 - **agrees**: integers are equal, and floats are within 1e-4 of their value and of the largest one. Where Paddle's own
   difference is more than half of that, twice as much is agreement; where it is more than 5e-4, nobody can tell.
 - **Paddle itself**: how far Paddle's predictor with its passes and oneDNN is from the one without.
-- **files of Paddle 3**: the same net as Paddle 3 saves it (PIR), run by oprack, against the same answers.
+- **files of Paddle 3**: the same net as Paddle 3 saves it (PIR), run by oprack, against the same answers; "not
+  saved" where Paddle 3 fails to save it.
 - **training**: loss and all gradients of a step, by the gradient ops that Paddle appended and by those of oprack.
 - **ratio**: median time of oprack to that of Paddle's predictor, on one thread and the largest case; below 1, oprack is
   faster. `make zoo ARGS=--times` takes the times, and nothing else.
@@ -104,6 +105,12 @@ def row(net: Net, found: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def table(nets: list[Net], results: dict[str, dict[str, Any]]) -> list[str]:
+    """The lines of a table of nets."""
+    head = "| net | ops | types | agrees | difference | Paddle itself | files of Paddle 3 | training | ratio | |"
+    return [head, "| --- " * (head.count("|") - 1) + "|", *(row(net, results[net.name]) for net in nets)]
+
+
 def write(out: Path, file: Path) -> None:
     """Write docs/zoo.md from what was found."""
     results = {
@@ -123,9 +130,5 @@ def write(out: Path, file: Path) -> None:
         nets = [net for net in ALL.values() if net.group == group]
         sources = "; ".join(dict.fromkeys(net.source for net in nets))
         lines += ["", f"## {group.capitalize()}", "", f"From {sources}.", ""]
-        lines += [
-            "| net | ops | types | agrees | difference | Paddle itself | files of Paddle 3 | ratio | |",
-            "| --- " * 9 + "|",
-        ]
-        lines += [row(net, results[net.name]) for net in nets]
+        lines += table(nets, results)
     file.write_text("\n".join(lines) + "\n", "utf-8")

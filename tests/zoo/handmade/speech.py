@@ -1,4 +1,4 @@
-"""Speech: an acoustic model with CTC, a vocoder's core, and FastSpeech 2 as it is deployed."""
+"""Speech: an acoustic model with CTC, and a vocoder's core."""
 
 from __future__ import annotations
 
@@ -51,22 +51,3 @@ class GatedConvs(nn.Layer):
             y = skip(paddle.tanh(a) * F.sigmoid(b))
             total, x = total + y, x + y
         return paddle.tanh(self.last(F.relu(total)))
-
-
-class FastSpeech2(nn.Layer):
-    """Phones to a spectrogram; the number of frames comes out of the predicted durations."""
-
-    def __init__(self, phones: int = 40, bands: int = 16, size: int = 32) -> None:
-        super().__init__()
-        from paddlespeech.t2s.models.fastspeech2 import FastSpeech2 as Net
-
-        self.net = Net(
-            idim=phones, odim=bands, adim=size, aheads=2, elayers=2, dlayers=2, eunits=64, dunits=64, postnet_layers=2,
-            postnet_chans=16, duration_predictor_chans=16, pitch_predictor_chans=16, energy_predictor_chans=16,
-            positionwise_layer_type="conv1d", encoder_normalize_before=True, decoder_normalize_before=True,
-        )  # fmt: skip
-        bias = self.net.duration_predictor.linear.bias
-        bias.set_value(paddle.full_like(bias, 1.2))  # some frames for each phone, as after training
-
-    def forward(self, text: Any) -> Any:
-        return self.net.inference(text)[0]

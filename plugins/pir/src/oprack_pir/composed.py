@@ -69,6 +69,7 @@ def compose(op: Operation, known: Composition, variables: Variables, frame: Fram
         result = variables.overwrite(values[0])
     else:
         result = variables.result(frame, number, type, op.name)
+    variables.hold(len(known.steps))
     for step in known.steps:
         desc = OpDesc(step["op"], {slot: names[given] for slot, given in step["in"].items()})
         dtype = DTYPES[step["dtype"]] if "dtype" in step else first.dtype
