@@ -35,7 +35,7 @@ def ask(command: list[Any], limit: float) -> tuple[str, str]:
             text=True,
             timeout=limit,
             env=environment,
-            cwd=HERE,
+            cwd=OUT,
             check=False,
         )
     except subprocess.TimeoutExpired:
