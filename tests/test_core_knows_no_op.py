@@ -27,7 +27,8 @@ OTHERWISE_MEANT = {
     "functional/tensor_methods.py": {"shape"},
     "layers/indexing.py": {"shape"},
     "layers/ints.py": {"shape"},
-    "layers/operators.py": {"shape", "scale"},  # scale: of the role affine
+    "layers/operands.py": {"shape"},
+    "layers/operators.py": {"scale"},  # of the role affine
     "layers/initializer.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
     "desc/var_desc.py": {"shape"},

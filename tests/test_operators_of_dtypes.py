@@ -186,6 +186,53 @@ def test_bool_and_complex() -> None:
     assert (x + to_tensor(np.array([1j, 2j]))).dtype == "complex128"
 
 
+_BITS = [
+    *((operator.and_, True), (operator.or_, True), (operator.xor, True)),
+    *((operator.lshift, False), (operator.rshift, False)),
+]
+
+
+@pytest.mark.parametrize(("apply", "any_sign"), _BITS, ids=[f.__name__ for f, _ in _BITS])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "uint32", "int64", "uint64"])
+def test_operators_on_the_bits_of_integers(apply: Callable[[Any, Any], Any], any_sign: bool, dtype: str) -> None:
+    a, b = np.array([[12, 7, 100, 0]], dtype), np.array([[3], [5]], dtype)
+    if any_sign and dtype.startswith("int"):
+        a = -a
+    x, y = to_tensor(a), to_tensor(b)
+    for found, wanted in (
+        (apply(x, y), apply(a, b)),
+        (apply(x, 3), apply(a, np.array(3, dtype))),
+        (apply(5, y), apply(np.array(5, dtype), b)),
+        (~x, ~a),
+    ):
+        assert found.dtype == dtype and found.tolist() == wanted.tolist()
+    x, same = to_tensor(a), to_tensor(a)
+    x = apply(x, 1)
+    assert x.tolist() == apply(a, np.array(1, dtype)).tolist() and same.tolist() == a.tolist()
+    with pytest.raises(InvalidArgumentError, match=r"70000000000000000000000 is no "):
+        apply(x, 70000000000000000000000)
+    with pytest.raises(InvalidArgumentError, match=r"an operand is .*; expected "):
+        apply(x, 1.5)
+    main = oprack.Program()
+    with oprack.program_guard(main, oprack.Program()):
+        p = layers.data("p", [1, 4], "int64")
+        out = apply(p, 3)
+    given = a.astype("int64")
+    assert oprack.Executor().run(main, {"p": given}, [out])[0].tolist() == apply(given, 3).tolist()
+
+
+def test_dtypes_of_two_integers() -> None:
+    for one, other, wanted in (
+        ("uint8", "int8", "int16"),
+        ("uint16", "int8", "int32"),
+        ("uint32", "int16", "int64"),
+        ("uint16", "uint64", "uint64"),
+        ("int32", "int64", "int64"),
+    ):
+        x, y = to_tensor(np.array([7], one)), to_tensor(np.array([5], other))
+        assert (x + y).dtype == wanted and (x + y).tolist() == [12] and (y * x).tolist() == [35]
+
+
 @pytest.mark.parametrize(("sign", "apply"), [("&", operator.and_), ("|", operator.or_), ("^", operator.xor)])
 def test_logic_of_bool(sign: str, apply: Callable[[Any, Any], Any]) -> None:
     a, b = np.array([True, True, False, False]), np.array([True, False, True, False])
@@ -199,7 +246,7 @@ def test_logic_of_bool(sign: str, apply: Callable[[Any, Any], Any]) -> None:
         (~x, ~a),
     ):
         assert found.dtype == "bool" and found.tolist() == wanted.tolist()
-    for wrong in (lambda: apply(to_tensor([1]), 1), lambda: apply(x, to_tensor([1])), lambda: ~to_tensor([1])):
+    for wrong in (lambda: apply(to_tensor([1.0]), 1), lambda: apply(x, to_tensor([1])), lambda: ~to_tensor([1.0])):
         with pytest.raises(InvalidArgumentError, match=r"expected bool tensors, such as x > 0"):
             wrong()
     main = oprack.Program()
@@ -210,3 +257,40 @@ def test_logic_of_bool(sign: str, apply: Callable[[Any, Any], Any]) -> None:
     for value, wanted in zip(found, (apply(a, b), ~a, [1.5, 2.0], apply(a, True)), strict=True):
         assert value.tolist() == np.asarray(wanted).tolist()
     assert abs(to_tensor([-1.5])).tolist() == [1.5] and (+x).tolist() == a.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_numbers_beside_double_precision_are_not_rounded_to_float32(dtype: str) -> None:
+    a = np.array([1.0, 3.0, -2.5]).astype(dtype)
+    x = to_tensor(a)
+    for number in (0.1, np.float64(0.1), 2.0, 2**30 + 1, 1e300):
+        calls: list[Callable[..., Any]] = [
+            *(
+                lambda v, number=number: v + number,
+                lambda v, number=number: number + v,
+                lambda v, number=number: v - number,
+                lambda v, number=number: number - v,
+            ),
+            *(
+                lambda v, number=number: v * number,
+                lambda v, number=number: number * v,
+                lambda v, number=number: v / number,
+                lambda v, number=number: number / v,
+            ),
+        ]
+        if dtype == "float64":
+            calls += [
+                lambda v, number=number: abs(v) ** number,
+                lambda v, number=number: v % number,
+                lambda v, number=number: v > number,
+            ]
+        for call in calls:
+            with np.errstate(over="ignore"):
+                found, wanted = call(x), call(a)
+            assert found.dtype == wanted.dtype.name and found.shape == wanted.shape
+            np.testing.assert_allclose(found.numpy(), wanted, 5e-16, 0)
+    assert (to_tensor(np.array(2.0)) * 0.1).shape == ()
+    y = to_tensor(np.array([1.0, 3.0]), requires_grad=True)
+    ((y * 0.1 + 0.3) ** 1.1).sum().backward()
+    assert y.grad is not None
+    np.testing.assert_allclose(y.grad.numpy(), 1.1 * (np.array([1.0, 3.0]) * 0.1 + 0.3) ** 0.1 * 0.1, 1e-15)

@@ -17,8 +17,9 @@ from oprack.io.streams import (
     write_selected_rows,
     write_variable,
 )
+from oprack.program import Program
 from oprack.tensor import LoDTensor, SelectedRows
-from oprack.types import VarType
+from oprack.types import VarType, dtype_enum
 from wire_bytes import lod_stream, rows_stream
 
 # Written by the `save` op of Paddle 2.6.2
@@ -187,3 +188,13 @@ def test_values_without_a_format():
     write_lod_tensor(file, LoDTensor(np.zeros(1, "int8")))
     write_selected_rows(file, SelectedRows([0], np.zeros((1, 1), "int8"), 1))
     assert file.getvalue() == lod_stream(21, (1,), b"\0") + rows_stream([0], 1, 21, (1, 1), b"\0")
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+def test_dtypes_without_a_number_of_fluids_are_not_written(dtype: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"a tensor of {dtype} can't be written: .* cast it first"):
+        write_lod_tensor(io.BytesIO(), LoDTensor(np.ones(2, dtype)))
+    program = Program()
+    program.desc.blocks[0].create_var("x", dtype=dtype_enum(dtype), shape=(2,))
+    with pytest.raises(InvalidArgumentError, match=rf"variable 'x' of block 0 can't be written: its dtype is {dtype}"):
+        program.serialize()

@@ -133,7 +133,7 @@ def test_numpy_and_python_numbers_become_tensors(rack: PackManager, build: Build
         assert type(y) is np.ndarray and y.shape == () and y == value
 
 
-@pytest.mark.parametrize("wrong", [np.array([None]), np.ones(2, np.uint16), np.array(["a"])])
+@pytest.mark.parametrize("wrong", [np.array([None]), np.ones(2, "M8[s]"), np.array(["a"])])
 def test_a_dtype_that_programs_do_not_have_is_told_where_it_comes_from(
     rack: PackManager, build: Build, wrong: Any
 ) -> None:

@@ -46,6 +46,13 @@ class VarType(IntEnum):
     PSTRING = 29
     SPARSE_COO = 30
     SPARSE_CSR = 31
+    # Dtypes of eager tensors for which Fluid has no number: no file holds them
+    UINT16 = 1001
+    UINT32 = 1002
+
+
+NOT_ON_WIRE = (VarType.UINT16, VarType.UINT32)
+"""Dtypes that programs and files can't hold, since Fluid's format has no number for them."""
 
 
 PER_RUN_KINDS = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
@@ -88,6 +95,8 @@ DTYPE_NAMES: dict[VarType, str] = {
     VarType.INT16: "int16",
     VarType.INT32: "int32",
     VarType.INT64: "int64",
+    VarType.UINT16: "uint16",
+    VarType.UINT32: "uint32",
     VarType.SIZE_T: "uint64",
     VarType.FP16: "float16",
     VarType.BF16: "bfloat16",
@@ -102,7 +111,7 @@ _BY_NAME = {name: vt for vt, name in DTYPE_NAMES.items()}
 
 FLOATS = frozenset({"float32", "float64"})
 HALF_FLOATS = frozenset({"float16", "bfloat16"})
-INTEGERS = frozenset({"int8", "uint8", "int16", "int32", "int64"})
+INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 COMPLEX = frozenset({"complex64", "complex128"})
 BOOL = frozenset({"bool"})
 ALL_DTYPES = FLOATS | HALF_FLOATS | INTEGERS | COMPLEX | BOOL

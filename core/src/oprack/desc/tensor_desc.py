@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack.errors import CorruptParameterError
-from oprack.types import VarType
+from oprack.errors import CorruptParameterError, InvalidArgumentError
+from oprack.types import DTYPE_NAMES, NOT_ON_WIRE, VarType
 
 
 def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
@@ -38,8 +38,18 @@ def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
 
 
 def write_tensor_desc(dtype: VarType, dims: Sequence[int]) -> bytes:
-    """Serialize a TensorDesc message."""
+    """Serialize a TensorDesc message.
+
+    Raises:
+        InvalidArgumentError: Fluid's format has no number for the dtype.
+    """
     from oprack.desc.wire_fields import pb
+
+    if dtype in NOT_ON_WIRE:
+        raise InvalidArgumentError(
+            f"a tensor of {DTYPE_NAMES[dtype]} can't be written: Fluid's format lacks the dtype; cast it first: "
+            "x.astype('int64')"
+        )
 
     msg = pb.VarType.TensorDesc(data_type=dtype, dims=dims)
     return msg.SerializeToString()  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from oprack.desc.program_desc import ProgramDesc
 from oprack.desc.var_desc import VarDesc
 from oprack.desc.wire_fields import ATTR_FIELDS, LOD_LEVEL, REPEATED, TENSOR_FIELDS, VAR_FLAGS, WITH_LOD, pb, restore
 from oprack.errors import AttributeValueError, InvalidArgumentError
-from oprack.types import AttrType, VarType
+from oprack.types import DTYPE_NAMES, NOT_ON_WIRE, AttrType, VarType
 
 
 def write_program(program: ProgramDesc) -> bytes:
@@ -78,6 +78,8 @@ def _write_var(var: VarDesc, msg: Any) -> None:
             if var.lod_level or explicit & LOD_LEVEL:
                 tensor.lod_level = var.lod_level
             tensor = tensor.tensor
+        if var.dtype in NOT_ON_WIRE:
+            raise ValueError(f"its dtype is {DTYPE_NAMES[var.dtype]}, which Fluid's format lacks; cast it first")
         # The wire has no tensor without a dtype; Fluid takes float32 for one that was not told yet
         tensor.data_type = VarType.FP32 if var.dtype is None else var.dtype
         tensor.dims.extend(var.shape or ())

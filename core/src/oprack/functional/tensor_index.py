@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -64,21 +65,37 @@ class _Probe:
 def set_item(x: Any, index: Any, value: Any) -> None:
     """Replace part of x: the elements at these places become those of `value`, by replace_rows on the flat tensor."""
     where = _places(x, index if isinstance(index, tuple) else (index,))
-    new = value if hasattr(value, "_meta") else to_tensor(np.asarray(value, x._meta.dtype), place=x.place)
+    new = value if hasattr(value, "_meta") else to_tensor(_spread(value, x._meta.dtype, where.shape), place=x.place)
     if new.dtype != x.dtype:
         new = new.astype(x.dtype)
-    try:
-        np.broadcast_shapes(new.shape, where.shape)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"{x.describe()}: a part of shape {list(where.shape)} can't take {new.describe()}"
-        ) from None
     if new.shape != where.shape:
-        new = new + type(x).like(np.zeros(where.shape), new)
+        new = _repeated(new, where.shape, x)
+    if not where.size:
+        return
     flat = x.reshape([-1])
     flat_new = function_for("replace_rows")(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
     result = flat_new.reshape(list(x.shape))
     x._overwrite(result._value, result._node, "x[...] = value")
+
+
+def _repeated(new: Any, to: tuple[int, ...], x: Any) -> Any:
+    """A tensor broadcast to the places that it shall fill. Raises InvalidArgumentError where it does not fit."""
+    ones = sum(1 for _ in takewhile(lambda n: n == 1, new.shape[: max(new.ndim - len(to), 0)]))
+    shape = new.shape[ones:]
+    if not _broadcasts(shape, to):
+        raise InvalidArgumentError(f"{x.describe()}: a part of shape {list(to)} can't take {new.describe()}")
+    return new.reshape(list(shape)).expand(list(to)) if math.prod(to) else new
+
+
+def _spread(value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A number or an array as many times as the shape has places, where it fits."""
+    array = np.asarray(value, dtype)
+    return np.broadcast_to(array, shape) if _broadcasts(array.shape, shape) else array
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of the one shape can be repeated to the other."""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
 def _advanced(item: Any) -> bool:

@@ -15,7 +15,7 @@ from oprack.functional.op_function import op_function
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.layers.operators import Operators
-from oprack.layers.promotion import COMPARISONS, EXACT, RANGES, dtype_beside_number
+from oprack.layers.promotion import COMPARISONS, DOUBLE, EXACT, RANGES, dtype_beside_number, is_single
 from oprack.packs.changes import on_change
 from oprack.packs.vocabulary import op_for
 
@@ -32,6 +32,12 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
     call = scales.get(key)
     if call is not None:
         return call(x)
+    if x._meta.name in DOUBLE and not (is_single(scale) and is_single(bias)):
+        call = _in_double(x, scale, bias)
+        if len(scales) >= 256:
+            scales.clear()
+        scales[key] = call
+        return call(x)
     attrs = dict(scale=scale, bias=bias)
     result = (by_role.get("affine") or function_for("affine"))(x, **attrs)
     if scale and (bias or scale != 1.0):  # 0.0 is equal to -0.0, but not the same
@@ -41,6 +47,23 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
                 scales.clear()
             scales[key] = call
     return result
+
+
+def _double(x: Any, number: Any) -> Any:
+    """A tensor of rank 0 with a number as precise as the dtype of x."""
+    return to_tensor(np.asarray(number, x._meta.dtype), place=x.place)
+
+
+def _in_double(x: Any, scale: float, bias: float) -> Callable[..., Any]:
+    """scale * x + bias by ops of two tensors."""
+    factor = None if scale == 1.0 else _double(x, scale)
+    shift = None if not bias else _double(x, bias)
+
+    def call(x: Any) -> Any:
+        result = x if factor is None else function_for("multiply")(x, factor)
+        return result if shift is None else function_for("add")(result, shift)
+
+    return call
 
 
 # x op number, and number op x where it differs, as one affine op
@@ -96,6 +119,8 @@ def _forward(role: str, general: Callable[..., Any], by_number: Callable[..., An
             other = array_operand(self, other)
             if other is NotImplemented:
                 return other
+        if isinstance(other, np.float64) and self._meta.name in DOUBLE:
+            return forward(self, float(other))
         if role == "power" and hasattr(other, "_meta"):
             _require_whole_power(self, other)
         return general(self, other)
@@ -115,6 +140,10 @@ def _backward(role: str, name: str, number_by: Callable[..., Any] | None) -> Cal
             if other is NotImplemented:
                 return other
             return getattr(other, name)(self)
+        if isinstance(other, np.floating) and self._meta.name in DOUBLE:
+            other = float(other)
+            if number_by is not None:
+                return number_by(self, other)
         if role == "power":
             _require_whole_power(other, self)
         return reversed_(self, other) if reversed_ is not None else NotImplemented

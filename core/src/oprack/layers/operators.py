@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers.promotion import COMPARISONS, EXACT, RANGES, dtype_beside_number, dtype_of_both, is_floating
+from oprack.layers.bits import BitOperators
+from oprack.layers.operands import append, constant, named, out_of_range, promoted, variable
+from oprack.layers.promotion import COMPARISONS, DOUBLE, EXACT, RANGES, dtype_beside_number, is_floating, is_single
 from oprack.packs.vocabulary import op_for
 from oprack.types import dtype_enum, dtype_name
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _NUMBERS = (int, float, complex, np.generic, numbers.Number)
 
 
-class Operators:
+class Operators(BitOperators):
     """Base of Variable, installed on eager tensors by oprack.functional. Results carry the LoD of the left operand.
 
     dtypes: of two, the one that holds both: see oprack.layers.promotion.
@@ -79,37 +81,18 @@ class Operators:
     def __matmul__(self, other: Any) -> Variable:
         return _binary(self, other, "matrix_product")
 
-    def __and__(self, other: Any) -> Variable:
-        return _logical(self, other, "and", "&")
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Variable:
-        return _logical(self, other, "or", "|")
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Variable:
-        return _logical(self, other, "xor", "^")
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Variable:
-        _require_bool("~", self)
-        return _append("not", self, {"X": self}, {})
-
     def __abs__(self) -> Variable:
-        return _append("absolute", self, {"X": self}, {})
+        return append("absolute", self, {"X": self}, {})
 
     def __pos__(self) -> Variable:
         return self  # type: ignore[return-value]
 
     def __neg__(self) -> Variable:
-        if _variable(self).dtype == "bool":
+        if variable(self).dtype == "bool":
             raise InvalidArgumentError(
-                f"{_named(self)} is bool, which has no negative; use x.logical_not() or x == False"
+                f"{named(self)} is bool, which has no negative; use x.logical_not() or x == False"
             )
-        return _append("affine", self, {"X": self}, dict(scale=-1.0))
+        return append("affine", self, {"X": self}, dict(scale=-1.0))
 
     def __lt__(self, other: Any) -> Variable:
         return _binary(self, other, "less")
@@ -135,10 +118,10 @@ class Operators:
         """x[2], x[1:3], x[..., 0], x[None], x[::-1]; an index may be an integer Variable of one element."""
         from oprack.layers.indexing import indexed
 
-        return indexed(_variable(self), index)
+        return indexed(variable(self), index)
 
     def __len__(self) -> int:
-        x = _variable(self)
+        x = variable(self)
         if not x.shape or x.shape[0] < 0:
             raise InvalidArgumentError(f"len({x.name}): dim 0 of shape {list(x.shape)} is not known before a run")
         return x.shape[0]
@@ -148,30 +131,22 @@ class Operators:
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgumentError(
-            f"variable {_variable(self).name!r} has no value while the program is built, so `if`, `and`, `not` and "
+            f"variable {variable(self).name!r} has no value while the program is built, so `if`, `and`, `not` and "
             "`in` can't use it; use layers.cond or layers.while_loop, layers.logical_and, `is None`, or compare names"
         )
 
     def astype(self, dtype: object) -> Variable:
         """The values as another dtype."""
-        x = _variable(self)
+        x = variable(self)
         name = dtype_name(dtype)
         attrs = {"in_dtype": int(dtype_enum(x.dtype)), "out_dtype": int(dtype_enum(name))}
-        return _append("convert", x, {"X": x}, attrs)
+        return append("convert", x, {"X": x}, attrs)
 
     def detach(self) -> Variable:
         """The same values, through which no gradient flows."""
-        found = _append("copy", self, {"X": self}, {})
+        found = append("copy", self, {"X": self}, {})
         found.stop_gradient = True
         return found
-
-
-def _variable(x: Any) -> Variable:
-    return x  # type: ignore[no-any-return]
-
-
-def _append(role: str, like: Any, inputs: dict[str, Any], attrs: dict[str, Any]) -> Variable:
-    return like._apply(op_for(role), inputs, attrs)  # type: ignore[no-any-return]
 
 
 def _binary(left: Any, right: Any, role: str, reverse: bool = False) -> Variable:
@@ -180,44 +155,19 @@ def _binary(left: Any, right: Any, role: str, reverse: bool = False) -> Variable
         x, right, done = _with_number(left, right, role, reverse)
         if done:
             return x  # type: ignore[no-any-return]
-        right = _constant(x, right)
+        right = constant(x, right)
     elif not hasattr(right, "_apply"):
         raise InvalidArgumentError(
-            f"op {op_for(role)}: the other operand of {_named(left)} is {type(right).__name__}; expected a Variable "
+            f"op {op_for(role)}: the other operand of {named(left)} is {type(right).__name__}; expected a Variable "
             "or a number; make a Variable of an array with oprack.layers.assign(array)"
         )
-    x, y = _promoted(x, right, role)
+    x, y = promoted(x, right, role)
     if reverse:
         x, y = y, x
-    out = _append(role, left, {"X": x, "Y": y}, {})
+    out = append(role, left, {"X": x, "Y": y}, {})
     if role in COMPARISONS:
         out.stop_gradient = True
     return out
-
-
-def _logical(x: Any, y: Any, role: str, sign: str) -> Variable:
-    if isinstance(y, bool | np.bool_) and x.dtype == "bool":
-        y = _constant(x, bool(y))
-    elif isinstance(y, np.ndarray | list) and hasattr(x, "__oprack_value__") and np.asarray(y).dtype == bool:
-        y = x.like(y, x)
-    _require_bool(sign, x, y)
-    out = _append(role, x, {"X": x, "Y": y}, {})
-    out.stop_gradient = True
-    return out
-
-
-def _require_bool(sign: str, *operands: Any) -> None:
-    """Raise InvalidArgumentError for anything but bool: there are no ops on the bits of integers."""
-    for x in operands:
-        if not hasattr(x, "_apply") or _variable(x).dtype != "bool":
-            what = _named(x) if hasattr(x, "_apply") else f"{x!r} ({type(x).__name__})"
-            raise InvalidArgumentError(
-                f"operator {sign}: an operand is {what}; expected bool tensors, such as x > 0 or x != 0"
-            )
-
-
-def _named(x: Any) -> str:
-    return x.describe() if hasattr(x, "describe") else f"variable {x.name!r}"
 
 
 def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, Any, bool]:
@@ -231,33 +181,28 @@ def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, An
     if whole and not RANGES[x.dtype][0] <= int(number) <= RANGES[x.dtype][1]:
         if role in COMPARISONS:  # the answer is known, and an infinity gives it
             return x.astype("float64"), math.copysign(math.inf, int(number)), False
-        raise _out_of_range(x, number, role)
+        raise out_of_range(x, number, f"op {op_for(role)}")
     power = role == "power" and not reverse
     if whole and power and int(number) < 0:
         raise InvalidArgumentError(
-            f"op {op_for(role)}: {_named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast "
+            f"op {op_for(role)}: {named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast "
             f"it first: x.astype('float32') ** {number}"
         )
-    if x.dtype == "bool" or not _is_exact(number, whole):
+    if x.dtype == "bool" or not _is_exact(number, whole, x.dtype):
         return x, number, False
     if power and is_floating(x.dtype):
-        return _append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
+        return append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
     line = _line(role, number, reverse)
     if line is None:
         return x, number, False
-    return _append("affine", x, {"X": x}, dict(zip(("scale", "bias"), line, strict=True))), None, True
+    return append("affine", x, {"X": x}, dict(zip(("scale", "bias"), line, strict=True))), None, True
 
 
-def _is_exact(number: Any, whole: bool) -> bool:
+def _is_exact(number: Any, whole: bool, dtype: str) -> bool:
     """Whether an attribute holds the number: it is float32, which has no complex numbers and not all large integers."""
-    return not isinstance(number, complex) and not (whole and abs(int(number)) > EXACT)
-
-
-def _out_of_range(x: Any, number: Any, role: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"op {op_for(role)}: {number} is no {x.dtype}, which {_named(x)} is; expected a number from "
-        f"{RANGES[x.dtype][0]} to {RANGES[x.dtype][1]}; cast the tensor first: x.astype('int64')"
-    )
+    if isinstance(number, complex) or (whole and abs(int(number)) > EXACT):
+        return False
+    return dtype not in DOUBLE or is_single(float(number))
 
 
 def _line(role: str, number: Any, reverse: bool) -> tuple[float, float] | None:
@@ -271,27 +216,3 @@ def _line(role: str, number: Any, reverse: bool) -> tuple[float, float] | None:
     if role == "divide" and not reverse and number != 0:
         return 1.0 / float(number), 0.0
     return None
-
-
-def _constant(x: Any, number: Any) -> Variable:
-    if isinstance(number, complex):
-        raise InvalidArgumentError(
-            f"a complex number beside {_named(x)}: {number}; expected a real number, or a tensor: "
-            "oprack.to_tensor(np.array(number)), in a program oprack.layers.assign(np.array([number]))"
-        )
-    value = number if isinstance(number, numbers.Integral) else float(number)
-    attrs = {
-        "shape": [1] if x.shape else [],
-        "dtype": int(dtype_enum(x.dtype)),
-        "value": float(value),
-        "str_value": str(int(value)) if isinstance(value, numbers.Integral) else repr(value),
-    }
-    out: Any = _append("constant", x, {}, attrs)
-    out.stop_gradient = True
-    return out.to(x.place) if hasattr(x, "__oprack_value__") else out  # type: ignore[no-any-return]
-
-
-def _promoted(x: Any, y: Any, role: str) -> tuple[Any, Any]:
-    """Both in the dtype of the operation."""
-    wanted = dtype_of_both(x.dtype, y.dtype, role)
-    return tuple(v if wanted is None or v.dtype == wanted else v.astype(wanted) for v in (x, y))

@@ -9,6 +9,7 @@ integers apart.
 
 from __future__ import annotations
 
+import math
 import numbers
 from functools import cache
 from typing import Any
@@ -18,12 +19,22 @@ import numpy as np
 COMPARISONS = ("less", "less_or_equal", "greater", "greater_or_equal", "equals", "differs")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPLEX = ("complex64", "complex128")
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 _KNOWN = {*_FLOATS, *_COMPLEX, *_INTEGERS, "bool"}
 RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in _INTEGERS}
 """The least and the greatest number of each integer dtype."""
 EXACT = 1 << 24
 """Integers up to this are exact in float32, the dtype of float attributes, such as those of the role affine."""
+
+
+DOUBLE = ("float64", "complex128")
+"""Dtypes whose numbers an attribute, which is float32, may round."""
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def is_single(number: float) -> bool:
+    """Whether float32 holds a number."""
+    return not math.isfinite(number) or (abs(number) <= _LARGEST and float(np.float32(number)) == number)
 
 
 def is_floating(dtype: str | None) -> bool:

@@ -112,6 +112,14 @@ _role("or", "X Y -> Out", f"Whether X or Y is true{_BROADCAST}", "operator |")
 _role("xor", "X Y -> Out", f"Whether one of X and Y is true, not both{_BROADCAST}", "operator ^")
 _role("not", "X -> Out", "Whether X is false", "operator ~")
 
+# Bits of integers -----------------------------------------------------------------------------------------------------
+_role("bits_and", "X Y -> Out", f"The bits that are set in X and in Y{_BROADCAST}", "operator & of integers")
+_role("bits_or", "X Y -> Out", f"The bits that are set in X or in Y{_BROADCAST}", "operator | of integers")
+_role("bits_xor", "X Y -> Out", f"The bits that differ between X and Y{_BROADCAST}", "operator ^ of integers")
+_role("bits_not", "X -> Out", "The bits that are not set in X", "operator ~ of integers")
+_role("left_shift", "X Y -> Out", f"X times 2 to the power of Y, cut to its bits{_BROADCAST}", "operator <<")
+_role("right_shift", "X Y -> Out", f"X divided by 2 to the power of Y, rounded down{_BROADCAST}", "operator >>")
+
 # Values ---------------------------------------------------------------------------------------------------------------
 _role("convert", "X; in_dtype out_dtype -> Out", "X as dtype `out_dtype`", "astype, and operands of two dtypes")
 _role("copy", "X -> Out", "The values and LoD of X in memory of their own", "clone, detach and gradients used twice")

@@ -33,6 +33,8 @@ def _scaled(
     convert = x.dtype.type if x.dtype.kind != "c" and x.dtype.kind not in "iu" else _whole(x.dtype)
     factor = convert(scale) if scale_tensor is None else scale_tensor.reshape(()).astype(x.dtype)
     shift = convert(bias)
+    if scale == -1 and not shift and scale_tensor is None:
+        return xp.negative(x, out=out)  # of complex infinities a product has NaN
     if not shift:
         return xp.multiply(x, factor, out=out)
     if scale_tensor is None and factor == 1:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._broadcast import align, sum_to
-from oprack_math.kernels._sets import BOTH, REAL
+from oprack_math.kernels._numeric import conjugate
+from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
-@kernel("elementwise_pow", place=BOTH, dtypes=REAL)
+@kernel("elementwise_pow", place=BOTH, dtypes=NUMBERS)
 def elementwise_pow(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     """X to the power of Y."""
     x, y = align(X, Y, axis, "elementwise_pow")
@@ -20,7 +21,7 @@ def elementwise_pow(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     return xp.power(x, y)
 
 
-@kernel("elementwise_pow_grad", place=BOTH, dtypes=REAL)
+@kernel("elementwise_pow_grad", place=BOTH, dtypes=NUMBERS)
 def elementwise_pow_grad(
     Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
 ) -> tuple[Array, Array | None]:
@@ -30,6 +31,14 @@ def elementwise_pow_grad(
     if dtype.kind in "iu":
         g, x, y = (a.astype(xp.float64) for a in (g, x, y))
     one = y.dtype.type(1)
-    dx = sum_to((g * y * xp.power(x, y - one)).astype(dtype, copy=False), x, X) if ctx.wants("X@GRAD") else None
-    dy = sum_to((g * xp.power(x, y) * xp.log(x)).astype(dtype, copy=False), y, Y) if ctx.wants("Y@GRAD") else None
+    dx = (
+        sum_to((g * conjugate(y * xp.power(x, y - one), xp)).astype(dtype, copy=False), x, X)
+        if ctx.wants("X@GRAD")
+        else None
+    )
+    dy = (
+        sum_to((g * conjugate(xp.power(x, y) * xp.log(x), xp)).astype(dtype, copy=False), y, Y)
+        if ctx.wants("Y@GRAD")
+        else None
+    )
     return dx, dy

@@ -13,7 +13,12 @@ from oprack_math.kernels.power._family import as_float, same_dtype
 def expm1(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """e to the power of X, less 1."""
     x = as_float(X, xp)
-    return xp.expm1(x, out=same_dtype(out, x))
+    result = xp.expm1(x, out=same_dtype(out, x))
+    if x.dtype.kind != "c":
+        return result
+    # NumPy has NaN for what is not finite, and -0 for 0
+    usual = xp.isfinite(x) & (x != 0)
+    return result if usual.all() else xp.where(usual, result, xp.exp(x) - x.dtype.type(1))
 
 
 @kernel("expm1_grad", place=BOTH, dtypes=NUMBERS)

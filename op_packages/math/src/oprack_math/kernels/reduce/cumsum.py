@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import accumulator
-from oprack_math.kernels._sets import BOTH, REAL
+from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
 def _running_sum(x: Array, axis: int, exclusive: bool, reverse: bool, xp: ArrayModule) -> Array:
@@ -22,13 +22,13 @@ def _running_sum(x: Array, axis: int, exclusive: bool, reverse: bool, xp: ArrayM
     return xp.ascontiguousarray(xp.flip(total, axis)) if reverse else total
 
 
-@kernel("cumsum", place=BOTH, dtypes=REAL)
+@kernel("cumsum", place=BOTH, dtypes=NUMBERS)
 def cumsum(X: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool, xp: ArrayModule) -> Array:
     """Running sums."""
     return _running_sum(*((X.reshape(-1), 0) if flatten else (X, axis)), exclusive, reverse, xp)
 
 
-@kernel("cumsum_grad", place=BOTH, dtypes=REAL)
+@kernel("cumsum_grad", place=BOTH, dtypes=NUMBERS)
 def cumsum_grad(
     X: Array, Out_grad: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool, xp: ArrayModule
 ) -> Array:

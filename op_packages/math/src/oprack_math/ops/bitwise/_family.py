@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, Output
+from oprack.op import Attr, Input, Output
 
 from oprack_math.ops._broadcast import AlignedBinary
 
@@ -13,3 +13,12 @@ class Bitwise(AlignedBinary):
     X = Input("Tensor of integers or bools, of any shape.")
     Y = Input("Tensor of X's dtype whose shape broadcasts with X's.")
     Out = Output("dtype of X, the broadcast shape, LoD of X.")
+
+
+class Shift(AlignedBinary):
+    """An op that moves the bits of integers; the inputs broadcast at their last dims."""
+
+    X = Input("Tensor of integers, of any shape.")
+    Y = Input("By how many bits, not negative: tensor of X's dtype whose shape broadcasts with X's.")
+    Out = Output("dtype of X, the broadcast shape, LoD of X.")
+    is_arithmetic = Attr(True, "The sign bit comes in from the left, so that negative numbers stay negative.")
