@@ -5,17 +5,17 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
-from oprack_linalg.kernels._matrices import BOTH, half_diagonal, hermitian, refusing
+from oprack_linalg.kernels._matrices import BOTH, REAL_AND_COMPLEX, adjoint, half_diagonal, hermitian, refusing
 from oprack_linalg.kernels._triangular import solve_triangle
 
 
-@kernel("cholesky", place=BOTH, dtypes=FLOATS)
+@kernel("cholesky", place=BOTH, dtypes=REAL_AND_COMPLEX)
 def cholesky(X: Array, *, upper: bool, xp: ArrayModule) -> Array:
     """The triangular factor."""
     problem, advice = "is not positive definite", "expected symmetric ones with positive eigenvalues"
     with refusing("cholesky", "X", problem, advice):
-        factor = xp.linalg.cholesky(X.swapaxes(-1, -2) if upper else X)
-    return factor.swapaxes(-1, -2) if upper else factor
+        factor = xp.linalg.cholesky(adjoint(X) if upper else X)
+    return adjoint(factor) if upper else factor
 
 
 @kernel("cholesky_grad", place=BOTH, dtypes=FLOATS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
-from oprack_linalg.kernels._matrices import BOTH
+from oprack_linalg.kernels._matrices import BOTH, REAL_AND_COMPLEX
 from oprack_linalg.kernels._triangular import solve_triangle
 
 
-@kernel("qr", place=BOTH, dtypes=FLOATS)
+@kernel("qr", place=BOTH, dtypes=REAL_AND_COMPLEX)
 def qr(X: Array, *, mode: str, xp: ArrayModule) -> tuple[Array, Array]:
     """Q and R by Householder's reflections."""
     if mode == "r":

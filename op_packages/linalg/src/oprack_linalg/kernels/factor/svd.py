@@ -5,10 +5,10 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
-from oprack_linalg.kernels._matrices import BOTH, diagonal_matrix, inverse_differences, refusing
+from oprack_linalg.kernels._matrices import BOTH, REAL_AND_COMPLEX, diagonal_matrix, inverse_differences, refusing
 
 
-@kernel("svd", place=BOTH, dtypes=FLOATS)
+@kernel("svd", place=BOTH, dtypes=REAL_AND_COMPLEX)
 def svd(X: Array, *, full_matrices: bool, xp: ArrayModule) -> tuple[Array, Array, Array]:
     """LAPACK's gesdd."""
     with refusing("svd", "X", "holds NaN or infinities", "expected finite numbers"):

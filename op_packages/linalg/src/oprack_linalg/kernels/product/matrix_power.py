@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from oprack.kernel import Array, ArrayModule, kernel
-from oprack.types import FLOATS
 
-from oprack_linalg.kernels._matrices import BOTH, singular
+from oprack_linalg.kernels._matrices import BOTH, REAL_AND_COMPLEX, adjoint, singular
 
 
-@kernel("matrix_power", place=BOTH, dtypes=FLOATS)
+@kernel("matrix_power", place=BOTH, dtypes=REAL_AND_COMPLEX)
 def matrix_power(X: Array, *, n: int, xp: ArrayModule) -> Array:
     """By repeated squaring."""
     with singular("matrix_power", "X"):
@@ -17,7 +16,7 @@ def matrix_power(X: Array, *, n: int, xp: ArrayModule) -> Array:
     return out.copy() if n == 1 else out
 
 
-@kernel("matrix_power_grad", place=BOTH, dtypes=FLOATS)
+@kernel("matrix_power_grad", place=BOTH, dtypes=REAL_AND_COMPLEX)
 def matrix_power_grad(X: Array, Out_grad: Array, *, n: int, xp: ArrayModule) -> Array:
     """The sum over all positions of the factor, by Horner's rule from both sides."""
     if n == 0:
@@ -26,7 +25,7 @@ def matrix_power_grad(X: Array, Out_grad: Array, *, n: int, xp: ArrayModule) -> 
     if n < 0:
         with singular("matrix_power_grad", "X"):
             base = xp.linalg.inv(X)
-    turned, last = base.swapaxes(-1, -2), Out_grad
+    turned, last = adjoint(base), Out_grad
     total = Out_grad
     for _ in range(abs(n) - 1):
         last = last @ turned

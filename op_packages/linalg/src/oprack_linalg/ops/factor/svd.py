@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.op.sbp import leading
+from oprack.types import real_dtype
 
 from oprack_linalg.ops._shapes import matrix_dims, smaller
 
@@ -24,6 +25,11 @@ class Svd(OpDef, type="svd"):
         ctx.set_dim("U", (*batch, rows, rows if full else inner))
         ctx.set_dim("S", (*batch, inner))
         ctx.set_dim("VH", (*batch, columns if full else inner, columns))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        for slot in ("U", "VH"):
+            ctx.set_dtype(slot, ctx.dtype("X"))
+        ctx.set_dtype("S", real_dtype(ctx.dtype("X")))
 
 
 class SvdGrad(GradOpDef, of=Svd, reads="X U S VH", shape_of="X"):
