@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
     # isort: off
     from oprack import (
         amp as amp,
+        array_api as array_api,
         functional as functional,
         inference as inference,
         initializer as initializer,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
 # Modules; packs() can be called as well
 _SUBMODULES = (
     "amp",
+    "array_api",
     "functional",
     "inference",
     "initializer",

@@ -15,6 +15,7 @@ TEXTS = {
 }
 RESERVED = {
     "amp",
+    "array_api",
     "collective",
     "control_flow",
     "core",

@@ -12,6 +12,7 @@ from oprack.autograd.walk import backward
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
 from oprack.functional.tensor_ranks import GlobalMethods
+from oprack.functional.tensor_standard import StandardMembers
 from oprack.interpreter.devices import context, place_and_dtype
 from oprack.interpreter.modes import is_grad_enabled
 from oprack.tensor import CUDAPlace, LoDTensor, Place
@@ -19,7 +20,7 @@ from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU, TensorMeta, tensor_meta
 
 
-class Conversions(GlobalMethods):
+class Conversions(StandardMembers, GlobalMethods):
     """All methods that are installed on Tensor."""
 
     _value: Any
@@ -114,13 +115,6 @@ class Conversions(GlobalMethods):
         return x.value
 
     __array_priority__ = 1000  # makes `array + tensor` call this class's operator, not NumPy's
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """Export the memory to another library, whose writes autograd does not notice."""
-        return self._value.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self._value.__dlpack_device__()
 
     @property
     def __cuda_array_interface__(self) -> Any:

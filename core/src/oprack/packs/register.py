@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from oprack.op import OpDef, OpVersion
 
 
-NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "fuzz")
+NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "array_api", "fuzz")
 """Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`:
 the blocks from which `oprack.testing.fuzz` builds nets."""
 

@@ -1,0 +1,23 @@
+"""The Python array API standard (2024.12) on tensors, as the pack array_api brings it: `oprack.array_api.sin(x)`.
+
+`x.__array_namespace__()` returns this module, so libraries that are written against the standard take tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.layers.namespace import core_and_packs
+
+__array_api_version__ = "2024.12"
+_getattr, _dir = core_and_packs("array_api")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__array_namespace_info__":
+        return _getattr("array_namespace_info")
+    return _getattr(name)
+
+
+def __dir__() -> list[str]:
+    return ["__array_api_version__", "__array_namespace_info__", *_dir()]

@@ -1,0 +1,72 @@
+"""Products of matrices and vectors, which the standard has in its main namespace and in linalg."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from oprack import Tensor
+from oprack import functional as F
+from oprack.errors import InvalidArgumentError
+
+from oprack_array_api._operands import axes_of, together
+from oprack_array_api.creation import zeros
+from oprack_array_api.dtypes import category
+from oprack_array_api.manipulation import moveaxis, permute_dims, reshape
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """The product of matrices in the last two dims, by op matmul_v2; a tensor of one dim is a vector."""
+    return F.matmul_v2(*together(x1, x2, "matmul"))  # type: ignore[no-any-return]
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two dims swapped."""
+    if x.ndim < 2:
+        raise InvalidArgumentError(f"matrix_transpose: {x.describe()} has {x.ndim} dims; expected two at least")
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+    """The sum of products over dims of both.
+
+    Args:
+        x1: A tensor.
+        x2: Another one.
+        axes: How many of the last dims of x1 and the first of x2, or the dims of each.
+
+    Returns:
+        The tensor: the other dims of x1, then those of x2.
+    """
+    x, y = together(x1, x2, "tensordot")
+    if isinstance(axes, int):
+        ours, theirs = tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))
+    else:
+        ours, theirs = axes_of(axes[0], x.ndim, "tensordot"), axes_of(axes[1], y.ndim, "tensordot")
+    if [x.shape[a] for a in ours] != [y.shape[a] for a in theirs]:
+        raise InvalidArgumentError(f"tensordot: {x.describe()} and {y.describe()} differ along axes {axes}")
+    left = [i for i in range(x.ndim) if i not in ours]
+    right = [i for i in range(y.ndim) if i not in theirs]
+    shape = (*(x.shape[i] for i in left), *(y.shape[i] for i in right))
+    n = math.prod(x.shape[a] for a in ours)
+    if not x.size or not y.size:
+        return zeros(shape, dtype=x.dtype, device=x.place)
+    a = reshape(permute_dims(x, (*left, *ours)), (-1, n))
+    b = reshape(permute_dims(y, (*theirs, *right)), (n, -1))
+    return reshape(F.matmul_v2(a, b), shape)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """The products of vectors along a dim, the first conjugated; the other dims broadcast."""
+    x, y = together(x1, x2, "vecdot")
+    if not -min(x.ndim, y.ndim) <= axis < 0:
+        raise InvalidArgumentError(f"vecdot: axis is {axis}; expected a number from {-min(x.ndim, y.ndim)} to -1")
+    if x.shape[axis] != y.shape[axis]:
+        raise InvalidArgumentError(f"vecdot: {x.describe()} and {y.describe()} differ along axis {axis}")
+    a, b = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+    if category(a.dtype) == "complex floating":
+        a = F.conj(a)
+    a, b = reshape(a, (*a.shape[:-1], 1, a.shape[-1])), reshape(b, (*b.shape, 1))
+    found = F.matmul_v2(a, b)
+    return reshape(found, found.shape[:-2])

@@ -1,0 +1,161 @@
+"""Functions of the standard that search, sort, and find sets of values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from oprack import Tensor
+from oprack import functional as F
+from oprack.errors import InvalidArgumentError
+
+from oprack_array_api._operands import axes_of, cast, constant, require_tensor, together
+from oprack_array_api.creation import asarray, zeros
+from oprack_array_api.elementwise import not_equal
+from oprack_array_api.manipulation import broadcast_arrays, concat, flip, reshape, take
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+    """x1 where the condition holds, else x2; all three broadcast, and gradients flow to x1 and x2."""
+    x, y = together(x1, x2, "where")
+    return F.where(*broadcast_arrays(require_tensor(condition, "where"), x, y))  # type: ignore[no-any-return]
+
+
+def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+    """The places of elements that are not 0, one tensor for each dim."""
+    if not x.ndim:
+        raise ValueError("nonzero: a tensor without dims; expected one dim at least")
+    found = F.where_index(x)
+    return tuple(found[:, i] for i in range(x.ndim))
+
+
+def _extremum(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
+    if not x.ndim:
+        return zeros((), dtype="int64", device=x.place)
+    if axis is None:
+        found = getattr(F, op)(reshape(x, (-1,)), axis=0)
+        return reshape(found, (1,) * x.ndim if keepdims else ())
+    (at,) = axes_of(axis, x.ndim, op)
+    shape = tuple(1 if i == at else n for i, n in enumerate(x.shape) if keepdims or i != at)
+    if not x.size and not math.prod(shape):
+        return zeros(shape, dtype="int64", device=x.place)
+    return reshape(getattr(F, op)(x, axis=at, keepdims=keepdims), shape)
+
+
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the greatest element of a dim, or of the flat tensor, is."""
+    return _extremum("arg_max", require_tensor(x, "argmax"), axis, keepdims)
+
+
+def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the least element of a dim, or of the flat tensor, is."""
+    return _extremum("arg_min", require_tensor(x, "argmin"), axis, keepdims)
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Tensor:
+    """Where the elements of x2 would have to be put into the sorted x1, by op searchsorted.
+
+    Args:
+        x1: A tensor of one dim, sorted, or so when `sorter` gives its order.
+        x2: The values.
+        side: "left" for before equal elements, "right" for behind them.
+        sorter: The order of x1.
+
+    Returns:
+        Places, int64, in the shape of x2.
+
+    Raises:
+        InvalidArgumentError: side is something else.
+    """
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"searchsorted: side is {side!r}; expected 'left' or 'right'")
+    if sorter is not None:
+        x1 = take(x1, sorter, axis=0)
+    x, y = together(x1, x2, "searchsorted")
+    if not y.size:
+        return zeros(y.shape, dtype="int64", device=y.place)
+    found = F.searchsorted(x, reshape(y, (-1,)), right=side == "right")
+    return reshape(found, y.shape)
+
+
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The order of the elements of a dim; equal ones always keep theirs."""
+    if not x.ndim:
+        raise ValueError("argsort: a tensor without dims; expected one dim at least")
+    (at,) = axes_of(axis, x.ndim, "argsort")
+    if not x.size:
+        return zeros(x.shape, dtype="int64", device=x.place)
+    if not descending:
+        return F.argsort(x, axis=at).indices  # type: ignore[no-any-return]
+    last = constant(x.shape[at] - 1, "int64", x)
+    return flip(F.elementwise_sub(last, F.argsort(flip(x, axis=at), axis=at).indices), axis=at)
+
+
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements of a dim in order; gradients flow back to where they came from."""
+    (at,) = axes_of(axis, x.ndim, "sort")
+    if not x.size:
+        return x.clone()  # type: ignore[no-any-return]
+    found = F.argsort(x, axis=at).out
+    return flip(found, axis=at) if descending else found  # type: ignore[no-any-return]
+
+
+class UniqueAll(NamedTuple):
+    """What unique_all returns."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """What unique_counts returns."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """What unique_inverse returns."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The different elements in order, where each first is, which of them each element is, and how often each is there.
+
+    Every NaN is different from all others.
+    """
+    flat = reshape(require_tensor(x, "unique_all"), (-1,))
+    none = zeros((0,), dtype="int64", device=x.place)
+    if not flat.size:
+        return UniqueAll(flat, none, zeros(x.shape, dtype="int64", device=x.place), none)
+    order = F.argsort(flat, axis=0).indices
+    ordered = take(flat, order)
+    first = asarray([True], device=x.place)
+    if flat.size > 1:
+        first = concat([first, not_equal(ordered[1:], ordered[:-1])])
+    starts = reshape(F.where_index(first), (-1,))
+    counts = F.elementwise_sub(concat([starts[1:], asarray([flat.size], device=x.place)]), starts)
+    group = F.elementwise_sub(F.cumsum(cast(first, "int64"), axis=0), constant(1, "int64", x))
+    inverse = F.scatter(zeros(flat.shape, dtype="int64", device=x.place), order, group)
+    return UniqueAll(take(ordered, starts), take(order, starts), reshape(inverse, x.shape), counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different elements in order, and how often each is there."""
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different elements in order, and which of them each element is."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Any, /) -> Tensor:
+    """The different elements in order."""
+    return unique_all(x).values
