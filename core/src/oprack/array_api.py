@@ -11,12 +11,27 @@ from oprack.layers.namespace import core_and_packs
 
 __array_api_version__ = "2024.12"
 _getattr, _dir = core_and_packs("array_api")
+_found: set[str] = set()
+_listens = False
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__array_namespace_info__":
-        return _getattr("array_namespace_info")
-    return _getattr(name)
+    from oprack.packs.changes import on_change
+
+    global _listens
+    found = _getattr("array_namespace_info" if name == "__array_namespace_info__" else name)
+    if not _listens:
+        on_change(_forget)
+        _listens = True
+    _found.add(name)
+    globals()[name] = found  # the next time without a question, until packs change
+    return found
+
+
+def _forget() -> None:
+    for name in _found:
+        globals().pop(name, None)
+    _found.clear()
 
 
 def __dir__() -> list[str]:

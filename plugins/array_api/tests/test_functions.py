@@ -265,3 +265,13 @@ def test_other_libraries_read_the_memory() -> None:
     assert mine.dtype == "uint16" and mine.tolist() == [0, 1, 2]
     with pytest.raises(BufferError, match=r"from_dlpack: tensors have memory of their own"):
         xp.from_dlpack(np.arange(3), copy=False)
+
+
+def test_functions_are_written_down_by_jit() -> None:
+    def net(x: Any) -> Any:
+        y = xp.concat([xp.clip(x, -0.5, 0.5) + 0.1, xp.std(x, axis=0, keepdims=True)], axis=0)
+        y = xp.tensordot(xp.take(y, xp.asarray([0, -1]), axis=0), xp.expand_dims(x, axis=0), axes=((1,), (2,)))
+        return xp.where(xp.equal(y, 0.0), 1.0, xp.sort(xp.maximum(xp.round(y * 8), y), axis=-1))
+
+    x = xp.asarray(FLAT)
+    same(oprack.jit(net)(x), net(x).numpy(), 1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,24 @@ from oprack_array_api.dtypes import promoted, scalar_dtype
 SCALARS = (int, float, complex)
 
 
+def place_of(x: Any) -> Any:
+    """The place of a tensor; None of what stands for one while a program is written."""
+    return x.place if isinstance(x, Tensor) else None
+
+
+def numel(x: Any) -> int:
+    """The number of elements."""
+    return math.prod(x.shape)
+
+
+def named(x: Any) -> str:
+    """A tensor in words, for messages."""
+    return x.describe() if isinstance(x, Tensor) else repr(x)
+
+
 def constant(value: Any, dtype: str, like: Any) -> Tensor:
     """A tensor of rank 0 at the place of another one."""
-    return to_tensor(np.asarray(value, numpy_dtype(dtype)), place=like.place)
+    return to_tensor(np.asarray(value, numpy_dtype(dtype)), place=place_of(like))
 
 
 def cast(x: Any, dtype: str) -> Any:

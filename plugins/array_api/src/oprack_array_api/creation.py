@@ -11,6 +11,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.tensor import numpy_dtype
 
+from oprack_array_api._operands import place_of
 from oprack_array_api.dtypes import DEFAULTS, category, dtype_of, promoted
 
 _FLOAT, _COMPLEX, _INT = DEFAULTS["real floating"], DEFAULTS["complex floating"], DEFAULTS["integral"]
@@ -155,7 +156,7 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A number in the shape of x, with its dtype and place by default."""
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.place)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or place_of(x))
 
 
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:

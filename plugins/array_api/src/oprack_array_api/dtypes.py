@@ -133,7 +133,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 def dtype_of(x: Any) -> str:
     """The dtype of a tensor, or the dtype that is given."""
-    return str(x.dtype) if isinstance(x, Tensor) else dtype_name(x)
+    return str(x.dtype) if hasattr(x, "_apply") else dtype_name(x)
 
 
 def can_cast(from_: Any, to: Any, /) -> Bool:

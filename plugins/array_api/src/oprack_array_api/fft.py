@@ -9,7 +9,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.types import complex_dtype
 
-from oprack_array_api._operands import axes_of, cast, require_tensor
+from oprack_array_api._operands import axes_of, cast, named, place_of, require_tensor
 from oprack_array_api.creation import arange, asarray, zeros
 from oprack_array_api.dtypes import category
 from oprack_array_api.manipulation import concat, roll
@@ -34,7 +34,7 @@ def _sized(x: Any, sizes: dict[int, int]) -> Any:
             x = x[(*(slice(None),) * axis, slice(0, n))]
         elif n > x.shape[axis]:
             shape = (*x.shape[:axis], n - x.shape[axis], *x.shape[axis + 1 :])
-            x = concat([x, zeros(shape, dtype=x.dtype, device=x.place)], axis=axis)
+            x = concat([x, zeros(shape, dtype=x.dtype, device=place_of(x))], axis=axis)
     return x
 
 
@@ -60,7 +60,7 @@ def _complex(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -> 
 def _from_real(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -> Tensor:
     places, sizes = _dims(x, s, axes, name)
     if category(x.dtype) != "real floating":
-        raise InvalidArgumentError(f"{name}: {x.describe()}; expected real numbers")
+        raise InvalidArgumentError(f"{name}: {named(x)}; expected real numbers")
     x = _sized(x, dict(zip(places, sizes, strict=True)))
     attrs = {"normalization": _normalization(norm), "forward": forward, "onesided": True}
     return F.fft_r2c(x, axes=places, **attrs)  # type: ignore[no-any-return]

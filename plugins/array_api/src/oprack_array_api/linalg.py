@@ -10,7 +10,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
 from oprack_array_api import reductions as _over
-from oprack_array_api._operands import cast, constant, require_tensor, together
+from oprack_array_api._operands import cast, constant, named, place_of, require_tensor, together
 from oprack_array_api.creation import eye, zeros
 from oprack_array_api.dtypes import category
 from oprack_array_api.elementwise import where as _where
@@ -62,7 +62,7 @@ def _adjoint(x: Any) -> Any:
 def _matrices(x: Any, name: str, square: bool = True) -> Any:
     require_tensor(x, name)
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
-        raise InvalidArgumentError(f"{name}: {x.describe()}; expected {'square ' if square else ''}matrices")
+        raise InvalidArgumentError(f"{name}: {named(x)}; expected {'square ' if square else ''}matrices")
     return x
 
 
@@ -75,7 +75,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim; the other dims broadcast."""
     x, y = together(x1, x2, "cross")
     if x.shape[axis] != 3 or y.shape[axis] != 3:
-        raise InvalidArgumentError(f"cross: {x.describe()} and {y.describe()}; expected 3 elements along axis {axis}")
+        raise InvalidArgumentError(f"cross: {named(x)} and {named(y)}; expected 3 elements along axis {axis}")
     a = [moveaxis(x, axis, 0)[i] for i in range(3)]
     b = [moveaxis(y, axis, 0)[i] for i in range(3)]
     parts = [
@@ -152,7 +152,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Square matrices to a whole power."""
     if n == 0:
-        return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.place), x.shape)
+        return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=place_of(x)), x.shape)
     return F.matrix_power(_matrices(x, "matrix_power"), n=n)  # type: ignore[no-any-return]
 
 
@@ -170,7 +170,7 @@ def _limit(x: Any, values: Any, rtol: Any) -> Any:
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """How many singular values of matrices exceed rtol times the largest."""
     if 0 in x.shape[-2:]:
-        return zeros(x.shape[:-2], dtype="int64", device=x.place)
+        return zeros(x.shape[:-2], dtype="int64", device=place_of(x))
     values = svdvals(x)
     return _over.sum(cast(F.greater_than(values, _limit(x, values, rtol)), "int64"), axis=-1)
 
@@ -184,7 +184,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """The Moore-Penrose inverse, by svd without the singular values up to rtol times the largest."""
     if 0 in x.shape:
-        return zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype=x.dtype, device=x.place)
+        return zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype=x.dtype, device=place_of(x))
     u, s, vh = svd(x, full_matrices=False)
     large = F.greater_than(s, _limit(x, s, rtol))
     inverted = _where(large, F.elementwise_div(constant(1.0, s.dtype, x), _where(large, s, 1.0)), 0.0)

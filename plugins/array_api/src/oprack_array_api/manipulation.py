@@ -9,7 +9,7 @@ from oprack import Tensor
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
-from oprack_array_api._operands import axes_of, cast, constant, require_tensor
+from oprack_array_api._operands import axes_of, cast, constant, named, numel, place_of, require_tensor
 from oprack_array_api.creation import asarray, zeros
 from oprack_array_api.dtypes import result_type
 
@@ -18,7 +18,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     """x repeated along dims of size 1 and in front, without gaps in memory."""
     shape = tuple(shape)
     if np.broadcast_shapes(x.shape, shape) != shape:
-        raise ValueError(f"broadcast_to: {x.describe()} does not broadcast to {list(shape)}")
+        raise ValueError(f"broadcast_to: {named(x)} does not broadcast to {list(shape)}")
     return x.clone() if x.shape == shape else F.expand_v2(x, shape=list(shape))  # type: ignore[no-any-return]
 
 
@@ -68,7 +68,7 @@ def squeeze(x: Any, /, axis: Any) -> Tensor:
     """Without these dims of size 1."""
     places = axes_of(axis, x.ndim, "squeeze")
     if any(x.shape[a] != 1 for a in places):
-        raise ValueError(f"squeeze: {x.describe()} has a size other than 1 at axis {axis}")
+        raise ValueError(f"squeeze: {named(x)} has a size other than 1 at axis {axis}")
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
@@ -91,12 +91,12 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> T
     sizes = [int(n) for n in shape]
     if -1 in sizes:
         known = int(np.prod([n for n in sizes if n != -1], dtype=np.int64))
-        if sizes.count(-1) > 1 or not known or x.size % known:
-            raise InvalidArgumentError(f"reshape: {x.describe()} does not fit shape {sizes}")
-        sizes[sizes.index(-1)] = x.size // known
-    if int(np.prod(sizes, dtype=np.int64)) != x.size:
-        raise InvalidArgumentError(f"reshape: {x.describe()} does not fit shape {sizes}")
-    if not x.size and tuple(sizes) != x.shape:  # in the op's attribute a 0 stands for the size that is there
+        if sizes.count(-1) > 1 or not known or numel(x) % known:
+            raise InvalidArgumentError(f"reshape: {named(x)} does not fit shape {sizes}")
+        sizes[sizes.index(-1)] = numel(x) // known
+    if int(np.prod(sizes, dtype=np.int64)) != numel(x):
+        raise InvalidArgumentError(f"reshape: {named(x)} does not fit shape {sizes}")
+    if not numel(x) and tuple(sizes) != x.shape:  # in the op's attribute a 0 stands for the size that is there
         return empty_of(x, sizes)
     return x.reshape(sizes) if tuple(sizes) != x.shape else x.clone()  # type: ignore[no-any-return]
 
@@ -130,7 +130,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
     shifts = [int(s) for s in shift] if isinstance(shift, tuple | list) else [int(shift)] * len(places)
     if len(places) == 1 and len(shifts) > 1:
         places = places * len(shifts)
-    if not x.size:
+    if not numel(x):
         return x.clone()  # type: ignore[no-any-return]
     shifts = [s % x.shape[a] for s, a in zip(shifts, places, strict=True)]
     return F.roll(x, shifts=shifts, axis=list(places))  # type: ignore[no-any-return]
@@ -152,7 +152,7 @@ def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
 
 def empty_of(x: Any, shape: Any) -> Tensor:
     """No elements, in a shape, with the dtype and place of x."""
-    return zeros(tuple(shape), dtype=x.dtype, device=x.place)
+    return zeros(tuple(shape), dtype=x.dtype, device=place_of(x))
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
@@ -173,21 +173,21 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     if (counts < 0).any():
         raise ValueError("repeat: repeats has negative numbers")
     index = np.repeat(np.arange(x.shape[at], dtype=np.int64), counts)
-    return take(x, asarray(index, device=x.place), axis=at)
+    return take(x, asarray(index, device=place_of(x)), axis=at)
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     """The slices at these places of a dim, by op index_select."""
     if axis is None:
         if x.ndim != 1:
-            raise ValueError(f"take: {x.describe()} has {x.ndim} dims; expected an axis")
+            raise ValueError(f"take: {named(x)} has {x.ndim} dims; expected an axis")
         axis = 0
     (at,) = axes_of(axis, x.ndim, "take")
     index = cast(require_tensor(indices, "take"), "int64")
-    if not index.size or not x.size:
+    if not numel(index) or not numel(x):
         shape = (*x.shape[:at], *index.shape, *x.shape[at + 1 :])
         if int(np.prod(shape)):
-            raise IndexError(f"take: {x.describe()} has no elements to take")
+            raise IndexError(f"take: {named(x)} has no elements to take")
         return empty_of(x, shape)
     index = _from_start(index, x.shape[at])
     found = F.index_select(x, reshape(index, (-1,)), dim=at)
@@ -207,6 +207,6 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     others = np.broadcast_shapes(*shapes)
     x = broadcast_to(x, (*others[:at], x.shape[at], *others[at + 1 :]))
     index = broadcast_to(index, (*others[:at], index.shape[at], *others[at + 1 :]))
-    if not index.size:
+    if not numel(index):
         return empty_of(x, index.shape)
     return F.take_along_axis(x, _from_start(index, x.shape[at]), Axis=at)  # type: ignore[no-any-return]

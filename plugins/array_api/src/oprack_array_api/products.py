@@ -10,7 +10,7 @@ from oprack import Tensor
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
-from oprack_array_api._operands import axes_of, together
+from oprack_array_api._operands import axes_of, named, numel, place_of, together
 from oprack_array_api.creation import zeros
 from oprack_array_api.dtypes import category
 from oprack_array_api.manipulation import moveaxis, permute_dims, reshape
@@ -24,7 +24,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 def matrix_transpose(x: Any, /) -> Tensor:
     """The last two dims swapped."""
     if x.ndim < 2:
-        raise InvalidArgumentError(f"matrix_transpose: {x.describe()} has {x.ndim} dims; expected two at least")
+        raise InvalidArgumentError(f"matrix_transpose: {named(x)} has {x.ndim} dims; expected two at least")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
@@ -45,13 +45,13 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
     else:
         ours, theirs = axes_of(axes[0], x.ndim, "tensordot"), axes_of(axes[1], y.ndim, "tensordot")
     if [x.shape[a] for a in ours] != [y.shape[a] for a in theirs]:
-        raise InvalidArgumentError(f"tensordot: {x.describe()} and {y.describe()} differ along axes {axes}")
+        raise InvalidArgumentError(f"tensordot: {named(x)} and {named(y)} differ along axes {axes}")
     left = [i for i in range(x.ndim) if i not in ours]
     right = [i for i in range(y.ndim) if i not in theirs]
     shape = (*(x.shape[i] for i in left), *(y.shape[i] for i in right))
     n = math.prod(x.shape[a] for a in ours)
-    if not x.size or not y.size:
-        return zeros(shape, dtype=x.dtype, device=x.place)
+    if not numel(x) or not numel(y):
+        return zeros(shape, dtype=x.dtype, device=place_of(x))
     a = reshape(permute_dims(x, (*left, *ours)), (-1, n))
     b = reshape(permute_dims(y, (*theirs, *right)), (n, -1))
     return reshape(F.matmul_v2(a, b), shape)
@@ -63,7 +63,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     if not -min(x.ndim, y.ndim) <= axis < 0:
         raise InvalidArgumentError(f"vecdot: axis is {axis}; expected a number from {-min(x.ndim, y.ndim)} to -1")
     if x.shape[axis] != y.shape[axis]:
-        raise InvalidArgumentError(f"vecdot: {x.describe()} and {y.describe()} differ along axis {axis}")
+        raise InvalidArgumentError(f"vecdot: {named(x)} and {named(y)} differ along axis {axis}")
     a, b = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
     if category(a.dtype) == "complex floating":
         a = F.conj(a)

@@ -10,7 +10,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.types import dtype_name, real_dtype
 
-from oprack_array_api._operands import axes_of, cast, constant, require_tensor, together
+from oprack_array_api._operands import axes_of, cast, constant, named, numel, place_of, require_tensor, together
 from oprack_array_api.creation import full, full_like
 from oprack_array_api.dtypes import UNSIGNED, category
 from oprack_array_api.manipulation import concat, reshape
@@ -28,12 +28,12 @@ def _along(op: str, x: Any, axis: Any, keepdims: bool, name: str, neutral: Any =
         return getattr(F, op)(x, reduce_all=True, keep_dim=keepdims, **attrs)  # type: ignore[no-any-return]
     if not axes:
         return x.clone()  # type: ignore[no-any-return]
-    if not x.size:
+    if not numel(x):
         shape = _reduced_shape(x, axes, keepdims)
         if neutral is None and math.prod(shape):
-            raise InvalidArgumentError(f"{name}: {x.describe()} has no elements along axis {axis}")
+            raise InvalidArgumentError(f"{name}: {named(x)} has no elements along axis {axis}")
         dtype = "bool" if isinstance(neutral, bool) else x.dtype
-        return full(shape, neutral or 0, dtype=dtype, device=x.place)
+        return full(shape, neutral or 0, dtype=dtype, device=place_of(x))
     whole = len(axes) == x.ndim
     dims = {"reduce_all": True} if whole else {"dim": list(axes)}
     found = getattr(F, op)(x, keep_dim=keepdims, **dims, **attrs)
@@ -114,7 +114,7 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Ten
 def _one_axis(x: Any, axis: int | None, name: str) -> int:
     if axis is None:
         if x.ndim != 1:
-            raise ValueError(f"{name}: {x.describe()} has {x.ndim} dims; expected an axis")
+            raise ValueError(f"{name}: {named(x)} has {x.ndim} dims; expected an axis")
         return 0
     return axes_of(axis, x.ndim, name)[0]
 
@@ -122,11 +122,11 @@ def _one_axis(x: Any, axis: int | None, name: str) -> int:
 def _running(x: Any, op: str, attr: str, axis: int | None, dtype: Any, first: Any, initial: int, name: str) -> Tensor:
     at = _one_axis(x, axis, name)
     wide = _accumulated(x, dtype)
-    found = getattr(F, op)(wide, **{attr: at}) if x.size else wide.clone()
+    found = getattr(F, op)(wide, **{attr: at}) if numel(x) else wide.clone()
     if not first:
         return found  # type: ignore[no-any-return]
     shape = tuple(1 if i == at else n for i, n in enumerate(x.shape))
-    return concat([full(shape, initial, dtype=wide.dtype, device=x.place), found], axis=at)
+    return concat([full(shape, initial, dtype=wide.dtype, device=place_of(x)), found], axis=at)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:

@@ -9,7 +9,7 @@ from oprack import Tensor
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
-from oprack_array_api._operands import axes_of, cast, constant, require_tensor, together
+from oprack_array_api._operands import axes_of, cast, constant, numel, place_of, require_tensor, together
 from oprack_array_api.creation import asarray, zeros
 from oprack_array_api.elementwise import not_equal
 from oprack_array_api.manipulation import broadcast_arrays, concat, flip, reshape, take
@@ -31,14 +31,14 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
 
 def _extremum(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     if not x.ndim:
-        return zeros((), dtype="int64", device=x.place)
+        return zeros((), dtype="int64", device=place_of(x))
     if axis is None:
         found = getattr(F, op)(reshape(x, (-1,)), axis=0)
         return reshape(found, (1,) * x.ndim if keepdims else ())
     (at,) = axes_of(axis, x.ndim, op)
     shape = tuple(1 if i == at else n for i, n in enumerate(x.shape) if keepdims or i != at)
-    if not x.size and not math.prod(shape):
-        return zeros(shape, dtype="int64", device=x.place)
+    if not numel(x) and not math.prod(shape):
+        return zeros(shape, dtype="int64", device=place_of(x))
     return reshape(getattr(F, op)(x, axis=at, keepdims=keepdims), shape)
 
 
@@ -72,8 +72,8 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     if sorter is not None:
         x1 = take(x1, sorter, axis=0)
     x, y = together(x1, x2, "searchsorted")
-    if not y.size:
-        return zeros(y.shape, dtype="int64", device=y.place)
+    if not numel(y):
+        return zeros(y.shape, dtype="int64", device=place_of(y))
     found = F.searchsorted(x, reshape(y, (-1,)), right=side == "right")
     return reshape(found, y.shape)
 
@@ -83,8 +83,8 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     if not x.ndim:
         raise ValueError("argsort: a tensor without dims; expected one dim at least")
     (at,) = axes_of(axis, x.ndim, "argsort")
-    if not x.size:
-        return zeros(x.shape, dtype="int64", device=x.place)
+    if not numel(x):
+        return zeros(x.shape, dtype="int64", device=place_of(x))
     if not descending:
         return F.argsort(x, axis=at).indices  # type: ignore[no-any-return]
     last = constant(x.shape[at] - 1, "int64", x)
@@ -94,7 +94,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements of a dim in order; gradients flow back to where they came from."""
     (at,) = axes_of(axis, x.ndim, "sort")
-    if not x.size:
+    if not numel(x):
         return x.clone()  # type: ignore[no-any-return]
     found = F.argsort(x, axis=at).out
     return flip(found, axis=at) if descending else found  # type: ignore[no-any-return]
@@ -129,18 +129,18 @@ def unique_all(x: Any, /) -> UniqueAll:
     Every NaN is different from all others.
     """
     flat = reshape(require_tensor(x, "unique_all"), (-1,))
-    none = zeros((0,), dtype="int64", device=x.place)
-    if not flat.size:
-        return UniqueAll(flat, none, zeros(x.shape, dtype="int64", device=x.place), none)
+    none = zeros((0,), dtype="int64", device=place_of(x))
+    if not numel(flat):
+        return UniqueAll(flat, none, zeros(x.shape, dtype="int64", device=place_of(x)), none)
     order = F.argsort(flat, axis=0).indices
     ordered = take(flat, order)
-    first = asarray([True], device=x.place)
-    if flat.size > 1:
+    first = asarray([True], device=place_of(x))
+    if numel(flat) > 1:
         first = concat([first, not_equal(ordered[1:], ordered[:-1])])
     starts = reshape(F.where_index(first), (-1,))
-    counts = F.elementwise_sub(concat([starts[1:], asarray([flat.size], device=x.place)]), starts)
+    counts = F.elementwise_sub(concat([starts[1:], asarray([numel(flat)], device=place_of(x))]), starts)
     group = F.elementwise_sub(F.cumsum(cast(first, "int64"), axis=0), constant(1, "int64", x))
-    inverse = F.scatter(zeros(flat.shape, dtype="int64", device=x.place), order, group)
+    inverse = F.scatter(zeros(flat.shape, dtype="int64", device=place_of(x)), order, group)
     return UniqueAll(take(ordered, starts), take(order, starts), reshape(inverse, x.shape), counts)
 
 

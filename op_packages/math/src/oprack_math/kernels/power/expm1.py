@@ -17,8 +17,7 @@ def expm1(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     if x.dtype.kind != "c":
         return result
     # NumPy has NaN for what is not finite, and -0 for 0
-    usual = xp.isfinite(x) & (x != 0)
-    return result if usual.all() else xp.where(usual, result, xp.exp(x) - x.dtype.type(1))
+    return xp.where(xp.isfinite(x) & (x != 0), result, xp.exp(x) - x.dtype.type(1))
 
 
 @kernel("expm1_grad", place=BOTH, dtypes=NUMBERS)
