@@ -18,6 +18,7 @@ from oprack.layers.operators import Operators
 from oprack.layers.promotion import COMPARISONS, DOUBLE, EXACT, RANGES, dtype_beside_number, is_single
 from oprack.packs.changes import on_change
 from oprack.packs.vocabulary import op_for
+from oprack.tensor import LoDTensor
 
 _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
 
@@ -32,7 +33,7 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
     call = scales.get(key)
     if call is not None:
         return call(x)
-    if x._meta.name in DOUBLE and not (is_single(scale) and is_single(bias)):
+    if x._meta.name in DOUBLE and x._meta.container is LoDTensor and not (is_single(scale) and is_single(bias)):
         call = _in_double(x, scale, bias)
         if len(scales) >= 256:
             scales.clear()

@@ -14,7 +14,7 @@ from oprack.layers.bits import BitOperators
 from oprack.layers.operands import append, constant, named, out_of_range, promoted, variable
 from oprack.layers.promotion import COMPARISONS, DOUBLE, EXACT, RANGES, dtype_beside_number, is_floating, is_single
 from oprack.packs.vocabulary import op_for
-from oprack.types import dtype_enum, dtype_name
+from oprack.types import VarType, dtype_enum, dtype_name
 
 if TYPE_CHECKING:
     from oprack.layers.variable import Variable
@@ -188,7 +188,7 @@ def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, An
             f"op {op_for(role)}: {named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast "
             f"it first: x.astype('float32') ** {number}"
         )
-    if x.dtype == "bool" or not _is_exact(number, whole, x.dtype):
+    if x.dtype == "bool" or not _is_exact(number, whole, x):
         return x, number, False
     if power and is_floating(x.dtype):
         return append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
@@ -198,11 +198,14 @@ def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, An
     return append("affine", x, {"X": x}, dict(zip(("scale", "bias"), line, strict=True))), None, True
 
 
-def _is_exact(number: Any, whole: bool, dtype: str) -> bool:
+def _is_exact(number: Any, whole: bool, x: Any) -> bool:
     """Whether an attribute holds the number: it is float32, which has no complex numbers and not all large integers."""
     if isinstance(number, complex) or (whole and abs(int(number)) > EXACT):
         return False
-    return dtype not in DOUBLE or is_single(float(number))
+    if x.dtype not in DOUBLE or is_single(float(number)):
+        return True
+    # only the op with the attribute knows sparse rows
+    return x.is_sparse if hasattr(x, "__oprack_value__") else x.type == VarType.SELECTED_ROWS  # type: ignore[no-any-return]
 
 
 def _line(role: str, number: Any, reverse: bool) -> tuple[float, float] | None:
