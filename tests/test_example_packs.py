@@ -14,7 +14,7 @@ import pytest
 from pack_site import ROOT
 
 PACKS = sorted(p.parent for p in (ROOT / "examples" / "packs").glob("*/pyproject.toml"))
-OFFICIAL = sorted(p.parent for room in ("op_packages", "plugins") for p in (ROOT / room).glob("*/pyproject.toml"))
+OFFICIAL = sorted(p.parent for p in (ROOT / "op_packages").glob("*/pyproject.toml"))
 
 
 def _project(folder: Path) -> dict:
@@ -23,7 +23,7 @@ def _project(folder: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An interpreter's, in which all official packs and those of the examples are installed."""
+    """An interpreter's, in which all official op packs and those of the examples are installed."""
     site = tmp_path_factory.mktemp("site")
     for folder in [*OFFICIAL, *PACKS]:
         project = _project(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ def review(subject: Subject) -> Iterator[Finding]:
     survey = survey_passes(subject.manager)
     for found, note in ((survey.problems, False), (survey.notes, True)):
         for text in found:
-            if f" of {owner}" in text:
+            if re.search(rf" of {re.escape(owner)}(?![\w-])", text):
                 yield Finding("strings", text, "correct the name in the pass or where it is registered", note)
     for kind in ("place", "library", "observer", "format", "command"):
         yield from _targets(subject, kind)
