@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 # The plugin with code in C: a wheel for machines that have oneDNN's library, and one without that code for all others
 NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_17_x86_64"
 OLDEST_GLIBC = (2, 17)
+# one of ours in a list, with extras and a version or without
+REQUIREMENT = re.compile(r'"(oprack(?:-[\w-]+)?)(\[[\w,-]+\])?(?:~=[^"]*)?"(?=\s*[,\]])')
 # zig, which its wheel brings, compiles for an old glibc on any machine
 COMPILER = f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu.2.17"
 
@@ -119,6 +121,12 @@ def rebuild(sdist: Path, target: Path) -> list[str]:
     return [f"{sdist.name}: the wheel built from it differs in {sorted(a ^ b)[:5]}"] if a != b else []
 
 
+def required(found: re.Match[str], new: str) -> str:
+    """A requirement of one of ours as a release has it; the core's extras name each other without a version."""
+    name, extras = found[1], found[2] or ""
+    return found[0] if name == "oprack" and extras else f'"{name}{extras}~={new}"'
+
+
 def set_version(new: str) -> None:
     """Write a version wherever it is written: of each project, what it asks of the others, and `oprack.__version__`.
 
@@ -132,8 +140,7 @@ def set_version(new: str) -> None:
         file = folder / "pyproject.toml"
         text = file.read_text(encoding="utf-8")
         text = text.replace(f'\nversion = "{old}"\n', f'\nversion = "{new}"\n')
-        text = re.sub(rf'("oprack[\w-]*(\[[\w,-]+\])?)~={re.escape(old)}"', rf'\1~={new}"', text)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(REQUIREMENT.sub(lambda found: required(found, new), text), encoding="utf-8")
     module = ROOT / "core" / "src" / "oprack" / "__init__.py"
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace(f'\n__version__ = "{old}"\n', f'\n__version__ = "{new}"\n'), encoding="utf-8")
