@@ -126,6 +126,14 @@ def test_extras_bring_everything() -> None:
             assert set(asked[2].split(",")) <= have.keys(), f"{requirement} asks for an extra that is not there"
 
 
+def test_the_workspace_has_every_distribution() -> None:
+    """uv takes those of this checkout, and refuses to install when one that another asks for is not said to be here."""
+    uv = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["uv"]
+    folders = [ROOT / "core", *PACKS, *PLUGINS, ROOT / "stubs"]
+    assert list(uv["sources"]) == sorted(project(p)["name"] for p in folders)
+    assert all(source == {"workspace": True} for source in uv["sources"].values())
+
+
 def test_extras_that_messages_name_are_there() -> None:
     """`pip install oprack[...]` in messages and documents names extras that core has."""
     extras = project(ROOT / "core")["optional-dependencies"].keys()
