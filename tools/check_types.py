@@ -23,7 +23,7 @@ DECLARATIVE = (
 )
 MYPY = "[mypy]\ncheck_untyped_defs = True\nignore_missing_imports = True\n"
 PYRIGHT = {
-    "include": [".", "../../examples"],
+    "include": [".", "../../examples/*.py"],  # packs of others have tests and settings of their own
     "extraPaths": ["../../examples"],  # which import each other
     "typeCheckingMode": "basic",
     "reportMissingModuleSource": "none",
@@ -61,7 +61,7 @@ def check(folder: Path) -> int:
     """
     (folder / "mypy.ini").write_text(MYPY, encoding="utf-8")
     (folder / "pyrightconfig.json").write_text(json.dumps(PYRIGHT), encoding="utf-8")
-    mypy = ["mypy", "--config-file", folder / "mypy.ini", folder, ROOT / "examples"]
+    mypy = ["mypy", "--config-file", folder / "mypy.ini", folder, *sorted(ROOT.glob("examples/*.py"))]
     pyright = ["pyright", "--project", folder, "--pythonpath", sys.executable]
     failed = 0
     for command in (mypy, pyright):
