@@ -67,7 +67,8 @@ class Db(nn.Layer):
             maps.append(F.upsample(self.smooth[i](levels[i]), scale_factor=2**i, mode="nearest", align_mode=1))
         y = paddle.concat(maps[::-1], axis=1)
         shrunk, threshold = self.heads[0](y), self.heads[1](y)
-        return shrunk, 1 / (1 + paddle.exp(-50 * (shrunk - threshold)))
+        # DB has a factor of 50, by which maps of random weights would be 0 everywhere
+        return shrunk, 1 / (1 + paddle.exp(-5 * (shrunk - threshold)))
 
 
 class TableAttention(nn.Layer):
