@@ -131,6 +131,7 @@ API = {
     "oprack.op": ("Definitions of ops", "What an op is made of."),
     "oprack.kernel": ("Kernels", "How a kernel is declared and chosen."),
     "oprack.ir": ("Passes", "Graphs, patterns and the passes that rewrite them."),
+    "oprack.parallel": ("Several ranks", "Layouts of global tensors, and what moves between ranks."),
     "oprack.device": ("Places", "Contexts of devices, and what runs on them."),
     "oprack.packs": ("Packs", "Who brings what."),
     "oprack.testing": ("Testing", "Cases, conformance of packs, and checks of passes."),
