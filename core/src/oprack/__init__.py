@@ -1,7 +1,8 @@
 """oprack: a rack for deep-learning operators.
 
 The core runs programs made of ops and knows no op; every op comes from a pack, a distribution found through entry
-points. All names here are imported on first use, so `import oprack` imports neither packs nor an array library.
+points. All names here are imported on first use, so `import oprack` imports neither packs nor an array library. Besides
+the names below, `oprack.<name>` is every function of tensors that packs bring: `oprack.zeros`, `oprack.concat` ...
 """
 
 from __future__ import annotations
@@ -149,16 +150,32 @@ __all__ = sorted([*_SUBMODULES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
     if name in _SUBMODULES:
-        return importlib.import_module(f"oprack.{name}")
+        return _imported(f"oprack.{name}")
     if name not in _MODULES:
-        raise AttributeError(f"module 'oprack' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULES[name]), name)
+        return _function(name)
+    value = getattr(_imported(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
+def _function(name: str) -> Any:
+    """A function of tensors that packs bring; asked each time, since packs may change."""
+    if name.startswith("_"):
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}")
+    if advice := _imported("oprack.packs.spelling").instead("oprack", name):
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}{advice}")
+    try:
+        return _imported("oprack.functional.tensor").public(name)
+    except _imported("oprack.errors").NotFoundError as error:
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}: {error}") from error
+
+
+def _imported(module: str) -> Any:
+    import importlib
+
+    return importlib.import_module(module)
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_imported("oprack.functional.tensor").public_names()})

@@ -2,6 +2,10 @@
 
 Inputs go in slot order, attributes as keywords; see `help(oprack.functional.relu)`. With tensors a call runs now, with
 Variables of a program it appends an op to that program. Python's keywords take an underscore: `assert_`.
+
+A name that is no op is a function that a pack writes with the signature of Paddle 2, as those of oprack.nn.functional
+are: `oprack.functional.mse_loss(x, y)`. Where both have a name, the op is here: `oprack.functional.cross_entropy` reads
+probabilities, `oprack.nn.functional.cross_entropy` logits.
 """
 
 from __future__ import annotations
@@ -17,11 +21,20 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'oprack.functional' has no attribute {name!r}")
     from keyword import iskeyword
 
+    from oprack.functional.generated import UnknownFunctionError
     from oprack.functional.tensor import function
+    from oprack.functional.written import written
     from oprack.packs.changes import on_change
 
     global _listens
-    found = function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)
+    try:
+        found: Any = function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)
+    except UnknownFunctionError as error:
+        found = written(name)
+        if found is None:
+            from oprack.packs.spelling import instead
+
+            raise UnknownFunctionError(f"{error}{instead('functional', name)}") from error.__cause__
     if not _listens:
         on_change(_forget)
         _listens = True
@@ -37,7 +50,8 @@ def _forget() -> None:
 
 
 def __dir__() -> list[str]:
+    from oprack.functional.written import written_names
     from oprack.op import param_name
     from oprack.packs.manager import default_manager
 
-    return [param_name(op_type) for op_type in default_manager().op_types()]
+    return sorted({*map(param_name, default_manager().op_types()), *written_names()})

@@ -1,35 +1,49 @@
-"""Installed ops as methods of tensors: `x.relu()` is `oprack.functional.relu(x)`."""
+"""Installed ops, and functions that packs write, as methods of tensors: `x.relu()`, `x.topk(2)`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from keyword import iskeyword
 from types import MethodType
 from typing import Any
 
-from oprack.errors import OprackError, UnknownOpError
-from oprack.functional.generated import function as function_of
+from oprack.errors import OprackError
+from oprack.functional.written import by_name, method, written, written_names
 from oprack.op.proto import OpProto
 from oprack.packs.manager import default_manager
+from oprack.tensor.eager_tensor import Tensor
 
 
 class OpMethods:
-    """Every op whose first input is a tensor is a method: `x.relu()`, `x.softmax(axis=0)`.
+    """Every op and every written function whose first argument is a tensor is a method: `x.relu()`, `x.topk(2)`.
 
     The core knows no op, so a type checker that reads this takes any name. The stub package (`oprack stubs`) has one
     method for each installed op in its place.
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        try:
-            return MethodType(function_of(name), self)
-        except UnknownOpError as error:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute or op {name!r}") from error
+        function = by_name.get(name)
+        if function is None:
+            function = method(type(self).__name__, name)
+        return MethodType(function, self)
 
     def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *(proto.type for proto in method_protos())})
+        return sorted({*object.__dir__(self), *(proto.type for proto in method_protos()), *written_methods()})
+
+
+def written_methods() -> dict[str, Callable[..., Any]]:
+    """The functions that packs write whose first argument is a tensor, by name."""
+    found = {}
+    for name in written_names():
+        try:
+            function = written(name)
+        except OprackError:
+            continue
+        first = next(iter(inspect.signature(function).parameters.values()), None) if function is not None else None
+        if function is not None and first is not None and first.annotation in ("Tensor", Tensor):
+            found[name] = function
+    return found
 
 
 def method_protos() -> Iterator[OpProto]:

@@ -12,10 +12,11 @@ from oprack.functional.creation import to_tensor
 from oprack.functional.generated import function
 from oprack.functional.tensor_conversions import Conversions
 from oprack.functional.tensor_methods import SharedMethods
+from oprack.functional.written import public, public_names
 from oprack.interpreter.symbol import Symbol
 from oprack.tensor.eager_tensor import Tensor
 
-__all__ = ["Tensor", "function", "to_tensor"]
+__all__ = ["Tensor", "function", "public", "public_names", "to_tensor"]
 
 _OF_THE_CLASS = {"__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__", "__annotations__"}
 

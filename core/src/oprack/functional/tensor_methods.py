@@ -14,6 +14,8 @@ from oprack.functional.op_function import op_function
 from oprack.functional.op_methods import OpMethods
 from oprack.functional.tensor_index import get_item, set_item
 from oprack.functional.tensor_operators import array_operand, operator
+from oprack.functional.tensor_reductions import Reductions
+from oprack.functional.written import offer_methods
 from oprack.layers.operators import Operators
 from oprack.layers.promotion import RANGES
 from oprack.layers.variable import Variable
@@ -23,7 +25,7 @@ from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum, dtype_name
 
 
-class SharedMethods(Operators, OpMethods):
+class SharedMethods(Reductions, Operators, OpMethods):
     """Methods of tensors and of Variables alike: each is a call of an op."""
 
     def _apply(
@@ -175,36 +177,8 @@ class SharedMethods(Operators, OpMethods):
         r"""$$e^{x_i} / \sum_j e^{x_j}$$ along a dim."""
         return function_for("softmax_along")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
-    # Reductions -------------------------------------------------------------------------------------------------------
-    def sum(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these."""
-        return _reduced("sum_along", self, axis, keepdim)
 
-    def mean(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these."""
-        return _reduced("mean_along", self, axis, keepdim)
-
-    def max(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these."""
-        return _reduced("max_along", self, axis, keepdim)
-
-    def min(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these."""
-        return _reduced("min_along", self, axis, keepdim)
-
-    def prod(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these."""
-        return _reduced("product_along", self, axis, keepdim)
-
-    def argmax(self, axis: int = -1, keepdim: bool = False) -> Tensor:
-        """Where the largest element of a dim is."""
-        found: Tensor = function_for("argmax_along")(self, axis=axis, keepdims=keepdim, dtype="int64")
-        return found
-
-    def argmin(self, axis: int = -1, keepdim: bool = False) -> Tensor:
-        """Where the smallest element of a dim is."""
-        found: Tensor = function_for("argmin_along")(self, axis=axis, keepdims=keepdim, dtype="int64")
-        return found
+offer_methods(Reductions.__dict__ | SharedMethods.__dict__)
 
 
 class TensorMethods(SharedMethods):
@@ -266,15 +240,6 @@ def _ints(given: tuple[Any, ...], named: Any = None) -> list[int]:
         given = (*given, named)
     items = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
     return [int(i) for i in items]
-
-
-def _reduced(role: str, x: Any, axis: Any, keepdim: bool) -> Tensor:
-    if axis is None:
-        found = function_for(role)(x, reduce_all=True, keep_dim=keepdim)
-    else:
-        dims = [int(a) for a in axis] if isinstance(axis, list | tuple) else [int(axis)]
-        found = function_for(role)(x, dim=dims, keep_dim=keepdim)
-    return found  # type: ignore[no-any-return]
 
 
 def _in_place(role: str, x: Any, other: Any) -> Tensor:

@@ -22,6 +22,9 @@ _HOMES = {
     "Sequential": "oprack.nn.containers",
     "Updates": "oprack.nn.updates",
     "create_parameter": "oprack.nn.parameter",
+    "functional": "oprack.nn",
+    "initializer": "oprack.nn",
+    "utils": "oprack.nn",
 }
 _getattr, _dir = core_and_packs("nn", _HOMES)
 

@@ -21,7 +21,14 @@ from oprack.packs.resolve import MEND, import_module
 if TYPE_CHECKING:
     from oprack.op import OpDef
 
-LAYERS = {"layers": "layers", "nets": "nets", "modules": "nn", "initializers": "initializer"}
+LAYERS = {
+    "layers": "layers",
+    "functional": "functional",
+    "nets": "nets",
+    "modules": "nn",
+    "initializers": "initializer",
+    "metrics": "metrics",
+}
 """Modules (or packages) of a pack that hold what it brings below `oprack.<namespace>`, and the namespace."""
 
 

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from oprack.op import OpDef, OpVersion
 
 
-NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "array_api", "fuzz")
+NAMESPACES = (
+    "layers",
+    "functional",
+    "optimizer",
+    "initializer",
+    "metrics",
+    "nets",
+    "nn",
+    "amp",
+    "array_api",
+    "fuzz",
+)
 """Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`:
 the blocks from which `oprack.testing.fuzz` builds nets."""
 

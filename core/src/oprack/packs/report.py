@@ -11,6 +11,7 @@ from oprack.packs.choice import priorities
 from oprack.packs.discovery import Pack
 from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
 from oprack.packs.homes import home, homes, names, paddle_ops, why_missing
+from oprack.packs.spelling import instead
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
@@ -178,6 +179,8 @@ def unknown_role(role: Role, packs: Collection[Pack]) -> str:
 def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_owner: str) -> str:
     """key: "layers.fc". known: keys that packs bring."""
     namespace, _, name = key.partition(".")
+    if advice := instead(namespace, name):
+        return f"oprack.{namespace} has no {name!r}{advice}"
     owner, brought = home(namespace, name), [k.partition(".")[2] for k in known if k.startswith(namespace + ".")]
     near = "" if owner else did_you_mean(name, {*brought, *names(namespace)})
     text = f"oprack.{namespace} has no {name!r}{near}: no installed pack brings it"
@@ -197,10 +200,10 @@ def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_ow
 # What else there is to do.
 _OWN_WAY = {
     "layers": "see dir(oprack.layers) for what there is",
+    "functional": "see dir(oprack.functional) for what there is",
     "optimizer": "see dir(oprack.optimizer), or derive a class from oprack.optimizer.Optimizer",
     "initializer": "see dir(oprack.initializer), or derive a class from oprack.initializer.Initializer",
-    "metrics": "no pack of oprack's own brings classes of metrics: oprack.layers.accuracy and oprack.layers.auc "
-    "compute them in a program",
+    "metrics": "see dir(oprack.metrics); oprack.layers.accuracy and oprack.layers.auc compute them in a program",
     "nets": "see dir(oprack.nets) for what there is",
     "nn": "see dir(oprack.nn), or derive a class from oprack.nn.Module",
     "amp": "see dir(oprack.amp) for what there is",

@@ -1,0 +1,128 @@
+"""Functions of tensors by the names that users know: those that packs write, methods of tensors, and ops.
+
+`oprack.functional` has every op under its own type. Packs write functions beside them, with the signatures of Paddle 2,
+through the hook oprack_layers (namespace "functional"). They are found as `oprack.<name>`, as
+`oprack.nn.functional.<name>` and, where the first argument is a tensor, as methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import Any
+
+from oprack.errors import UnknownOpError
+from oprack.functional.generated import UnknownFunctionError
+from oprack.functional.generated import function as function_of
+from oprack.packs.changes import on_change
+from oprack.packs.homes import home
+from oprack.packs.manager import default_manager
+from oprack.packs.spelling import instead
+
+NAMESPACE = "functional"
+by_name: dict[str, Callable[..., Any]] = {}
+"""What `method` found, until packs change."""
+_public: dict[str, Callable[..., Any]] = {}
+_methods: dict[str, Callable[..., Any]] = {}
+on_change(by_name.clear)
+on_change(_public.clear)
+
+
+def written(name: str) -> Callable[..., Any] | None:
+    """The function that a pack writes under a name.
+
+    Args:
+        name: The name.
+
+    Returns:
+        The function; None when no pack writes one.
+
+    Raises:
+        AlreadyExistsError: Two packs write it.
+        PackImportError: Its module can't be imported.
+    """
+    manager = default_manager()
+    if name not in manager.layer_names(NAMESPACE):
+        return None
+    found: Callable[..., Any] = manager.layer(NAMESPACE, name)
+    return found
+
+
+def public(name: str) -> Callable[..., Any]:
+    """What `oprack.<name>` and `oprack.nn.functional.<name>` are: a written function, else a method, else an op.
+
+    Args:
+        name: The name.
+
+    Returns:
+        The function, kept until packs change.
+
+    Raises:
+        UnknownFunctionError: There is neither.
+        UnknownLayerError: A pack that is not installed writes it.
+    """
+    found = _public.get(name)
+    if found is None:
+        found = written(name) or _methods.get(name)
+        if found is None:
+            try:
+                found = function_of(name)
+            except UnknownFunctionError:
+                if not home(NAMESPACE, name):
+                    raise
+                found = default_manager().layer(NAMESPACE, name)  # raises: it names the pack to install
+        _public[name] = found
+    return found
+
+
+def written_names() -> list[str]:
+    """The names of all functions that packs write, sorted."""
+    return default_manager().layer_names(NAMESPACE)
+
+
+def public_names() -> list[str]:
+    """The names that `public` knows, sorted: of ops those that users call, not gradients and the like."""
+    return sorted({*written_names(), *_methods, *forward_ops(default_manager().op_types())})
+
+
+def forward_ops(op_types: Iterable[str]) -> list[str]:
+    """The op types that are no gradients, among some.
+
+    Args:
+        op_types: The op types.
+
+    Returns:
+        Those that no autodiff appended.
+    """
+    return [t for t in op_types if not t.endswith("_grad") and "_grad_" not in t]
+
+
+def method(owner: str, name: str) -> Callable[..., Any]:
+    """What `x.<name>` calls where Tensor itself has no such member: a written function, else an op.
+
+    Args:
+        owner: The class, for the message.
+        name: The name.
+
+    Returns:
+        The function, whose first argument is the tensor; kept until packs change.
+
+    Raises:
+        AttributeError: There is neither; the message says what to write instead, where that is known.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"{owner!r} object has no attribute {name!r}")
+    try:
+        found = by_name[name] = written(name) or function_of(name)
+    except UnknownOpError as error:
+        raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{instead('tensor', name)}") from error
+    return found
+
+
+def offer_methods(methods: Mapping[str, Any]) -> None:
+    """Let `public` find the public methods of a class, called with the tensor as their first argument.
+
+    Args:
+        methods: Members of the class by name.
+    """
+    _methods.update({n: m for n, m in methods.items() if not n.startswith("_") and isinstance(m, FunctionType)})

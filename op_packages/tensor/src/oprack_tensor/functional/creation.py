@@ -1,0 +1,128 @@
+"""Tensors made of numbers: `oprack.zeros([2, 3])`, `oprack.arange(5)` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack import functional as F
+from oprack.errors import InvalidArgumentError
+from oprack.types import VarType, dtype_name
+
+if TYPE_CHECKING:
+    from oprack import Tensor
+
+Shape = int | Sequence[Any]
+
+
+def zeros(shape: Shape, dtype: object = None) -> Tensor:
+    """Zeros in a shape; dtype: default float32."""
+    return _filled("zeros", shape, 0.0, dtype or "float32")
+
+
+def ones(shape: Shape, dtype: object = None) -> Tensor:
+    """Ones in a shape; dtype: default float32."""
+    return _filled("ones", shape, 1.0, dtype or "float32")
+
+
+def full(shape: Shape, fill_value: Any, dtype: object = None) -> Tensor:
+    """One number in a shape; dtype: default bool, int64 or float32, as the number is."""
+    return _filled("full", shape, fill_value, dtype or _dtype_of(fill_value))
+
+
+def empty(shape: Shape, dtype: object = None) -> Tensor:
+    """A tensor to be written to; its elements are 0, so that no run depends on what memory held before."""
+    return _filled("empty", shape, 0.0, dtype or "float32")
+
+
+def zeros_like(x: Tensor, dtype: object = None) -> Tensor:
+    """Zeros in the shape and dtype of x, or in another dtype."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Tensor, dtype: object = None) -> Tensor:
+    """Ones in the shape and dtype of x, or in another dtype."""
+    return full_like(x, 1, dtype)
+
+
+def full_like(x: Tensor, fill_value: float, dtype: object = None) -> Tensor:
+    """One number in the shape and dtype of x, or in another dtype."""
+    return F.fill_any_like(x, value=float(fill_value), dtype=dtype_name(dtype or x.dtype))
+
+
+def empty_like(x: Tensor, dtype: object = None) -> Tensor:
+    """A tensor to be written to, in the shape and dtype of x; its elements are 0."""
+    return full_like(x, 0, dtype)
+
+
+def arange(start: float = 0, end: float | None = None, step: float = 1, dtype: object = None) -> Tensor:
+    r"""$$start + k \cdot step$$ for k = 0, 1, ... while it is before end; with one number, that is the end.
+
+    dtype: default int64, float32 where a number is floating.
+    """
+    if end is None:
+        start, end = 0, start
+    if not step:
+        raise InvalidArgumentError(f"arange: step is {step}; expected a number other than 0")
+    name = dtype_name(dtype) if dtype else max((_dtype_of(v) for v in (start, end, step)), key=_WIDTHS.index)
+    return F.range(*(_filled("arange", [1], v, name) for v in (start, end, step)))
+
+
+def linspace(start: float, stop: float, num: int, dtype: object = None) -> Tensor:
+    r"""num numbers at equal distances: $$start + k (stop - start) / (num - 1)$$; dtype: default float32."""
+    name = dtype_name(dtype or "float32")
+    ends = (_filled("linspace", [1], float(v), name) for v in (start, stop))
+    return F.linspace(*ends, _filled("linspace", [1], int(num), "int32"), dtype=name)
+
+
+def logspace(start: float, stop: float, num: int, base: float = 10.0, dtype: object = None) -> Tensor:
+    r"""num powers of a base: $$base^{start + k (stop - start) / (num - 1)}$$; dtype: default float32."""
+    return base ** linspace(start, stop, num, dtype)
+
+
+def eye(num_rows: int, num_columns: int | None = None, dtype: object = None) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere; by default a square in float32."""
+    columns = num_rows if num_columns is None else num_columns
+    return F.eye(num_rows=int(num_rows), num_columns=int(columns), dtype=dtype_name(dtype or "float32"))
+
+
+def tril(x: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the last two dims, up to a diagonal; zeros above."""
+    return F.tril_triu(x, diagonal=int(diagonal), lower=True)
+
+
+def triu(x: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the last two dims, from a diagonal on; zeros below."""
+    return F.tril_triu(x, diagonal=int(diagonal), lower=False)
+
+
+def diag(x: Tensor, offset: int = 0, padding_value: float = 0.0) -> Tensor:
+    """A matrix with x [n] on a diagonal, or the diagonal of a matrix x."""
+    return F.diag_v2(x, offset=int(offset), padding_value=float(padding_value))
+
+
+def meshgrid(*tensors: Any) -> list[Tensor]:
+    """Coordinates of a grid: for tensors of n, m ... elements, as many tensors [n, m, ...], the first along dim 0."""
+    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    return F.meshgrid(given)
+
+
+_WIDTHS = ("bool", "int64", "float32", "complex64")
+
+
+def _dtype_of(value: Any) -> str:
+    """The dtype of a tensor made of a Python number."""
+    if isinstance(value, bool):
+        return "bool"
+    return "int64" if isinstance(value, int) else "complex64" if isinstance(value, complex) else "float32"
+
+
+def _filled(call: str, shape: Any, value: Any, dtype: Any) -> Tensor:
+    if isinstance(dtype, int) and not isinstance(dtype, VarType):  # oprack.zeros(2, 3)
+        raise InvalidArgumentError(
+            f"{call}: dtype is {dtype!r}; expected the name of one; sizes go in a list: "
+            f"oprack.{call}([{shape}, {dtype}])"
+        )
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    text = repr(value) if not isinstance(value, bool) else str(int(value))
+    return F.fill_constant(shape=sizes, dtype=dtype_name(dtype), value=float(value), str_value=text)
