@@ -37,7 +37,6 @@ CALLS: dict[str, tuple[str, Any]] = {
         "fill_constant(shape=[2], dtype='float32', value=1.5)",
         np.full(2, 1.5, np.float32),
     ),
-    "x.cumsum(0)": ("cumsum(x, axis=0)", A.cumsum(0)),
 }
 
 

@@ -70,7 +70,7 @@ def test_names_that_moved_out_of_the_interpreter() -> None:
 
 
 def test_every_function_is_a_layer_with_the_same_inputs() -> None:
-    for name in dir(F):
+    for name in {*dir(F)} & {*F_TYPES}:
         function, layer = inspect.signature(getattr(F, name)), inspect.signature(getattr(oprack.layers, name))
         assert layer.parameters or not function.parameters, name
     parameters = list(inspect.signature(oprack.layers.expand_v2).parameters)
@@ -97,7 +97,7 @@ def test_layers_count_their_results_as_functions_do() -> None:
             layers.unbind(x, axis=2)
 
 
-@pytest.mark.parametrize("name", sorted({*dir(F)}))
+@pytest.mark.parametrize("name", sorted({*dir(F)} & {*F_TYPES}))
 def test_help_reads_as_written_by_hand(name: str) -> None:
     """Each parameter has its line under Args, results are under Returns; the stub has the same parameters."""
     for function in (getattr(F, name), layer_of_op(F_TYPES[name])):

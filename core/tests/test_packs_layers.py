@@ -117,7 +117,7 @@ BAD_CALLS = [
     (("_fc", "a:b"), "without a leading underscore"),
     (("fc", len), "expected a string such as"),
     (("fc", "a.b"), "expected a string such as 'my_pack.module:name'"),
-    (("fc", "a:b", "layer"), "expected one of layers, optimizer, initializer, metrics, nets"),
+    (("fc", "a:b", "layer"), "expected one of layers, functional, optimizer, initializer, metrics, nets"),
     (("twice", "a:b"), "layers.twice is registered twice by this pack"),
 ]
 

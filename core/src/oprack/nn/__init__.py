@@ -16,15 +16,19 @@ from typing import Any
 from oprack.layers.namespace import core_and_packs
 
 _HOMES = {
+    "Layer": "oprack.nn.module",
+    "LayerDict": "oprack.nn.containers",
+    "LayerList": "oprack.nn.containers",
     "Module": "oprack.nn.module",
+    "ModuleDict": "oprack.nn.containers",
     "ModuleList": "oprack.nn.containers",
     "Parameter": "oprack.nn.parameter",
+    "ParameterList": "oprack.nn.containers",
     "Sequential": "oprack.nn.containers",
     "Updates": "oprack.nn.updates",
     "create_parameter": "oprack.nn.parameter",
     "functional": "oprack.nn",
     "initializer": "oprack.nn",
-    "utils": "oprack.nn",
 }
 _getattr, _dir = core_and_packs("nn", _HOMES)
 

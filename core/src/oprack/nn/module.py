@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +14,13 @@ from oprack.interpreter.devices import context, place_and_dtype
 from oprack.layers import unique_name
 from oprack.layers.initializer import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
+from oprack.nn.tree import Tree
+from oprack.packs.spelling import instead, require_keywords
 from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.tensor.meta import tensor_meta
 
 
-class Module:
+class Module(Tree):
     """Base of the parts of a network: derive from it, create parameters and parts in __init__, compute in forward.
 
     Parameters, buffers and modules that are assigned as attributes belong to it; their names in `state_dict` are paths
@@ -30,6 +32,11 @@ class Module:
 
     training: bool
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if kwargs:
+            require_keywords(cls, kwargs)
+        return super().__new__(cls)
+
     def __init__(self, name: str | None = None) -> None:
         self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _kept={}, training=True)
         self.__dict__["_name"] = name or unique_name.generate(type(self).__name__.lower())
@@ -38,6 +45,12 @@ class Module:
     def full_name(self) -> str:
         """The prefix of the names of its parameters, such as "linear_0"."""
         return str(self._name)
+
+    def rename(self) -> None:
+        """Generate new names for it and for its own parameters, as a copy needs that is trained beside the original."""
+        self.__dict__["_name"] = unique_name.generate(type(self).__name__.lower())
+        for p in self._parameters.values():
+            p.name = unique_name.generate(f"{self.full_name}.{str(p.name).rpartition('.')[2][:1]}")
 
     # Making -----------------------------------------------------------------------------------------------------------
     def create_parameter(
@@ -143,7 +156,11 @@ class Module:
             members = self.__dict__.get(table, {})
             if name in members:
                 return members[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        advice = "" if name.startswith("_") else instead("module", name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def __delattr__(self, name: str) -> None:
         if not self._forget(name):
@@ -159,6 +176,9 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for hook in self.__dict__.get("_pre_hooks", ()):
+            changed = hook(self, args)
+            args = args if changed is None else changed if isinstance(changed, tuple) else (changed,)
         result = self.forward(*args, **kwargs)
         for hook in self.__dict__.get("_hooks", ()):
             changed = hook(self, args, result)
@@ -174,6 +194,15 @@ class Module:
         hooks.append(hook)
         return lambda: hooks.remove(hook)
 
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Callable[[], None]:
+        """Call `hook(module, args)` before each call; unless it returns None, its result replaces the arguments.
+
+        Returns a function that removes the hook.
+        """
+        hooks = self.__dict__.setdefault("_pre_hooks", [])
+        hooks.append(hook)
+        return lambda: hooks.remove(hook)
+
     def train(self, mode: bool = True) -> Self:
         """Set training mode, in which dropout and batch statistics are active, here and in all parts."""
         for module in self.modules():
@@ -183,46 +212,6 @@ class Module:
     def eval(self) -> Self:
         """The opposite of train()."""
         return self.train(False)
-
-    # Going through ----------------------------------------------------------------------------------------------------
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all parts, with their paths."""
-        yield prefix, self
-        for name, module in self._modules.items():
-            yield from module.named_modules(f"{prefix}.{name}" if prefix else name)
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all parts."""
-        return (module for _, module in self.named_modules())
-
-    def children(self) -> Iterator[Module]:
-        """The direct parts of this module."""
-        return iter(self._modules.values())
-
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with their paths; a shared parameter is listed once, under its first path."""
-        return self._named("_parameters")
-
-    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """Buffers with their paths."""
-        return self._named("_buffers")
-
-    def _named(self, table: str) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        for path, module in self.named_modules():
-            for name, value in module.__dict__[table].items():
-                if id(value) not in seen:
-                    seen.add(id(value))
-                    yield f"{path}.{name}" if path else name, value
-
-    def parameters(self) -> list[Parameter]:
-        """All parameters, those of parts included."""
-        return [p for _, p in self.named_parameters()]
-
-    def clear_grad(self) -> None:
-        """Clear the gradients of all parameters."""
-        for p in self.parameters():
-            p.clear_grad()
 
     # State ------------------------------------------------------------------------------------------------------------
     def state_dict(self) -> dict[str, Tensor]:
@@ -296,3 +285,6 @@ class Module:
     def extra_repr(self) -> str:
         """The settings of this module that repr shows."""
         return ", ".join(f"{n}: {list(p.shape)}" for n, p in self._parameters.items())
+
+
+Layer = Module  # Paddle's name

@@ -37,7 +37,8 @@ def oprack_vocabulary(register: Register) -> None:
 
 @hookimpl
 def oprack_layers(register: Register) -> None:
-    """Blocks of generated nets; ops.toml names what users call."""
+    """Blocks of generated nets, and oprack.nn.utils; ops.toml names the rest."""
+    register.layer("utils", f"{__package__}.training:utils", namespace="nn")
     register.layers(f"{__package__}.fuzz", *BLOCKS.split(), namespace="fuzz")
 
 

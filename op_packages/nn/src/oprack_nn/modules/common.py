@@ -1,16 +1,29 @@
-"""Linear, Embedding, Dropout, Flatten."""
+"""Linear, Bilinear, Embedding, dropout, Flatten and the like."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
 from oprack import initializer
 from oprack.nn import Module
 
+from oprack_nn.functional import common as C
+
 if TYPE_CHECKING:
     from oprack import Tensor
     from oprack.layers import ParamAttrLike
+
+
+class Identity(Module):
+    """x as it is; arguments of any kind are accepted, so that it can stand for another part."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
 
 
 class Linear(Module):
@@ -29,6 +42,25 @@ class Linear(Module):
     def forward(self, x: Tensor) -> Tensor:
         y = F.matmul_v2(x, self.weight)
         return y if self.bias is None else F.elementwise_add(y, self.bias)
+
+
+class Bilinear(Module):
+    r"""$$out_k = x_1^T W_k x_2 + b_k$$: op bilinear_tensor_product."""
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
+    ) -> None:
+        super().__init__()
+        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
+        self.bias = None if bias_attr is False else self.create_parameter([1, out_features], bias_attr, is_bias=True)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.bilinear_tensor_product(x1, x2, self.weight, self.bias)
 
 
 class Embedding(Module):
@@ -56,22 +88,36 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """In training each element is 0 with probability p: op dropout.
+    """In training each element is 0 with probability p.
 
     mode: "upscale_in_train" divides the others by 1 - p; "downscale_in_infer" multiplies by 1 - p in evaluation.
+    axis: the dims along which to draw; the others share what was drawn.
     """
 
-    def __init__(self, p: float = 0.5, mode: str = "upscale_in_train") -> None:
+    def __init__(self, p: float = 0.5, mode: str = "upscale_in_train", axis: int | Sequence[int] | None = None) -> None:
         super().__init__()
-        self.p = p
-        self.implementation = "downgrade_in_infer" if mode == "downscale_in_infer" else mode
+        self.p, self.axis = p, axis
+        self.mode = "downscale_in_infer" if mode == "downgrade_in_infer" else mode
 
     def forward(self, x: Tensor) -> Tensor:
-        test = not self.training
-        return F.dropout(x, dropout_prob=self.p, is_test=test, dropout_implementation=self.implementation)
+        return C.dropout(x, self.p, self.axis, self.training, self.mode)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+class Dropout2D(Dropout):
+    """Dropout of whole channels of images [N, C, H, W]."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__(p, axis=[0, 1])
+
+
+class Dropout3D(Dropout):
+    """Dropout of whole channels of volumes [N, C, D, H, W]."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__(p, axis=[0, 1])
 
 
 class Flatten(Module):
@@ -83,3 +129,14 @@ class Flatten(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.flatten_contiguous_range(x, start_axis=self.start_axis, stop_axis=self.stop_axis)
+
+
+class CosineSimilarity(Module):
+    r"""$$\frac{x_1 \cdot x_2}{\max(\|x_1\| \|x_2\|, \epsilon)}$$ along a dim."""
+
+    def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.axis, self.eps = axis, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return C.cosine_similarity(x1, x2, self.axis, self.eps)

@@ -1,13 +1,13 @@
-"""Losses as modules."""
+"""Losses as modules. reduction: "mean", "sum", or "none" for one loss per example or element."""
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from oprack import functional as F
-from oprack.errors import InvalidArgumentError
+from oprack.deprecation import deprecated
 from oprack.nn import Module
+
+from oprack_nn.functional import loss as L
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -18,52 +18,177 @@ class _Loss(Module):
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
-        if reduction not in ("mean", "sum", "none"):
-            raise InvalidArgumentError(f"{type(self).__name__}: reduction is {reduction!r}; expected mean, sum or none")
-        self.reduction = reduction
+        self.reduction = L.check_reduction(type(self).__name__, reduction)
 
     def reduced(self, loss: Tensor) -> Tensor:
-        if self.reduction == "none":
-            return loss
-        return F.reduce_mean(loss, reduce_all=True) if self.reduction == "mean" else F.reduce_sum(loss, reduce_all=True)
+        return L.reduced(loss, self.reduction)
 
 
 class CrossEntropyLoss(_Loss):
-    """Of logits [..., classes] and labels, class numbers [..., 1] or probabilities: op softmax_with_cross_entropy."""
+    """Of logits [..., classes] and labels, class numbers [...] or [..., 1], or probabilities; see
+    oprack.nn.functional.cross_entropy."""
 
-    def __init__(self, reduction: str = "mean", soft_label: bool = False, ignore_index: int = -100) -> None:
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        soft_label: bool = False,
+        axis: int = -1,
+        use_softmax: bool = True,
+        label_smoothing: float = 0.0,
+    ) -> None:
+        if isinstance(weight, str):
+            deprecated("CrossEntropyLoss: reduction as the first argument", f"write reduction={weight!r}", stacklevel=3)
+            weight, reduction = None, weight
         super().__init__(reduction)
+        self.weight = weight
         self.soft_label, self.ignore_index = soft_label, ignore_index
+        self.more: dict[str, Any] = {"axis": axis, "use_softmax": use_softmax, "label_smoothing": label_smoothing}
 
-    def forward(self, logits: Tensor, label: Tensor) -> Tensor:
-        found = F.softmax_with_cross_entropy(logits, label, soft_label=self.soft_label, ignore_index=self.ignore_index)
-        return self.reduced(found.loss)
-
-
-def _warn_of_broadcast(module: _Loss, input: Tensor, label: Tensor) -> None:
-    """A label [n] beside a result [n, 1] would be broadcast to [n, n], which is seldom meant."""
-    x, y = input.shape, label.shape
-    # a size of -1, in a program, is not known yet
-    if x != y and (len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))):
-        warnings.warn(
-            f"{type(module).__name__}: input has shape {list(input.shape)} and label {list(label.shape)}, so the "
-            "loss is that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
-            stacklevel=4,
-        )
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        settings = self.weight, self.ignore_index, self.reduction, self.soft_label
+        return L.cross_entropy(input, label, *settings, **self.more)
 
 
 class MSELoss(_Loss):
     """(input - label)^2. Warns when their shapes differ."""
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        _warn_of_broadcast(self, input, label)
-        difference = F.elementwise_sub(input, label)
-        return self.reduced(F.elementwise_mul(difference, difference))
+        return L.mse_loss(input, label, self.reduction)
 
 
 class L1Loss(_Loss):
     """|input - label|. Warns when their shapes differ."""
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        _warn_of_broadcast(self, input, label)
-        return self.reduced(F.abs(F.elementwise_sub(input, label)))
+        return L.l1_loss(input, label, self.reduction)
+
+
+class SmoothL1Loss(_Loss):
+    r"""$$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        return L.smooth_l1_loss(input, label, self.reduction, self.delta)
+
+
+class HuberLoss(SmoothL1Loss):
+    """SmoothL1Loss under PyTorch's name."""
+
+
+class NLLLoss(_Loss):
+    r"""$$-w_y \, input_y$$ of log-probabilities [N, C] or [N, C, H, W]; the mean is the weighted one."""
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight, self.ignore_index = weight, ignore_index
+
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        return L.nll_loss(input, label, self.weight, self.ignore_index, self.reduction)
+
+
+class BCELoss(_Loss):
+    r"""$$-w (y \log x + (1 - y) \log(1 - x))$$ of probabilities."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        return L.binary_cross_entropy(input, label, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(_Loss):
+    r"""$$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$ of logits; p: pos_weight."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
+        super().__init__(reduction)
+        self.weight, self.pos_weight = weight, pos_weight
+
+    def forward(self, logit: Tensor, label: Tensor) -> Tensor:
+        return L.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+
+
+class KLDivLoss(Module):
+    r"""$$y (\log y - input)$$ of log-probabilities; reduction may be "batchmean", too: the sum by rows."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        return L.kl_div(input, label, self.reduction)
+
+
+class CTCLoss(_Loss):
+    """Connectionist temporal classification of logits [time, batch, classes]; see oprack.nn.functional.ctc_loss."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.blank = blank
+
+    def forward(
+        self,
+        log_probs: Tensor,
+        labels: Tensor,
+        input_lengths: Tensor,
+        label_lengths: Tensor,
+        norm_by_times: bool = False,
+    ) -> Tensor:
+        lengths = input_lengths, label_lengths
+        return L.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times)
+
+
+class MarginRankingLoss(_Loss):
+    r"""$$\max(0, -y (input - other) + margin)$$; y is 1 where input should be the larger, else -1."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input: Tensor, other: Tensor, label: Tensor) -> Tensor:
+        return L.margin_ranking_loss(input, other, label, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    r"""input where the label is 1, $$\max(0, margin - input)$$ where it is -1."""
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        return L.hinge_embedding_loss(input, label, self.margin, self.reduction)
+
+
+class CosineEmbeddingLoss(_Loss):
+    r"""$$1 - \cos$$ where the label is 1, $$\max(0, \cos - margin)$$ where it is -1, of vectors in the last dim."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input1: Tensor, input2: Tensor, label: Tensor) -> Tensor:
+        return L.cosine_embedding_loss(input1, input2, label, self.margin, self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    r"""$$\max(0, \|a - p\| - \|a - n\| + margin)$$ of vectors in the last dim; swap: $$\|p - n\|$$ if less."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        epsilon: float = 1e-6,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction)
+        self.settings = margin, p, epsilon, swap
+
+    def forward(self, input: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return L.triplet_margin_loss(input, positive, negative, *self.settings, self.reduction)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from oprack import functional as F
 from oprack import initializer
+from oprack.errors import InvalidArgumentError
 from oprack.nn import Module
 
 if TYPE_CHECKING:
@@ -62,6 +63,38 @@ class BatchNorm(_Affine):
             in_place={"Mean": "MeanOut", "Variance": "VarianceOut"},
             **self.attrs,
         ).y
+
+
+class _BatchNorm(BatchNorm):
+    """BatchNorm that refuses inputs of another rank."""
+
+    ranks: tuple[int, ...] = ()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in self.ranks:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: x has shape {list(x.shape)} of rank {x.ndim}; expected rank "
+                f"{' or '.join(map(str, self.ranks))}"
+            )
+        return super().forward(x)
+
+
+class BatchNorm1D(_BatchNorm):
+    """BatchNorm of rows [N, C] or lines [N, C, L]."""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2D(_BatchNorm):
+    """BatchNorm of images [N, C, H, W]."""
+
+    ranks = (4,)
+
+
+class BatchNorm3D(_BatchNorm):
+    """BatchNorm of volumes [N, C, D, H, W]."""
+
+    ranks = (5,)
 
 
 class LayerNorm(_Affine):
@@ -119,3 +152,29 @@ class InstanceNorm(_Affine):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.instance_norm(x, self.weight, self.bias, epsilon=self.epsilon)
+
+
+class InstanceNorm1D(InstanceNorm):
+    """InstanceNorm of lines [N, C, L]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.unsqueeze(2)).squeeze(2)
+
+
+class InstanceNorm2D(InstanceNorm):
+    """InstanceNorm of images [N, C, H, W]."""
+
+
+class InstanceNorm3D(InstanceNorm):
+    """InstanceNorm of volumes [N, C, D, H, W]."""
+
+
+class LocalResponseNorm(Module):
+    r"""$$x_c / (k + \frac{\alpha}{size} \sum_{near c} x^2)^\beta$$ over `size` neighbouring channels: op lrn."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.attrs = {"n": int(size), "alpha": float(alpha) / size, "beta": float(beta), "k": float(k)}
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.lrn(x, **self.attrs).out

@@ -1,14 +1,17 @@
-"""What training loops do with the gradients and values of parameters."""
+"""What training loops do with the gradients and values of parameters: `oprack.nn.utils.clip_grad_norm_`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from oprack import functional as F
+from oprack import no_grad, to_tensor
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.functional.tensor import Tensor, public, to_tensor
-from oprack.interpreter.modes import no_grad
+
+if TYPE_CHECKING:
+    from oprack import Tensor
 
 
 def clip_grad_norm_(
@@ -50,7 +53,7 @@ def clip_grad_norm_(
         if not factor >= 1.0:
             for g in gradients:
                 g.set_value(g * factor)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
@@ -74,8 +77,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     Returns:
         A tensor [elements]; gradients flow back through it.
     """
-    found: Tensor = public("concat")([p.reshape([-1]) for p in parameters])
-    return found
+    return F.concat([p.reshape([-1]) for p in parameters])
 
 
 def vector_to_parameters(vector: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -104,7 +106,7 @@ def vector_to_parameters(vector: Tensor, parameters: Iterable[Tensor]) -> None:
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     """The gradients that there are; sparse ones as dense tensors, which replace them."""
     found = []
-    for p in [parameters] if isinstance(parameters, Tensor) else parameters:
+    for p in [parameters] if hasattr(parameters, "requires_grad") else parameters:
         if p.grad is not None:
             if p.grad.is_sparse:
                 p.grad = to_tensor(p.grad.numpy(), place=p.place)

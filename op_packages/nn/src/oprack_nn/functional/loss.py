@@ -1,0 +1,262 @@
+"""Losses. reduction: "mean", "sum", or "none" for one loss per example or element."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from oprack import functional as F
+from oprack.errors import InvalidArgumentError
+
+from oprack_nn.functional.common import cosine_similarity
+
+if TYPE_CHECKING:
+    from oprack import Tensor
+
+_REDUCTIONS = ("mean", "sum", "none")
+
+
+def check_reduction(call: str, reduction: str) -> str:
+    """The reduction, if it is one."""
+    if reduction not in _REDUCTIONS:
+        raise InvalidArgumentError(f"{call}: reduction is {reduction!r}; expected mean, sum or none")
+    return reduction
+
+
+def reduced(loss: Tensor, reduction: str, call: str = "loss") -> Tensor:
+    """The mean or the sum of losses, or the losses themselves."""
+    check_reduction(call, reduction)
+    if reduction == "none":
+        return loss
+    return F.reduce_mean(loss, reduce_all=True) if reduction == "mean" else F.reduce_sum(loss, reduce_all=True)
+
+
+def cross_entropy(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    r"""$$-\sum_k y_k \log softmax(input)_k$$ of logits [..., classes] and labels: class numbers [...] or [..., 1], or,
+    with soft_label, probabilities like input.
+
+    Args:
+        input: Logits; probabilities with use_softmax=False.
+        label: What is right.
+        weight: A weight for each class; the mean is then the weighted one.
+        ignore_index: A class number whose examples count for nothing; unless it is the default -100, which Paddle keeps
+            for "none", they don't count in the mean either.
+        reduction: "mean", "sum" or "none".
+        soft_label: Whether labels are probabilities.
+        axis: The dim of the classes.
+        use_softmax: Whether input are logits.
+        label_smoothing: A part of the probability that all classes share evenly.
+
+    Returns:
+        The loss.
+
+    Raises:
+        InvalidArgumentError: The reduction is none of the three.
+    """
+    check_reduction("cross_entropy", reduction)
+    attrs = {"ignore_index": ignore_index, "axis": axis, "use_softmax": use_softmax}
+    hard = label
+    if label_smoothing and not soft_label:
+        plain = label.squeeze(axis) if label.ndim == input.ndim else label
+        label = F.one_hot_v2(plain, depth=input.shape[axis], allow_out_of_range=True)
+        label = label if axis in (-1, input.ndim - 1) else label.moveaxis(-1, axis)
+    smooth = soft_label or bool(label_smoothing)
+    if label_smoothing:
+        label = label * (1.0 - label_smoothing) + label_smoothing / input.shape[axis]
+    loss = F.softmax_with_cross_entropy(input, label, soft_label=smooth, **attrs).loss
+    kept = None
+    if not soft_label and ignore_index != -100:
+        kept = (hard != ignore_index).astype(loss.dtype)
+    if weight is not None:
+        each = _weights(weight, label if soft_label else hard, soft_label, axis, ignore_index)
+        kept = each if kept is None else each * kept.reshape(list(each.shape))
+    if kept is None:
+        return reduced(loss, reduction)
+    kept = kept if kept.shape == loss.shape else kept.reshape(list(loss.shape))
+    loss = loss * kept
+    if reduction == "mean":
+        return loss.sum() / kept.sum()
+    return reduced(loss, reduction)
+
+
+def _weights(weight: Tensor, label: Tensor, soft: bool, axis: int, ignore_index: int) -> Tensor:
+    """The weight of each example: that of its class, or the mean by its probabilities."""
+    if soft:
+        shape = [1] * label.ndim
+        shape[axis] = -1
+        return (label * weight.reshape(shape)).sum(axis, keepdim=True)
+    safe = F.where(label == ignore_index, F.fill_any_like(label, value=0.0), label)  # it may be no class at all
+    return F.gather(weight, safe.reshape([-1])).reshape(list(label.shape))
+
+
+def softmax_with_cross_entropy(
+    logits: Tensor, label: Tensor, soft_label: bool = False, ignore_index: int = -100, axis: int = -1
+) -> Tensor:
+    """cross_entropy of logits without a reduction, with 1 at the dim of the classes."""
+    return F.softmax_with_cross_entropy(logits, label, soft_label=soft_label, ignore_index=ignore_index, axis=axis).loss
+
+
+def nll_loss(
+    input: Tensor, label: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    r"""$$-w_y \, input_y$$ of log-probabilities [N, C] or [N, C, H, W]; the mean is the weighted one."""
+    check_reduction("nll_loss", reduction)
+    found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
+    return found.out if isinstance(found, tuple) else found
+
+
+def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    r"""$$-w (y \log x + (1 - y) \log(1 - x))$$ of probabilities."""
+    loss = F.bce_loss(input, label)
+    return reduced(loss if weight is None else loss * weight, reduction, "binary_cross_entropy")
+
+
+def binary_cross_entropy_with_logits(
+    logit: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    r"""$$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$ of logits; p: pos_weight."""
+    check_reduction("binary_cross_entropy_with_logits", reduction)
+    positive = None if pos_weight is None else pos_weight.expand(list(logit.shape))
+    loss = F.sigmoid_cross_entropy_with_logits(logit, label, positive)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
+    """$$(input - label)^2$$; warns when their shapes differ."""
+    warn_of_broadcast("mse_loss", input, label)
+    difference = F.elementwise_sub(input, label)
+    return reduced(F.elementwise_mul(difference, difference), reduction, "mse_loss")
+
+
+def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
+    """$$(input - label)^2$$, element by element."""
+    return mse_loss(input, label, "none")
+
+
+def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
+    """$$|input - label|$$; warns when their shapes differ."""
+    warn_of_broadcast("l1_loss", input, label)
+    return reduced(F.abs(F.elementwise_sub(input, label)), reduction, "l1_loss")
+
+
+def smooth_l1_loss(input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    r"""$$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$."""
+    warn_of_broadcast("smooth_l1_loss", input, label)
+    found = F.huber_loss(input, label, delta=float(delta))
+    return reduced(found.out if isinstance(found, tuple) else found, reduction, "smooth_l1_loss")
+
+
+def kl_div(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
+    r"""$$y (\log y - input)$$ of log-probabilities; "batchmean" divides the sum by the number of rows."""
+    return F.kldiv_loss(input, label, reduction=reduction)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    labels: Tensor,
+    input_lengths: Tensor,
+    label_lengths: Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    norm_by_times: bool = False,
+) -> Tensor:
+    """Connectionist temporal classification of logits [time, batch, classes] and labels [batch, length], int32.
+
+    The mean is that of the losses by the lengths of their labels.
+    """
+    check_reduction("ctc_loss", reduction)
+    lengths = [v.astype("int64") for v in (input_lengths, label_lengths)]
+    found = F.warpctc(log_probs, labels.astype("int32"), *lengths, blank=int(blank), norm_by_times=norm_by_times)
+    loss = (found.loss if isinstance(found, tuple) else found).reshape([-1])
+    if reduction == "mean":
+        loss = loss / lengths[1].astype(loss.dtype).clip(min=1.0)
+    return reduced(loss, reduction)
+
+
+def margin_ranking_loss(
+    input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    r"""$$\max(0, -y (input - other) + margin)$$; y is 1 where input should be the larger, else -1."""
+    return reduced(F.relu((other - input) * label + margin), reduction, "margin_ranking_loss")
+
+
+def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    r"""input where the label is 1, $$\max(0, margin - input)$$ where it is -1."""
+    return reduced(F.where(label == 1, input, F.relu(margin - input)), reduction, "hinge_embedding_loss")
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    r"""$$1 - \cos$$ where the label is 1, $$\max(0, \cos - margin)$$ where it is -1, of vectors in the last dim."""
+    cos = cosine_similarity(input1, input2, axis=-1)
+    return reduced(F.where(label == 1, 1.0 - cos, F.relu(cos - margin)), reduction, "cosine_embedding_loss")
+
+
+def triplet_margin_loss(
+    input: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    epsilon: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    r"""$$\max(0, \|a - p\| - \|a - n\| + margin)$$ of the last dim; swap: n's distance to p if it is less."""
+    near, far = (_distance(input, other, p, epsilon) for other in (positive, negative))
+    if swap:
+        far = F.elementwise_min(far, _distance(positive, negative, p, epsilon))
+    return reduced(F.relu(near - far + margin), reduction, "triplet_margin_loss")
+
+
+def _distance(x: Tensor, y: Tensor, p: float, epsilon: float) -> Tensor:
+    difference = abs(x - y + epsilon)
+    if p == 2.0:
+        return F.sqrt((difference * difference).sum(-1))
+    return (difference ** float(p)).sum(-1) ** (1.0 / p)
+
+
+def warn_of_broadcast(call: str, input: Tensor, label: Tensor) -> None:
+    """A label [n] beside a result [n, 1] would be broadcast to [n, n], which is seldom meant."""
+    x, y = input.shape, label.shape
+    # a size of -1, in a program, is not known yet
+    if x != y and (len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))):
+        warnings.warn(
+            f"{call}: input has shape {list(input.shape)} and label {list(label.shape)}, so the "
+            "loss is that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
+            stacklevel=4,
+        )
+
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "ctc_loss",
+    "hinge_embedding_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "nll_loss",
+    "smooth_l1_loss",
+    "softmax_with_cross_entropy",
+    "square_error_cost",
+    "triplet_margin_loss",
+]
