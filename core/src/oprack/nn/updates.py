@@ -35,12 +35,15 @@ class Updates:
         paths: Names of the parameters in the state; default: their positions.
 
     Raises:
-        InvalidArgumentError: A parameter has no name, or that of another one.
+        InvalidArgumentError: A parameter is no tensor, or has the name of another one.
     """
 
     def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None = None) -> None:
         self._optimizer = optimizer
         self.parameters = list(parameters)
+        for p in self.parameters:
+            if isinstance(p, Tensor) and p.name is None:  # as oprack.to_tensor makes it
+                p.name = unique_name.generate("tensor.w")
         names = [p.name if isinstance(p, Tensor) else None for p in self.parameters]
         wrong = [
             p.describe() if isinstance(p, Tensor) else repr(p)
@@ -49,9 +52,8 @@ class Updates:
         ]
         if wrong:
             raise InvalidArgumentError(
-                f"{type(optimizer).__name__}: parameters {', '.join(wrong[:3])}; expected tensors, each with a name of "
-                "its own, as net.parameters() gives them, or "
-                'oprack.to_tensor(array, requires_grad=True, name="w")'
+                f"{type(optimizer).__name__}: parameters {', '.join(wrong[:3])}; expected tensors, each once and with a "
+                "name of its own, as net.parameters() gives them"
             )
         self.scope = Scope()
         self._programs: dict[Any, tuple[Program, Any]] = {}

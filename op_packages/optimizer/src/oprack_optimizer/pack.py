@@ -30,6 +30,7 @@ def oprack_layers(register: Register) -> None:
         ("ftrl", "Ftrl"),
         ("lamb", "Lamb"),
         ("lars_momentum", "LarsMomentum"),
+        ("lbfgs", "LBFGS"),
         ("momentum", "Momentum"),
         ("rmsprop", "RMSProp"),
         ("sgd", "SGD"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+import copy
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
 from oprack import initializer
 from oprack.autodiff import OpRole
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
@@ -21,14 +22,14 @@ from oprack.layers import (
     op_role_guard,
     unique_name,
 )
-from oprack.runtime import global_scope
-from oprack.tensor import Scope
+from oprack.packs.spelling import require_keywords
 
 from oprack_optimizer.clip import GradientClip
 from oprack_optimizer.optimizers.accumulators import Accumulator, beta_powers
 from oprack_optimizer.optimizers.eager import EagerSteps
+from oprack_optimizer.optimizers.groups import settings_of, split_groups
 from oprack_optimizer.optimizers.parameters import checked_parameters
-from oprack_optimizer.optimizers.rates import checked_rate
+from oprack_optimizer.optimizers.rates import Rates, checked_rate
 from oprack_optimizer.regularizer import L2Decay, WeightDecay, append_regularization
 
 if TYPE_CHECKING:
@@ -40,15 +41,16 @@ __all__ = ["Accumulator", "Optimizer", "Pair", "beta_powers"]
 Pair = tuple[Parameter, Variable]
 
 
-class Optimizer(EagerSteps):
+class Optimizer(EagerSteps, Rates):
     """Base of the optimizers; a subclass says its op, its state and its attributes.
 
-    learning_rate: a number, a scheduler of oprack.optimizer.lr, or a Variable of one element. parameter_list: what to
+    learning_rate: a number, a scheduler of oprack.optimizer.lr, or a Variable of one element. parameters: what to
     train, Parameters or names, default: all of the program that are trainable; or eager tensors, which `step` updates,
-    or (path, tensor) pairs as `net.named_parameters()` gives them, so that the paths name the state.
-    regularization: a WeightDecay for parameters without one of their own, or the coefficient of L2Decay. grad_clip: a
-    GradientClip. name: goes into the names of the state. An optimizer serves one program, whose variables hold its
-    state, or the tensors of parameter_list.
+    or (path, tensor) pairs as `net.named_parameters()` gives them, so that the paths name the state; or groups, dicts
+    with "params" and settings of this class for them alone, where "learning_rate" is a factor on the optimizer's.
+    parameter_list: another name for parameters, Fluid's. weight_decay: a WeightDecay for parameters without one of
+    their own, or the coefficient of L2Decay; regularization: another name for it. grad_clip: a GradientClip. name: goes
+    into the names of the state. An optimizer serves one program, whose variables hold its state, or the tensors.
     Raises InvalidArgumentError for arguments of another kind.
     """
 
@@ -58,12 +60,16 @@ class Optimizer(EagerSteps):
         self,
         learning_rate: Any = 0.001,
         *,
-        parameter_list: Sequence[Any] | None = None,
+        parameters: Iterable[Any] | None = None,
+        parameter_list: Iterable[Any] | None = None,
+        weight_decay: WeightDecay | float | None = None,
         regularization: WeightDecay | float | None = None,
         grad_clip: GradientClip | None = None,
         name: str | None = None,
     ) -> None:
         self._kind = type(self).__name__
+        parameter_list = _one(self._kind, "parameters", parameters, "parameter_list", parameter_list)
+        regularization = _one(self._kind, "weight_decay", weight_decay, "regularization", regularization)
         self._learning_rate = checked_rate(learning_rate, self._kind)
         if isinstance(regularization, int | float) and not isinstance(regularization, bool):
             regularization = L2Decay(regularization)
@@ -76,12 +82,29 @@ class Optimizer(EagerSteps):
                     f"{self._kind}: {what} is {value!r}; expected a {kind.__name__} of oprack.autodiff, such as "
                     + ("L2Decay(0.01)" if kind is WeightDecay else "ClipGradByGlobalNorm(1.0)")
                 )
+        parameter_list, self._groups = split_groups(parameter_list)
         self.parameter_list, self._paths = checked_parameters(parameter_list, self._kind)
         self.regularization, self.grad_clip, self.name = regularization, grad_clip, name
         self._rate_var: Variable | None
         self._rates: dict[float, Variable]
         self._state: dict[tuple[str, str], Variable]
         self.forget_program()
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        if options:
+            require_keywords(cls, options)
+        if args and not isinstance(args[0], int | float):
+            checked_rate(args[0], cls.__name__)  # before Python counts the arguments
+        return super().__new__(cls)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let help() and editors show the arguments of this class where a subclass passes on `**options`."""
+        super().__init_subclass__(**options)
+        own = inspect.signature(cls.__init__)
+        more = [p for p in inspect.signature(Optimizer.__init__).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD and p.name != "self"]
+        known = {p.name for p in named}
+        cls.__signature__ = inspect.Signature([*named, *(p for p in more if p.name not in known)])  # type: ignore[attr-defined]
 
     # What a subclass says -------------------------------------------------------------------------------------------
     def accumulators(self) -> Sequence[Accumulator]:
@@ -167,7 +190,7 @@ class Optimizer(EagerSteps):
         ops = []
         for p, g in pairs:
             with name_scope("optimizer"):
-                rate = self._rate_of(block, p)
+                rate = self._of(p)._rate_of(block, p)
                 with op_role_guard(OpRole.OPTIMIZE, [p, g]):
                     ops.append(self._update(block, p, g, rate))
         self.finish(pairs)
@@ -195,15 +218,26 @@ class Optimizer(EagerSteps):
             )
         self._program = program
 
+    def _of(self, parameter: Parameter) -> Self:
+        """This optimizer with the settings of the parameter's group."""
+        settings = settings_of(self, parameter.name, self._groups) if self._groups else {}
+        if not settings:
+            return self
+        twin = copy.copy(self)
+        twin._factor = float(settings.pop("learning_rate", 1.0))
+        twin.__dict__.update(settings)
+        return twin
+
     def _clipped(self, pairs: Sequence[Pair]) -> list[Pair]:
-        if self.grad_clip is None:
-            return list(pairs)
-        block = pairs[0][1].block
-        chosen = [(p.name, g.name) for p, g in pairs if p.need_clip]
-        return _replaced(pairs, self.grad_clip(block, chosen))
+        found, block = list(pairs), pairs[0][1].block
+        clips = {id(clip): clip for clip in (self._of(p).grad_clip for p, _ in pairs) if clip is not None}
+        for clip in clips.values():
+            chosen = [(p.name, g.name) for p, g in found if p.need_clip and self._of(p).grad_clip is clip]
+            found = _replaced(found, clip(block, chosen))
+        return found
 
     def _regularized(self, pairs: Sequence[Pair]) -> list[Pair]:
-        regularizers = {p.name: self._regularizer(p) for p, _ in pairs}
+        regularizers = {p.name: self._of(p)._regularizer(p) for p, _ in pairs}
         regularizers = {n: None if r is not None and self.decays_itself(r) else r for n, r in regularizers.items()}
         names = [(p.name, g.name) for p, g in pairs]
         return _replaced(pairs, append_regularization(pairs[0][1].block, names, regularizers))
@@ -212,38 +246,8 @@ class Optimizer(EagerSteps):
         """The parameter's own, or the optimizer's."""
         return parameter.regularizer if parameter.regularizer is not None else self.regularization
 
-    def _make_rate(self, helper: LayerHelper, dtype: str) -> None:
-        if self._rate_var is not None:
-            return
-        rate = self._learning_rate
-        if isinstance(rate, Variable):
-            self._rate_var = rate
-            return
-        self._rate_var = helper.create_global_variable(
-            [],
-            "float64" if dtype == "float64" else "float32",
-            name=unique_name.generate("learning_rate"),
-            persistable=True,
-            initializer=initializer.Constant(self.get_lr()),
-        )
-        if callable(rate):
-            self._program.schedules[self._rate_var.name] = rate
-
-    def _rate_of(self, block: Any, parameter: Parameter) -> Variable:
-        """The learning rate, times the parameter's own factor."""
-        rate, factor = self._rate_var, float(parameter.info.learning_rate)
-        assert rate is not None
-        if factor == 1.0:
-            return rate
-        if factor not in self._rates:
-            with op_role_guard(OpRole.OPTIMIZE | OpRole.LR_SCHED), name_scope("scale_with_param_lr"):
-                out = Variable(self._program, block, block.create_var(unique_name.generate(f"{rate.name}.scaled")))
-                append_op("scale", {"X": rate}, {"Out": out}, {"scale": factor}, program=self._program, block=block)
-            self._rates[factor] = out
-        return self._rates[factor]
-
     def _make_state(self, helper: LayerHelper, parameter: Parameter) -> None:
-        for a in self.accumulators():
+        for a in self._of(parameter).accumulators():
             if (a.name, parameter.name) in self._state:
                 continue
             label = f"{self.name}_{a.name}" if self.name else a.name
@@ -262,30 +266,14 @@ class Optimizer(EagerSteps):
             inputs[a.slot] = self._state[a.name, parameter.name]
             if a.out != "":
                 outputs[a.out or f"{a.slot}Out"] = inputs[a.slot]
-        return append_op(self.op_type, inputs, outputs, self.attrs(parameter), program=self._program, block=block)
+        return append_op(self.op_type, inputs, outputs, self._of(parameter).attrs(parameter), program=self._program, block=block)
 
-    # The learning rate ----------------------------------------------------------------------------------------------
-    def get_lr(self) -> float:
-        """The learning rate of the next step. Raises PreconditionNotMetError when a Variable holds it."""
-        if isinstance(self._learning_rate, Variable):
-            raise PreconditionNotMetError(
-                f"{self._kind}: the learning rate is variable {self._learning_rate.name!r}; fetch it from a run"
-            )
-        return float(self._learning_rate() if callable(self._learning_rate) else self._learning_rate)
 
-    def set_lr(self, value: float, scope: Scope | None = None) -> None:
-        """Change a learning rate that is a number, from the next run on. scope: of the runs; default: the global one.
-
-        Raises PreconditionNotMetError when a scheduler or a Variable gives the learning rate.
-        """
-        if not isinstance(self._learning_rate, float):
-            raise PreconditionNotMetError(
-                f"{self._kind}: set_lr can't change a learning rate that {self._learning_rate!r} gives; change that"
-            )
-        self._learning_rate = checked_rate(value, self._kind)
-        if self._rate_var is not None:
-            array = np.full(self._rate_var.shape, self._learning_rate, self._rate_var.dtype)
-            (global_scope() if scope is None else scope).var(self._rate_var.name).set(array)
+def _one(owner: str, name: str, value: Any, other: str, old: Any) -> Any:
+    """What was given under one of two names."""
+    if value is not None and old is not None:
+        raise InvalidArgumentError(f"{owner}: {name} and {other} are given; they are one argument, so give one of them")
+    return old if value is None else value
 
 
 def _replaced(pairs: Sequence[Pair], names: Sequence[tuple[str, str]]) -> list[Pair]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import PreconditionNotMetError
+from oprack.packs.spelling import instead
 
 if TYPE_CHECKING:
     from oprack.layers import Variable
@@ -29,15 +30,19 @@ class EagerSteps:
             if not self.parameter_list:
                 raise PreconditionNotMetError(
                     f"{type(self).__name__}: it has no parameters of its own; make it with "
-                    "parameter_list=net.parameters()"
+                    "parameters=net.parameters()"
                 )
             self._updates = Updates(self, self.parameter_list, self._paths)
         return self._updates
 
+    def __getattr__(self, name: str) -> Any:
+        advice = "" if name.startswith("_") else instead("optimizer object", name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
     def step(self) -> None:
         """Update the parameters that have a gradient, in place.
 
-        Raises PreconditionNotMetError when none has, or when no parameter_list was given.
+        Raises PreconditionNotMetError when none has, or when there are no parameters.
         """
         self._eager().step()
 
@@ -49,7 +54,7 @@ class EagerSteps:
         """Arrays of the state as `<parameter>.<accumulator>`, such as "0.weight.moment1", and the schedule's state as
         "LR_Scheduler"; `oprack.io.save_state` writes it.
 
-        A parameter goes by its path when parameter_list is `net.named_parameters()`, else by its position in the list:
+        A parameter goes by its path when the parameters are `net.named_parameters()`, else by its position in the list:
         "0.moment1". "not_updated" lists parameters that no step has changed yet, if there are any. A learning rate that
         is a number is not part of the state.
         """

@@ -16,9 +16,36 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, did_you_mean
+from oprack.packs.spelling import instead
 
+from oprack_optimizer.optimizers.cycles import CosineAnnealingWarmRestarts, CyclicLR, LinearLR, OneCycleLR
 from oprack_optimizer.optimizers.scheduler import LRScheduler, require_positive
+
+__all__ = [
+    "CosineAnnealingDecay",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LRScheduler",
+    "LambdaDecay",
+    "LinearLR",
+    "LinearWarmup",
+    "MultiStepDecay",
+    "NaturalExpDecay",
+    "NoamDecay",
+    "OneCycleLR",
+    "PiecewiseDecay",
+    "PolynomialDecay",
+    "ReduceOnPlateau",
+    "StepDecay",
+]
+
+
+def __getattr__(name: str) -> Any:
+    known = "" if name.startswith("_") else instead("lr", name) or did_you_mean(name, __all__)
+    raise AttributeError(f"module 'oprack.optimizer.lr' has no attribute {name!r}{known}")
 
 
 class NoamDecay(LRScheduler):

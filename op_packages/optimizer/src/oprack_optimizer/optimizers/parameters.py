@@ -19,7 +19,7 @@ def checked_parameters(given: Any, owner: str) -> tuple[list[Any] | None, list[s
     single = isinstance(given, str) or _is_parameter(given)
     if single or hasattr(given, "parameters") or not isinstance(given, Iterable):
         raise InvalidArgumentError(
-            f"{owner}: parameter_list is {_shown(given)}; expected a list of parameters: "
+            f"{owner}: parameters is {_shown(given)}; expected a list of parameters: "
             + ("put it into a list" if single else "net.parameters()")
         )
     items, paths = list(given), None
@@ -37,20 +37,15 @@ def _require_paths(paths: list[str], owner: str) -> None:
     twice = sorted({path for path in paths if paths.count(path) > 1 or not path})
     if twice:
         raise InvalidArgumentError(
-            f"{owner}: parameter_list has the path {twice[0]!r} several times, or an empty one; expected one path "
+            f"{owner}: parameters has the path {twice[0]!r} several times, or an empty one; expected one path "
             "for each parameter, as net.named_parameters() gives them; put a word before those of each network"
         )
 
 
 def _require_parameter(item: Any, owner: str) -> None:
-    if isinstance(item, dict):
-        raise InvalidArgumentError(
-            f"{owner}: parameter_list has a dict, a group of parameters; there are no groups: make an optimizer "
-            "for each group, or give the parameters their own ParamAttr(learning_rate=..., regularizer=...)"
-        )
     if not (isinstance(item, str) or _is_parameter(item)):
         raise InvalidArgumentError(
-            f"{owner}: parameter_list has {_shown(item)}; expected parameters, as net.parameters() gives them, or "
+            f"{owner}: parameters has {_shown(item)}; expected parameters, as net.parameters() gives them, or "
             "names of parameters of a program"
         )
 

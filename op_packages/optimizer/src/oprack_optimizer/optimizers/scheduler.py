@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError
+from oprack.packs.spelling import instead, require_keywords
 
 
 class LRScheduler:
@@ -18,6 +19,11 @@ class LRScheduler:
 
     state_names = ("last_epoch", "last_lr")
     """The attributes that make up the state; JSON must be able to represent their values."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        if options:
+            require_keywords(cls, options)
+        return super().__new__(cls)
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float):
@@ -62,6 +68,14 @@ class LRScheduler:
             )
         for name in self.state_names:
             setattr(self, name, state[name])
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The same as `set_state_dict`."""
+        self.set_state_dict(state)
+
+    def __getattr__(self, name: str) -> Any:
+        advice = "" if name.startswith("_") else instead("scheduler", name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.last_lr:g} at step {self.last_epoch}>"
