@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         nn as nn,
         optimizer as optimizer,
     )
-    from oprack.autograd import grad as grad
+    from oprack.autograd import PyLayer as PyLayer, grad as grad
     from oprack.capture.jit import jit as jit
     from oprack.capture.to_program import InputSpec as InputSpec, to_program as to_program
     from oprack.functional.tensor import Tensor as Tensor, to_tensor as to_tensor
@@ -40,8 +40,10 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         is_grad_enabled as is_grad_enabled,
         no_grad as no_grad,
         seed as seed,
+        set_grad_enabled as set_grad_enabled,
         static_mode as static_mode,
     )
+    from oprack.io import load as load, save as save
     from oprack.layers import (
         ParamAttr as ParamAttr,
         append_backward as append_backward,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         unique_name as unique_name,
     )
     from oprack.nn.parameter import Parameter as Parameter
+    from oprack.nn.summary import summary as summary
     from oprack.packs import (
         op_info as op_info,
         packs as packs,
@@ -103,7 +106,7 @@ _SUBMODULES = (
     "packs",
 )
 _HOMES = {
-    "oprack.autograd": ("grad",),
+    "oprack.autograd": ("PyLayer", "grad"),
     "oprack.capture.jit": ("jit",),
     "oprack.capture.to_program": ("InputSpec", "to_program"),
     "oprack.functional.tensor": ("Tensor", "to_tensor"),
@@ -113,8 +116,10 @@ _HOMES = {
         "is_grad_enabled",
         "no_grad",
         "seed",
+        "set_grad_enabled",
         "static_mode",
     ),
+    "oprack.io": ("load", "save"),
     "oprack.layers": (
         "ParamAttr",
         "append_backward",
@@ -127,6 +132,7 @@ _HOMES = {
         "unique_name",
     ),
     "oprack.nn.parameter": ("Parameter",),
+    "oprack.nn.summary": ("summary",),
     "oprack.program": ("Program",),
     "oprack.packs": ("op_info", "register_kernel", "register_operator"),
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
@@ -145,6 +151,9 @@ _HOMES = {
     ),
     "oprack.testing.gradcheck": ("gradcheck",),
 }
+_DTYPES = frozenset(
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+)  # `oprack.float32` is "float32", as the dtype of a tensor is
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted([*_SUBMODULES, *_MODULES, "__version__"])
 
@@ -161,6 +170,8 @@ def __getattr__(name: str) -> Any:
 
 def _function(name: str) -> Any:
     """A function of tensors that packs bring; asked each time, since packs may change."""
+    if name in _DTYPES:
+        return name
     if name.startswith("_"):
         raise AttributeError(f"module 'oprack' has no attribute {name!r}")
     if advice := _imported("oprack.packs.spelling").instead("oprack", name):
@@ -178,4 +189,4 @@ def _imported(module: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_imported("oprack.functional.tensor").public_names()})
+    return sorted({*globals(), *__all__, *_DTYPES, *_imported("oprack.functional.tensor").public_names()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.autograd.interpreter import AutogradInterpreter
+from oprack.autograd.py_layer import PyLayer, PyLayerContext
 from oprack.autograd.walk import backward, grad
 
-__all__ = ["AutogradInterpreter", "backward", "grad"]
+__all__ = ["AutogradInterpreter", "PyLayer", "PyLayerContext", "backward", "grad"]

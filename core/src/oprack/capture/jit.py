@@ -9,6 +9,7 @@ from typing import Any
 
 from oprack.autodiff import gradients
 from oprack.autograd.custom_rule import CustomRule, attach
+from oprack.capture.call_form import joined_call, split_call
 from oprack.capture.to_program import ExportedProgram, InputSpec, filled, to_program
 from oprack.desc import VarDesc
 from oprack.errors import InvalidArgumentError
@@ -17,6 +18,7 @@ from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
 from oprack.layers.variable import Variable
 from oprack.nn.module import Module
+from oprack.packs.spelling import instead
 from oprack.program import Program
 from oprack.runtime.prepared import PreparedProgram
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
@@ -142,32 +144,45 @@ class JitFunction:
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
-    def __call__(self, *args: Any) -> Any:
-        """Call with tensors (or arrays) only; the result is that of the function."""
-        if any(isinstance(a, Variable) for a in args):
-            return self._function(*args)
+    def __getattr__(self, name: str) -> Any:
+        """What the function has: of a Module parameters(), eval(), state_dict() and its parts."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._function, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(n for n in dir(self._function) if not n.startswith("_"))})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call with tensors or arrays; None, text and keyword arguments of other kinds belong to the program."""
+        if any(isinstance(a, Variable) for a in (*args, *kwargs.values())):
+            return self._function(*args, **kwargs)
+        form = None
+        if kwargs or any(a is None or isinstance(a, str) for a in args):
+            args, form = split_call(args, kwargs, self.__name__)
         tensors = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
         mode = current_mode()
         grad = mode.grad
         training = self._function.training if isinstance(self._function, Module) else None
         shapes = None if self.specs is not None else tuple([x.shape for x in tensors])
         # All that the captured program depends on: modes, dtypes, places and, unless specs leave them open, shapes.
-        key = (grad, mode.deterministic, training, tuple([x._meta for x in tensors]), shapes)
+        key = (grad, mode.deterministic, training, tuple([x._meta for x in tensors]), shapes, form)
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = self._compile(tensors, grad)
+            compiled = self._compiled[key] = self._compile(tensors, grad, form)
             if len(self._compiled) > _PROGRAMS:
                 self._compiled.popitem(last=False)
         return self._run(*compiled, tensors)
 
-    def _compile(self, tensors: Sequence[Tensor], grad: bool) -> tuple[JitProgram, Any]:
+    def _compile(self, tensors: Sequence[Tensor], grad: bool, form: Any) -> tuple[JitProgram, Any]:
         specs = self.specs or [InputSpec(x.shape, str(x.dtype), None, len(x._lod)) for x in tensors]
         if len(specs) != len(tensors):
             raise InvalidArgumentError(
                 f"{self.__name__}: got {len(tensors)} tensors; expected {len(specs)}, as its specs"
             )
         specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level) for i, s in enumerate(specs)]
-        exported = to_program(_with_gradients(self._function, [x.requires_grad for x in tensors]), specs)
+        function = self._function if form is None else joined_call(self._function, form)
+        exported = to_program(_with_gradients(function, [x.requires_grad for x in tensors]), specs)
         names = [n for n, x in zip(exported.feed_names, tensors, strict=True) if x.requires_grad]
         names += [n for n, t in exported.tensors.items() if t.requires_grad]
         place = next((t.place for t in (*tensors, *exported.tensors.values())), CPU)
@@ -210,19 +225,35 @@ def _backward_of(compiled: JitProgram) -> Callable[[Any, Sequence[Any]], Sequenc
     return backward
 
 
-def jit(function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
-    """Run a function as a program: `fast = oprack.jit(f)`, or as a decorator.
+class Jit:
+    """Run a function as a program: `fast = oprack.jit(f)`, or as a decorator. `jit.to_static` is the same.
 
-    Gradients flow through a call to its arguments and to the tensors that the function refers to.
-
-    Args:
-        function: A function of tensors, or a Module. Its Python code runs only at the first call for each combination
-            of dtypes, places and shapes.
-        specs: InputSpecs in which dims may vary, so that one program serves all shapes.
-
-    Returns:
-        A JitFunction, which is called like the function; without a function, a decorator.
+    Gradients flow through a call to its arguments and to the tensors that the function refers to. The result keeps the
+    interface of a Module: parameters(), eval(), state_dict() and its parts.
     """
-    if function is None:
-        return lambda f: JitFunction(f, specs)
-    return JitFunction(function, specs)
+
+    __name__ = "jit"
+
+    def __call__(self, function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
+        """Make a JitFunction.
+
+        Args:
+            function: A function of tensors, or a Module. Its Python code runs only at the first call for each
+                combination of dtypes, places, shapes and arguments that are no tensors.
+            specs: InputSpecs in which dims may vary, so that one program serves all shapes.
+
+        Returns:
+            A JitFunction, which is called like the function; without a function, a decorator.
+        """
+        if function is None:
+            return lambda f: JitFunction(f, specs)
+        return JitFunction(function, specs)
+
+    to_static = __call__
+
+    def __getattr__(self, name: str) -> Any:
+        advice = "" if name.startswith("_") else instead("jit", name)
+        raise AttributeError(f"oprack.jit has no attribute {name!r}{advice}")
+
+
+jit = Jit()

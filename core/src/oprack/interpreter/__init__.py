@@ -14,6 +14,7 @@ from oprack.interpreter.modes import (
     is_grad_enabled,
     no_grad,
     register_interpreter,
+    set_grad_enabled,
     static_mode,
     wrapped,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "no_grad",
     "register_interpreter",
     "seed",
+    "set_grad_enabled",
     "static_mode",
     "wrapped",
 ]

@@ -131,6 +131,17 @@ class enable_grad(ModeGuard):
         super().__init__(grad=True)
 
 
+class set_grad_enabled(ModeGuard):
+    """Calls are recorded, or not, inside: `with oprack.set_grad_enabled(training):`, or as a decorator.
+
+    Args:
+        mode: Whether they are.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(grad=bool(mode))
+
+
 class static_mode(ModeGuard):
     """Calls without tensors append to the current program, as those with Variables always do."""
 

@@ -1,5 +1,7 @@
 """Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them, and checkpoints of training.
 
+Data for training, too: Dataset, DataLoader, samplers, and `lod_collate` for batches of sequences without padding.
+
 Names are imported on first use: who loads a model needs no checkpoints, and protobuf only for programs on the wire.
 """
 
@@ -9,38 +11,75 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+    from oprack.io.collate import default_collate, lod_collate
+    from oprack.io.data_loader import DataLoader
+    from oprack.io.dataset import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
     from oprack.io.export import inference_program, save_inference_model
     from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
     from oprack.io.parameters import load_vars, persistable_vars, save_vars
+    from oprack.io.sampler import BatchSampler, RandomSampler, Sampler, SequenceSampler, WeightedRandomSampler
+    from oprack.io.single_file import load, save
     from oprack.io.state import load_state, save_state
 
 _HOMES = {
+    "BatchSampler": "sampler",
     "Checkpoint": "checkpoint",
+    "ConcatDataset": "dataset",
+    "DataLoader": "data_loader",
+    "Dataset": "dataset",
     "InferenceModel": "inference_model",
+    "IterableDataset": "dataset",
+    "RandomSampler": "sampler",
+    "Sampler": "sampler",
+    "SequenceSampler": "sampler",
+    "Subset": "dataset",
+    "TensorDataset": "dataset",
+    "WeightedRandomSampler": "sampler",
+    "default_collate": "collate",
     "inference_program": "export",
     "latest_checkpoint": "checkpoint",
+    "load": "single_file",
     "load_checkpoint": "checkpoint",
     "load_from_buffers": "inference_model",
     "load_inference_model": "inference_model",
     "load_state": "state",
     "load_vars": "parameters",
+    "lod_collate": "collate",
     "persistable_vars": "parameters",
+    "random_split": "dataset",
+    "save": "single_file",
     "save_checkpoint": "checkpoint",
     "save_inference_model": "export",
     "save_state": "state",
     "save_vars": "parameters",
 }
 __all__ = [
+    "BatchSampler",
     "Checkpoint",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
     "InferenceModel",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequenceSampler",
+    "Subset",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "default_collate",
     "inference_program",
     "latest_checkpoint",
+    "load",
     "load_checkpoint",
     "load_from_buffers",
     "load_inference_model",
     "load_state",
     "load_vars",
+    "lod_collate",
     "persistable_vars",
+    "random_split",
+    "save",
     "save_checkpoint",
     "save_inference_model",
     "save_state",

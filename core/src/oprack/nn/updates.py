@@ -52,8 +52,8 @@ class Updates:
         ]
         if wrong:
             raise InvalidArgumentError(
-                f"{type(optimizer).__name__}: parameters {', '.join(wrong[:3])}; expected tensors, each once and with a "
-                "name of its own, as net.parameters() gives them"
+                f"{type(optimizer).__name__}: parameters {', '.join(wrong[:3])}; expected tensors, each once "
+                "and with a name of its own, as net.parameters() gives them"
             )
         self.scope = Scope()
         self._programs: dict[Any, tuple[Program, Any]] = {}

@@ -1,5 +1,9 @@
 """Values that variables hold, and where they live: LoDTensor, SelectedRows, LoDTensorArray, Scope, Place."""
 
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
 from oprack.tensor.dtype import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray, check_lod, lod_from_lengths, lod_to_lengths
 from oprack.tensor.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
@@ -28,3 +32,14 @@ __all__ = [
     "plain_array",
     "plain_value",
 ]
+
+
+class _TensorModule(ModuleType):
+    """`oprack.tensor` is this package, and for users of PyTorch a function that it is not."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse the call: a tensor is made by `oprack.to_tensor`."""
+        raise TypeError("oprack.tensor is a module; write oprack.to_tensor([1.0, 2.0])")
+
+
+sys.modules[__name__].__class__ = _TensorModule

@@ -89,6 +89,53 @@ class MSRA(Initializer):
             Normal(0.0, math.sqrt(2.0 / fan_in), self.seed)(var)
 
 
+class XavierUniform(Xavier):
+    r"""$$U[-l, l), l = \sqrt{6 / (fan\_in + fan\_out)}$$, under Paddle 2's name."""
+
+    def __init__(self, fan_in: float | None = None, fan_out: float | None = None) -> None:
+        super().__init__(True, fan_in, fan_out)
+
+
+class XavierNormal(Xavier):
+    r"""$$N(0, 2 / (fan\_in + fan\_out))$$, under Paddle 2's name."""
+
+    def __init__(self, fan_in: float | None = None, fan_out: float | None = None) -> None:
+        super().__init__(False, fan_in, fan_out)
+
+
+class KaimingUniform(Initializer):
+    r"""$$U[-l, l), l = gain \sqrt{3 / fan\_in}$$ (He et al. 2015); the gain is that of `nonlinearity`."""
+
+    uniform = True
+
+    def __init__(self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu") -> None:
+        gains = {
+            "relu": math.sqrt(2.0),
+            "leaky_relu": math.sqrt(2.0 / (1 + negative_slope**2)),
+            "tanh": 5.0 / 3,
+            "selu": 0.75,
+            **dict.fromkeys(("linear", "sigmoid", "conv1d", "conv2d", "conv3d"), 1.0),
+        }
+        if nonlinearity not in gains:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: nonlinearity is {nonlinearity!r}; expected one of {', '.join(gains)}"
+            )
+        self.fan_in, self.gain = fan_in, gains[nonlinearity]
+
+    def __call__(self, var: Variable) -> None:
+        deviation = self.gain / math.sqrt(_fans(var.shape)[0] if self.fan_in is None else self.fan_in)
+        if self.uniform:
+            Uniform(-math.sqrt(3.0) * deviation, math.sqrt(3.0) * deviation)(var)
+        else:
+            Normal(0.0, deviation)(var)
+
+
+class KaimingNormal(KaimingUniform):
+    r"""$$N(0, gain^2 / fan\_in)$$ (He et al. 2015); the gain is that of `nonlinearity`."""
+
+    uniform = False
+
+
 UniformInitializer = Uniform
 NormalInitializer = Normal
 TruncatedNormalInitializer = TruncatedNormal

@@ -266,7 +266,9 @@ class Optimizer(EagerSteps, Rates):
             inputs[a.slot] = self._state[a.name, parameter.name]
             if a.out != "":
                 outputs[a.out or f"{a.slot}Out"] = inputs[a.slot]
-        return append_op(self.op_type, inputs, outputs, self._of(parameter).attrs(parameter), program=self._program, block=block)
+        return append_op(
+            self.op_type, inputs, outputs, self._of(parameter).attrs(parameter), program=self._program, block=block
+        )
 
 
 def _one(owner: str, name: str, value: Any, other: str, old: Any) -> Any:

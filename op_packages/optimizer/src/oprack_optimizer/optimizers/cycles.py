@@ -29,7 +29,9 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        require_positive(self, max_learning_rate=max_learning_rate, total_steps=total_steps, divide_factor=divide_factor)
+        require_positive(
+            self, max_learning_rate=max_learning_rate, total_steps=total_steps, divide_factor=divide_factor
+        )
         if anneal_strategy not in ("cos", "linear") or not 0 <= phase_pct <= 1:
             raise InvalidArgumentError(
                 f"OneCycleLR: anneal_strategy is {anneal_strategy!r} and phase_pct {phase_pct!r}; expected cos or "

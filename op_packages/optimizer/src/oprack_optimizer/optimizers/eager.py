@@ -29,8 +29,7 @@ class EagerSteps:
         if self._updates is None:
             if not self.parameter_list:
                 raise PreconditionNotMetError(
-                    f"{type(self).__name__}: it has no parameters of its own; make it with "
-                    "parameters=net.parameters()"
+                    f"{type(self).__name__}: it has no parameters of its own; make it with parameters=net.parameters()"
                 )
             self._updates = Updates(self, self.parameter_list, self._paths)
         return self._updates

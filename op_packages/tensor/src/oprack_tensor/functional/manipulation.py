@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
@@ -43,6 +44,31 @@ def t(x: Tensor) -> Tensor:
             f"dims: x.transpose({list(range(x.ndim))[::-1]})"
         )
     return x if x.ndim < 2 else F.transpose2(x, axis=[1, 0])
+
+
+def view(x: Tensor, *shape: Any) -> Tensor:
+    """The elements in another shape, one dim of which may be -1: reshape, which needs no copy either."""
+    return x.reshape(*shape)
+
+
+def permute(x: Tensor, *dims: Any) -> Tensor:
+    """The dims in another order: transpose with all of them."""
+    return x.transpose(list(dims[0]) if len(dims) == 1 and isinstance(dims[0], list | tuple) else list(dims))
+
+
+def contiguous(x: Tensor) -> Tensor:
+    """x itself: a tensor's elements lie one after the other."""
+    return x
+
+
+def dim(x: Tensor) -> int:
+    """Number of dims."""
+    return x.ndim
+
+
+def element_size(x: Tensor) -> int:
+    """Bytes of an element."""
+    return np.dtype(x.dtype).itemsize
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:

@@ -1,0 +1,1 @@
+"""Metrics that count over batches on the host, found as `oprack.metrics.Accuracy` and so on."""
