@@ -121,13 +121,13 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[], Any]]] = {
     ),
     "nothing to step": (
         lambda: _steps(None),
-        r"parameter_list=net\.parameters\(\)",
+        r"parameters=net\.parameters\(\)",
         lambda: _steps(nn.Linear(2, 2).parameters()),
     ),
-    "tensors without names": (
-        lambda: _steps([_leaf()]),
-        r"to_tensor\(array, requires_grad=True, name=\"w\"\)",
-        lambda: _steps([_leaf(name="w")]),
+    "one tensor twice": (
+        lambda: _steps([_leaf(name="w"), _leaf(name="w")]),
+        r"each once and with a name of its own",
+        lambda: _steps([_leaf(), _leaf()]),
     ),
     "minimize": (
         lambda: optimizer.SGD(0.1, parameter_list=[_leaf(name="w")]).minimize(_leaf().sum()),
@@ -136,7 +136,7 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[], Any]]] = {
     ),
     "regularization": (
         lambda: optimizer.SGD(0.1, regularization="l2"),
-        r"oprack\.autodiff, such as L2Decay\(0\.01\)",
+        r"oprack\.optimizer, such as L2Decay\(0\.01\)",
         lambda: optimizer.SGD(0.1, regularization=optimizer.L2Decay(0.01)),
     ),
     "a rate that is none": (

@@ -185,10 +185,10 @@ def test_a_cell_by_hand() -> None:
 
 def test_losses() -> None:
     logits, labels = to_tensor(X, requires_grad=True), to_tensor([[0], [1], [2], [0]])
-    mean, total = nn.CrossEntropyLoss()(logits, labels), nn.CrossEntropyLoss("sum")(logits, labels)
+    mean, total = nn.CrossEntropyLoss()(logits, labels), nn.CrossEntropyLoss(reduction="sum")(logits, labels)
     np.testing.assert_allclose(total.item(), 4 * mean.item(), rtol=1e-6)
     np.testing.assert_allclose(mean.item(), F.cross_entropy(F.softmax(logits), labels).mean().item(), rtol=1e-6)
-    assert nn.CrossEntropyLoss("none")(logits, labels).shape == (4, 1)
+    assert nn.CrossEntropyLoss(reduction="none")(logits, labels).shape == (4, 1)
     np.testing.assert_allclose(nn.MSELoss()(logits, logits.detach() + 1).item(), 1.0, rtol=1e-6)
     np.testing.assert_allclose(nn.L1Loss()(logits, logits.detach() + 1).item(), 1.0, rtol=1e-6)
     with pytest.raises(InvalidArgumentError, match="reduction"):
@@ -252,10 +252,10 @@ def test_only_parameters_with_gradients_are_stepped() -> None:
         opt.step()
         opt.clear_grad()
     assert (unused.weight.numpy() != before).any()
-    with pytest.raises(PreconditionNotMetError, match="parameter_list"):
+    with pytest.raises(PreconditionNotMetError, match=r"parameters=net\.parameters\(\)"):
         optimizer.SGD(0.1).step()
     with pytest.raises(InvalidArgumentError, match="a name"):
-        optimizer.SGD(0.1, parameter_list=[to_tensor(X, requires_grad=True)]).step()
+        optimizer.SGD(0.1, parameter_list=[to_tensor(X, requires_grad=True, name="w") for _ in range(2)]).step()
 
 
 def test_a_step_is_noticed_by_what_was_saved_before() -> None:

@@ -274,7 +274,7 @@ def test_the_state_follows_the_dtype_of_the_parameters(tmp_path: Path) -> None:
         (lambda net: net, r"Sequential.*; expected a list of parameters: net\.parameters\(\)"),
         (lambda net: net[0].weight, "expected a list of parameters: put it into a list"),
         (lambda net: 3, r"3 \(int\); expected a list of parameters: net\.parameters"),
-        (lambda net: [{"params": net.parameters()}], "an optimizer for each group"),
+        (lambda net: [{"parameters": net.parameters()}], r'dicts such as \{"params": net\.parameters\(\)'),
         (lambda net: [net], r"expected parameters, as net\.parameters\(\) gives them"),
         (lambda net: [*net.named_parameters()] * 2, "several times"),
     ],

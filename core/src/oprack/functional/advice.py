@@ -12,6 +12,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.functional.trial import call_fits
 from oprack.op.proto import AttrProto, SlotProto
 from oprack.op.signature import OpSignature
+from oprack.packs.manager import default_manager
 from oprack.types import AttrType, VarType, dtype_name
 
 _COMBINATIONS, _TRIALS, _LONGEST = 4096, 32, 240
@@ -55,13 +56,16 @@ def no_tensor(
     if slot.dispensable:
         values = _meant_as_attributes(signature, given)
         if all(_fitting(signature.attrs.values(), v) for _, v in values):
-            return InvalidArgumentError(f"{problem}; {_by_keyword(signature, values, given, named)}")
+            by_keyword = _by_keyword(signature, values, given, named)
+            return InvalidArgumentError(f"{problem}; {by_keyword}{_beside(signature)}")
     if isinstance(value, str) or not _is_plain(value):
-        return InvalidArgumentError(problem)
+        return InvalidArgumentError(f"{problem}{_beside(signature)}")
     dtype = next((v.dtype for v in given if isinstance(getattr(v, "dtype", None), str)), None)
     alike = one_dtype or isinstance(value, float)  # an integer beside floats may be an index
     beside = f", {dtype!r}" if dtype and alike and isinstance(value, numbers.Number) else ""
-    return InvalidArgumentError(f"{problem}; oprack.to_tensor({_source(value) or name}{beside}) makes one")
+    return InvalidArgumentError(
+        f"{problem}; oprack.to_tensor({_source(value) or name}{beside}) makes one{_beside(signature)}"
+    )
 
 
 def too_many(signature: OpSignature, given: Sequence[Any], rest: Sequence[Any], named: Mapping[str, Any]) -> Exception:
@@ -81,7 +85,14 @@ def too_many(signature: OpSignature, given: Sequence[Any], rest: Sequence[Any], 
         f"{', '.join(signature.slots) or 'none'}; got {', '.join(map(shown, rest))} besides"
     )
     values = [*_meant_as_attributes(signature, given), *((None, v) for v in rest)]
-    return InvalidArgumentError(f"{problem}; {_by_keyword(signature, values, given, named)}")
+    return InvalidArgumentError(f"{problem}; {_by_keyword(signature, values, given, named)}{_beside(signature)}")
+
+
+def _beside(signature: OpSignature) -> str:
+    """The function that a pack writes under the op's name, which may be called in the way that was tried."""
+    if signature.name not in default_manager().layer_names("functional"):
+        return ""
+    return f"; oprack.nn.functional.{signature.name} takes its arguments as Paddle 2 has them"
 
 
 def _is_plain(value: Any) -> bool:

@@ -20,6 +20,7 @@ from oprack.op.arguments import outputs_along_axis, snake_case, told_outputs
 from oprack.op.proto import AttrProto
 from oprack.op.signature import function_signature
 from oprack.packs.manager import default_manager
+from oprack.packs.spelling import keywords_instead
 from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.tensor.eager_tensor import Tensor
@@ -183,6 +184,7 @@ class OpFunction:
             raise InvalidArgumentError(
                 f"op {self.type} has no attribute {name!r}; expected "
                 + (", ".join(near) if near else "none, since it has no attributes")
+                + keywords_instead(self.attrs, {name: ...})
             )
         return found
 

@@ -133,7 +133,24 @@ class SharedMethods(Reductions, Operators, OpMethods):
         return function_for("unbind_dim")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     def gather(self, index: Any, axis: int = 0, **attrs: Any) -> Tensor:
-        """The slices at these places of a dim; index: integers [N]."""
+        """The slices at these places of a dim, as NumPy's take.
+
+        Args:
+            index: Integers [N].
+            axis: The dim.
+            attrs: Attributes of the op.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            InvalidArgumentError: The call is PyTorch's `x.gather(dim, index)`, which means something else.
+        """
+        if isinstance(index, int) and not isinstance(axis, int):
+            raise InvalidArgumentError(
+                f"gather({index}, tensor): index is a number and axis a tensor; for one element at each place write "
+                f"x.take_along_axis(tensor, {index}), for whole slices x.gather(tensor, {index})"
+            )
         return function_for("rows_at")(self, index, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     # Values -----------------------------------------------------------------------------------------------------------

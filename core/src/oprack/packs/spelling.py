@@ -53,10 +53,7 @@ def refuse_others(call: str, accepted: str, other: Mapping[str, Any]) -> NoRetur
     Raises:
         TypeError: There is one; the message says under which name the call has it, where that is known.
     """
-    if other:
-        raise TypeError(
-            f"{call}: {_unknown(other)}; expected {accepted}{keywords_instead(accepted.split(', '), other)}"
-        )
+    raise TypeError(f"{call}: {_unknown(other)}; expected {accepted}{keywords_instead(accepted.split(', '), other)}")
 
 
 def require_keywords(owner: type, given: Mapping[str, Any]) -> None:
@@ -84,7 +81,7 @@ def keywords_instead(parameters: Iterable[str], other: Mapping[str, Any]) -> str
 
     Args:
         parameters: The names that the call has.
-        other: What was given under names that it does not have.
+        other: What was given under names that it does not have; `...` for a value that is not known.
 
     Returns:
         "; write axis=1", or "" when nothing is known.
@@ -102,5 +99,5 @@ def _unknown(other: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = "..." if value is ... else repr(value)
     return text if len(text) <= 60 and "\n" not in text else "..."

@@ -138,13 +138,12 @@ def binary_cross_entropy_with_logits(
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """$$(input - label)^2$$; warns when their shapes differ."""
     warn_of_broadcast("mse_loss", input, label)
-    difference = F.elementwise_sub(input, label)
-    return reduced(F.elementwise_mul(difference, difference), reduction, "mse_loss")
+    return reduced(squared_error(input, label), reduction, "mse_loss")
 
 
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
     """$$(input - label)^2$$, element by element."""
-    return mse_loss(input, label, "none")
+    return squared_error(input, label)
 
 
 def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
@@ -156,8 +155,7 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
 def smooth_l1_loss(input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     r"""$$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$."""
     warn_of_broadcast("smooth_l1_loss", input, label)
-    found = F.huber_loss(input, label, delta=float(delta))
-    return reduced(found.out if isinstance(found, tuple) else found, reduction, "smooth_l1_loss")
+    return reduced(huber_error(input, label, delta), reduction, "smooth_l1_loss")
 
 
 def kl_div(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
@@ -231,7 +229,19 @@ def _distance(x: Tensor, y: Tensor, p: float, epsilon: float) -> Tensor:
     return (difference ** float(p)).sum(-1) ** (1.0 / p)
 
 
-def warn_of_broadcast(call: str, input: Tensor, label: Tensor) -> None:
+def squared_error(input: Tensor, label: Tensor) -> Tensor:
+    """mse_loss without a reduction and a warning."""
+    difference = F.elementwise_sub(input, label)
+    return F.elementwise_mul(difference, difference)
+
+
+def huber_error(input: Tensor, label: Tensor, delta: float) -> Tensor:
+    """smooth_l1_loss without a reduction and a warning."""
+    found = F.huber_loss(input, label, delta=float(delta))
+    return found.out if isinstance(found, tuple) else found
+
+
+def warn_of_broadcast(call: str, input: Tensor, label: Tensor, depth: int = 3) -> None:
     """A label [n] beside a result [n, 1] would be broadcast to [n, n], which is seldom meant."""
     x, y = input.shape, label.shape
     # a size of -1, in a program, is not known yet
@@ -239,7 +249,7 @@ def warn_of_broadcast(call: str, input: Tensor, label: Tensor) -> None:
         warnings.warn(
             f"{call}: input has shape {list(input.shape)} and label {list(label.shape)}, so the "
             "loss is that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
-            stacklevel=4,
+            stacklevel=depth,
         )
 
 

@@ -55,14 +55,16 @@ class MSELoss(_Loss):
     """(input - label)^2. Warns when their shapes differ."""
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return L.mse_loss(input, label, self.reduction)
+        L.warn_of_broadcast("MSELoss", input, label, depth=4)
+        return self.reduced(L.squared_error(input, label))
 
 
 class L1Loss(_Loss):
     """|input - label|. Warns when their shapes differ."""
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return L.l1_loss(input, label, self.reduction)
+        L.warn_of_broadcast("L1Loss", input, label, depth=4)
+        return self.reduced(abs(input - label))
 
 
 class SmoothL1Loss(_Loss):
@@ -73,7 +75,8 @@ class SmoothL1Loss(_Loss):
         self.delta = delta
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return L.smooth_l1_loss(input, label, self.reduction, self.delta)
+        L.warn_of_broadcast(type(self).__name__, input, label, depth=4)
+        return self.reduced(L.huber_error(input, label, self.delta))
 
 
 class HuberLoss(SmoothL1Loss):

@@ -79,7 +79,7 @@ class Optimizer(EagerSteps, Rates):
         ):
             if value is not None and not isinstance(value, kind):
                 raise InvalidArgumentError(
-                    f"{self._kind}: {what} is {value!r}; expected a {kind.__name__} of oprack.autodiff, such as "
+                    f"{self._kind}: {what} is {value!r}; expected a {kind.__name__} of oprack.optimizer, such as "
                     + ("L2Decay(0.01)" if kind is WeightDecay else "ClipGradByGlobalNorm(1.0)")
                 )
         parameter_list, self._groups = split_groups(parameter_list)
