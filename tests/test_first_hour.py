@@ -285,3 +285,41 @@ def test_attention_by_numpy() -> None:
     np.testing.assert_allclose(attend(*tensors, is_causal=True).numpy(), wanted, rtol=1e-4, atol=1e-6)
     mask = to_tensor(np.tril(np.ones((5, 5), bool)))
     np.testing.assert_allclose(attend(*tensors, attn_mask=mask).numpy(), wanted, rtol=1e-4, atol=1e-6)
+
+
+def _nadam(steps: int) -> np.ndarray:
+    w, m, v, product = np.array([1.0, -2.0, 3.0]), np.zeros(3), np.zeros(3), 1.0
+    for t in range(1, steps + 1):
+        g = 3 * w * w
+        now, then = (0.9 * (1 - 0.5 * 0.96 ** (s * 0.004)) for s in (t, t + 1))
+        product *= now
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        momentum = then * m / (1 - product * then) + (1 - now) * g / (1 - product)
+        w = w - 0.1 * momentum / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    return w
+
+
+def _radam(steps: int) -> np.ndarray:
+    w, m, v, most = np.array([1.0, -2.0, 3.0]), np.zeros(3), np.zeros(3), 2 / 0.001 - 1
+    for t in range(1, steps + 1):
+        g = 3 * w * w
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        n = most - 2 * t * 0.999**t / (1 - 0.999**t)
+        factor = 1.0
+        if n > 5:
+            share = (n - 4) * (n - 2) * most / ((most - 4) * (most - 2) * n)
+            factor = np.sqrt(share) * np.sqrt(1 - 0.999**t) / (np.sqrt(v) + 1e-8)
+        w = w - 0.1 * m / (1 - 0.9**t) * factor
+    return w
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("NAdam", _nadam), ("RAdam", _radam)])
+def test_updates_that_are_written_out(name: str, wanted: Any) -> None:
+    w = to_tensor(np.array([1.0, -2.0, 3.0]), requires_grad=True)
+    update = getattr(optimizer, name)(0.1, parameters=[w])
+    for _ in range(8):
+        (w * w * w).sum().backward()
+        update.step()
+        update.clear_grad()
+    np.testing.assert_allclose(w.numpy(), wanted(8), rtol=5e-4)  # attributes of ops are float32
+    assert {"0.moment1", "0.beta2_pow"} <= set(update.state_dict())

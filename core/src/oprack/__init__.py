@@ -189,4 +189,5 @@ def _imported(module: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_DTYPES, *_imported("oprack.functional.tensor").public_names()})
+    own = set(globals()) - {"Any", "TYPE_CHECKING", "annotations", "logging"}
+    return sorted({*own, *__all__, *_DTYPES, *_imported("oprack.functional.tensor").public_names()})

@@ -53,19 +53,18 @@ def no_tensor(
     """
     proto, name = signature.proto, next(n for n, s in signature.slots.items() if s is slot)
     problem = f"op {proto.type}: {name} is {shown(value)} ({type(value).__name__}); expected a tensor or an array"
+    problem += _beside(signature)
     if slot.dispensable:
         values = _meant_as_attributes(signature, given)
         if all(_fitting(signature.attrs.values(), v) for _, v in values):
             by_keyword = _by_keyword(signature, values, given, named)
-            return InvalidArgumentError(f"{problem}; {by_keyword}{_beside(signature)}")
+            return InvalidArgumentError(f"{problem}; {by_keyword}")
     if isinstance(value, str) or not _is_plain(value):
-        return InvalidArgumentError(f"{problem}{_beside(signature)}")
+        return InvalidArgumentError(f"{problem}")
     dtype = next((v.dtype for v in given if isinstance(getattr(v, "dtype", None), str)), None)
     alike = one_dtype or isinstance(value, float)  # an integer beside floats may be an index
     beside = f", {dtype!r}" if dtype and alike and isinstance(value, numbers.Number) else ""
-    return InvalidArgumentError(
-        f"{problem}; oprack.to_tensor({_source(value) or name}{beside}) makes one{_beside(signature)}"
-    )
+    return InvalidArgumentError(f"{problem}; oprack.to_tensor({_source(value) or name}{beside}) makes one")
 
 
 def too_many(signature: OpSignature, given: Sequence[Any], rest: Sequence[Any], named: Mapping[str, Any]) -> Exception:
@@ -82,17 +81,17 @@ def too_many(signature: OpSignature, given: Sequence[Any], rest: Sequence[Any], 
     """
     problem = (
         f"op {signature.proto.type} takes {len(given)} input{'s' if len(given) != 1 else ''}, "
-        f"{', '.join(signature.slots) or 'none'}; got {', '.join(map(shown, rest))} besides"
+        f"{', '.join(signature.slots) or 'none'}; got {', '.join(map(shown, rest))} besides{_beside(signature)}"
     )
     values = [*_meant_as_attributes(signature, given), *((None, v) for v in rest)]
-    return InvalidArgumentError(f"{problem}; {_by_keyword(signature, values, given, named)}{_beside(signature)}")
+    return InvalidArgumentError(f"{problem}; {_by_keyword(signature, values, given, named)}")
 
 
 def _beside(signature: OpSignature) -> str:
     """The function that a pack writes under the op's name, which may be called in the way that was tried."""
     if signature.name not in default_manager().layer_names("functional"):
         return ""
-    return f"; oprack.nn.functional.{signature.name} takes its arguments as Paddle 2 has them"
+    return f"; oprack.nn.functional.{signature.name} takes arguments as Paddle 2 has them"
 
 
 def _is_plain(value: Any) -> bool:

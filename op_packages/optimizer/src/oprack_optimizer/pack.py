@@ -34,6 +34,7 @@ def oprack_layers(register: Register) -> None:
         ("momentum", "Momentum"),
         ("rmsprop", "RMSProp"),
         ("sgd", "SGD"),
+        ("written_out", "NAdam", "RAdam"),
     ):
         for name in names:
             register.layer(name, f"{here}.{module}:{name}", namespace="optimizer")

@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["Accumulator", "Optimizer", "Pair", "beta_powers"]
 
 Pair = tuple[Parameter, Variable]
+_COMMON = """\
+learning_rate: a number or a scheduler of oprack.optimizer.lr. parameters: what to train, as net.parameters() gives it;
+or groups, dicts with "params" and settings for them alone. weight_decay: the coefficient of L2Decay, or a WeightDecay;
+regularization is another name for it, as parameter_list is for parameters. grad_clip: ClipGradByGlobalNorm(1.0) and its
+like. `loss.backward(); optimizer.step(); optimizer.clear_grad()` is a step; see oprack.optimizer.Optimizer."""
 
 
 class Optimizer(EagerSteps, Rates):
@@ -104,6 +109,7 @@ class Optimizer(EagerSteps, Rates):
         more = [p for p in inspect.signature(Optimizer.__init__).parameters.values() if p.kind is p.KEYWORD_ONLY]
         named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD and p.name != "self"]
         known = {p.name for p in named}
+        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or cls.__name__)}\n\n{_COMMON}"
         cls.__signature__ = inspect.Signature([*named, *(p for p in more if p.name not in known)])  # type: ignore[attr-defined]
 
     # What a subclass says -------------------------------------------------------------------------------------------
