@@ -273,6 +273,15 @@ def test_orthogonal_weights() -> None:
         np.testing.assert_allclose(gram, 4 * np.eye(len(gram)), atol=1e-5)
 
 
+def test_weights_of_positive_labels_by_numpy() -> None:
+    r = np.random.default_rng(4)
+    x, y, p = r.normal(size=(3, 4)), r.uniform(size=(3, 4)), np.array([1.0, 2.0, 0.5, 3.0])
+    said = 1 / (1 + np.exp(-x))
+    wanted = -(p * y * np.log(said) + (1 - y) * np.log(1 - said))
+    found = nn.BCEWithLogitsLoss(reduction="none", pos_weight=to_tensor(p))(to_tensor(x), to_tensor(y))
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
+
+
 def test_attention_by_numpy() -> None:
     r = np.random.default_rng(3)
     q, k, v = (r.normal(size=(2, 5, 2, 4)).astype("float32") for _ in range(3))

@@ -26,9 +26,10 @@ def _put(array: np.ndarray, value: float) -> np.ndarray:
 CASES: dict[str, Any] = {
     "oprack.zeros([2, 3])": np.zeros((2, 3), "float32"),
     "oprack.ones(2, 'int64')": np.ones(2, "int64"),
-    "oprack.full([2, 2], 7)": np.full((2, 2), 7),
+    "oprack.full([2, 2], 7)": np.full((2, 2), 7, "float32"),
+    "oprack.full([2, 2], 7, 'int64')": np.full((2, 2), 7),
     "oprack.full([2], 1.5)": np.full(2, 1.5, "float32"),
-    "oprack.full([], True)": np.array(True),
+    "oprack.full([], True, 'bool')": np.array(True),
     "oprack.full_like(x, 2, 'int64')": np.full((3, 4), 2),
     "oprack.arange(5)": np.arange(5),
     "oprack.arange(0, 1, 0.25)": np.arange(0, 1, 0.25, "float32"),

@@ -130,8 +130,9 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     r"""$$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$ of logits; p: pos_weight."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
-    positive = None if pos_weight is None else pos_weight.expand(list(logit.shape))
-    loss = F.sigmoid_cross_entropy_with_logits(logit, label, positive)
+    loss = F.sigmoid_cross_entropy_with_logits(logit, label)
+    if pos_weight is not None:
+        loss = loss + (pos_weight - 1.0) * label * F.softplus(-logit)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

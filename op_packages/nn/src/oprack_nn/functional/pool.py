@@ -111,17 +111,17 @@ def adaptive_avg_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
 
 def adaptive_max_pool1d(x: Tensor, output_size: int) -> Tensor:
     """The largest of so many windows as output_size says: [N, C, L] to [N, C, output_size]."""
-    return F.pool2d(x.unsqueeze(2), pooling_type="max", ksize=line(output_size, 1), adaptive=True).squeeze(2)
+    return F.max_pool2d_with_index(x.unsqueeze(2), ksize=line(output_size, 1), adaptive=True).out.squeeze(2)
 
 
 def adaptive_max_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
     """The largest of so many windows as output_size says: [N, C, H, W] to [N, C, *output_size]."""
-    return F.pool2d(x, pooling_type="max", ksize=_sizes(x, output_size, 2), adaptive=True)
+    return F.max_pool2d_with_index(x, ksize=_sizes(x, output_size, 2), adaptive=True).out
 
 
 def adaptive_max_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
     """The largest of so many windows as output_size says: [N, C, D, H, W] to [N, C, *output_size]."""
-    return F.pool3d(x, pooling_type="max", ksize=_sizes(x, output_size, 3), adaptive=True)
+    return F.max_pool3d_with_index(x, ksize=_sizes(x, output_size, 3), adaptive=True).out
 
 
 def _sizes(x: Tensor, output_size: Any, rank: int) -> list[int]:

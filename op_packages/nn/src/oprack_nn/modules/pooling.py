@@ -133,12 +133,12 @@ class AdaptiveMaxPool1D(_Adaptive):
 
 
 class AdaptiveMaxPool2D(_Adaptive):
-    """The largest of as many windows as output_size says: op pool2d; None keeps the size of a dim."""
+    """The largest of as many windows as output_size says; None keeps the size of a dim."""
 
     function = P.adaptive_max_pool2d
 
 
 class AdaptiveMaxPool3D(_Adaptive):
-    """The largest of as many windows as output_size says: op pool3d; None keeps the size of a dim."""
+    """The largest of as many windows as output_size says; None keeps the size of a dim."""
 
     function = P.adaptive_max_pool3d

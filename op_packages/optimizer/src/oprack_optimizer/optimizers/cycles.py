@@ -52,7 +52,7 @@ class OneCycleLR(LRScheduler):
 
     def get_lr(self) -> float:
         n = self.last_epoch
-        if n >= self.total_steps:
+        if n > self.total_steps:
             raise InvalidArgumentError(f"OneCycleLR: step {n} is beyond total_steps={self.total_steps}")
         for first, last, a, b in self.phases:
             if n <= last or (first, last, a, b) == self.phases[-1]:

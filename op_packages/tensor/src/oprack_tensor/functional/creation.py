@@ -26,8 +26,8 @@ def ones(shape: Shape, dtype: object = None) -> Tensor:
 
 
 def full(shape: Shape, fill_value: Any, dtype: object = None) -> Tensor:
-    """One number in a shape; dtype: default bool, int64 or float32, as the number is."""
-    return _filled("full", shape, fill_value, dtype or _dtype_of(fill_value))
+    """One number in a shape; dtype: default float32, as Paddle 2 has it, whatever the number is."""
+    return _filled("full", shape, fill_value, dtype or "float32")
 
 
 def empty(shape: Shape, dtype: object = None) -> Tensor:
