@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import os
 import tempfile
 import tomllib
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,22 +85,31 @@ MEANINGS = {
 }
 
 
+_CHANGED = ("x", "y", "w", "net", "img")  # a line may write into them, and the next one starts afresh
+
+
+@cache
+def _prepared(setup: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(setup, names)
+    return names
+
+
 def outcome(line: str, setup: str) -> str:
     """Run a line after the setup, in an empty folder.
 
     Returns:
         "" when it runs, else the class and the first line of the error.
     """
-    names: dict[str, Any] = {}
+    names = {name: copy.deepcopy(v) if name in _CHANGED else v for name, v in _prepared(setup).items()}
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         os.chdir(folder)
         try:
-            exec(setup, names)  # the lines of the project's own data file
             if ".load(" in line:
                 exec('oprack.save({"epoch": 3}, "a.npz")', names)
-            exec(line, names)
+            exec(line, names)  # of the project's own data file
         except Exception as error:
             return f"{type(error).__name__}: {str(error).splitlines()[0]}"
         finally:
