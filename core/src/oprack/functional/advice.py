@@ -60,7 +60,7 @@ def no_tensor(
             by_keyword = _by_keyword(signature, values, given, named)
             return InvalidArgumentError(f"{problem}; {by_keyword}")
     if isinstance(value, str) or not _is_plain(value):
-        return InvalidArgumentError(f"{problem}")
+        return InvalidArgumentError(problem)
     dtype = next((v.dtype for v in given if isinstance(getattr(v, "dtype", None), str)), None)
     alike = one_dtype or isinstance(value, float)  # an integer beside floats may be an index
     beside = f", {dtype!r}" if dtype and alike and isinstance(value, numbers.Number) else ""

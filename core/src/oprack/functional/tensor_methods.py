@@ -245,6 +245,16 @@ class TensorMethods(SharedMethods):
         found: Tensor = function_for("affine")(self, scale=float(scale), bias=float(bias), in_place=True)
         return found
 
+    def fill_(self, value: Any) -> Tensor:
+        """A number everywhere, in this tensor's memory."""
+        self.set_value(np.full(self.shape, value, self._meta.dtype))
+        return self  # type: ignore[return-value]
+
+    def copy_(self, other: Any, blocking: bool = True) -> Tensor:
+        """The values of a tensor or array of the same shape, in this tensor's memory; it always waits."""
+        self.set_value(other)
+        return self  # type: ignore[return-value]
+
     def zero_(self) -> Tensor:
         """Zeros, in this tensor's memory."""
         self.set_value(np.zeros(self.shape, self._meta.dtype))
