@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.functional.op_methods import method_protos
+from oprack.functional.op_methods import method_protos, written_methods
 from oprack.functional.stubs import HEAD, stubs
 from oprack.functional.tensor_conversions import Conversions
 from oprack.op.proto import param_name
@@ -63,10 +63,17 @@ def _methods() -> str:
     """The stub of `OpMethods`: a method for each op, but for names that tensors have from elsewhere."""
     written = {*dir(Conversions), *dir(Tensor)}
     parts = [HEAD.format("method of tensors"), "class OpMethods:"]
+    of_packs = {name: function for name, function in written_methods().items() if name not in written}
     for proto in method_protos():
         signature = function_signature(proto)
-        if signature.name not in written:
+        if signature.name not in {*written, *of_packs}:
             parts.append(indent(signature.stub(method=True), "    ") + "\n")
+    for name, function in of_packs.items():
+        head, *body = _definition(name, function)
+        head = f"def {name}(self{head[head.index(': Any') + len(': Any') :]}"  # the first argument is the tensor
+        if inspect.signature(function).return_annotation in ("Tensor", Tensor):
+            head = head.replace("-> Any:", "-> Tensor:")
+        parts.append(indent("\n".join([head, *body]), "    ") + "\n")
     return "\n".join(parts)
 
 

@@ -100,8 +100,9 @@ class Updates:
 
     def _refuse_norms_of_parts(self, chosen: Sequence[Tensor]) -> None:
         """Raise UnimplementedError where clipping would take the norm of this rank's parts for that of all."""
-        clip = getattr(self._optimizer, "grad_clip", None)
-        if clip is None or getattr(clip, "elementwise", False):
+        clips = getattr(self._optimizer, "clips", None) or [getattr(self._optimizer, "grad_clip", None)]
+        clip = next((c for c in clips if c is not None and not getattr(c, "elementwise", False)), None)
+        if clip is None:
             return
         split = next((p for p in chosen if p._meta.layout is not None and not p._meta.layout.is_broadcast), None)
         if split is not None:
