@@ -95,7 +95,7 @@ class GatedGrad(OpDef, type="gated_grad"):
 
 
 def test_a_make_grad_with_a_typo_is_named_and_the_name_it_proposes_is_right(capsys: pytest.CaptureFixture[str]) -> None:
-    from oprack.cli import doctor
+    from oprack.packs.imports import import_problems
     from oprack.kernel import kernel
 
     manager = PackManager(environ={})
@@ -114,7 +114,7 @@ def test_a_make_grad_with_a_typo_is_named_and_the_name_it_proposes_is_right(caps
             loss = oprack.layers.mean(oprack.functional.gated(data))
             with pytest.raises(UnknownOpError, match=words):
                 oprack.append_backward(loss, parameter_list=["x"])
-        assert any(re.search(words, problem) for problem in doctor._import_problems(manager))
+        assert any(re.search(words, problem) for problem in import_problems(manager))
     proposed = re.search(r"did you mean (\w+)", str(caught.value))
     assert proposed is not None and manager.has_op(proposed[1])
 

@@ -108,3 +108,9 @@ def _dims(axis: Axis, keepdim: bool) -> dict[str, Any]:
     if axis is None:
         return {"reduce_all": True, "keep_dim": keepdim}
     return {"dim": _ints(axis), "keep_dim": keepdim}
+
+
+def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest element of a dim, counted from 1, and where it is: (values, indices)."""
+    found = F.kthvalue(x, k=int(k), axis=int(axis), keepdim=keepdim)
+    return found.out, found.indices

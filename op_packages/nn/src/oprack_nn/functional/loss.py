@@ -164,28 +164,6 @@ def kl_div(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     return F.kldiv_loss(input, label, reduction=reduction)
 
 
-def ctc_loss(
-    log_probs: Tensor,
-    labels: Tensor,
-    input_lengths: Tensor,
-    label_lengths: Tensor,
-    blank: int = 0,
-    reduction: str = "mean",
-    norm_by_times: bool = False,
-) -> Tensor:
-    """Connectionist temporal classification of logits [time, batch, classes] and labels [batch, length], int32.
-
-    The mean is that of the losses by the lengths of their labels.
-    """
-    check_reduction("ctc_loss", reduction)
-    lengths = [v.astype("int64") for v in (input_lengths, label_lengths)]
-    found = F.warpctc(log_probs, labels.astype("int32"), *lengths, blank=int(blank), norm_by_times=norm_by_times)
-    loss = (found.loss if isinstance(found, tuple) else found).reshape([-1])
-    if reduction == "mean":
-        loss = loss / lengths[1].astype(loss.dtype).clip(min=1.0)
-    return reduced(loss, reduction)
-
-
 def margin_ranking_loss(
     input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -259,7 +237,6 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "cosine_embedding_loss",
     "cross_entropy",
-    "ctc_loss",
     "hinge_embedding_loss",
     "kl_div",
     "l1_loss",

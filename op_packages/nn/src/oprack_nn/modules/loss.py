@@ -127,25 +127,6 @@ class KLDivLoss(Module):
         return L.kl_div(input, label, self.reduction)
 
 
-class CTCLoss(_Loss):
-    """Connectionist temporal classification of logits [time, batch, classes]; see oprack.nn.functional.ctc_loss."""
-
-    def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.blank = blank
-
-    def forward(
-        self,
-        log_probs: Tensor,
-        labels: Tensor,
-        input_lengths: Tensor,
-        label_lengths: Tensor,
-        norm_by_times: bool = False,
-    ) -> Tensor:
-        lengths = input_lengths, label_lengths
-        return L.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times)
-
-
 class MarginRankingLoss(_Loss):
     r"""$$\max(0, -y (input - other) + margin)$$; y is 1 where input should be the larger, else -1."""
 

@@ -24,9 +24,3 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
 def argsort(x: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
     """Where the elements of a dim, in ascending order, are."""
     return F.argsort(x, axis=int(axis), descending=descending).indices
-
-
-def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest element of a dim, counted from 1, and where it is: (values, indices)."""
-    found = F.kthvalue(x, k=int(k), axis=int(axis), keepdim=keepdim)
-    return found.out, found.indices
