@@ -267,9 +267,8 @@ class Register(PluginRegister):
                 before.
         """
         if stage not in ("", *STAGES):
-            raise DefinitionError(
-                f"{self!r}: pass_({name!r}, ..., stage={stage!r}); expected one of {', '.join(map(repr, STAGES))}"
-            )
+            known = ", ".join(map(repr, STAGES))
+            raise DefinitionError(f"{self!r}: pass_({name!r}, ..., stage={stage!r}); expected one of {known}")
         if not stage:
             deprecated(
                 f"{self!r}: pass_({name!r}, ...) without a stage",
@@ -282,10 +281,8 @@ class Register(PluginRegister):
                 "which is imported on first use"
             )
         if not isinstance(name, str) or isinstance(after, str) or isinstance(before, str):
-            raise DefinitionError(
-                f"{self!r}: pass_({name!r}, ..., after={after!r}, before={before!r}); expected a name, and lists of "
-                "names"
-            )
+            got = f"pass_({name!r}, ..., after={after!r}, before={before!r})"
+            raise DefinitionError(f"{self!r}: {got}; expected a name, and lists of names")
         options = {
             "name": name,
             "stage": stage,
@@ -300,5 +297,4 @@ class Register(PluginRegister):
         }
         if any(kind == "pass" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: pass {name!r} is registered twice by this pack")
-        # As a string, since the cache across processes stores registrations as strings.
-        self._target("pass", json.dumps(options), target)
+        self._target("pass", json.dumps(options), target)  # as a string, which the cache across processes can hold
