@@ -32,6 +32,7 @@ __all__ = [
     "partial_sum",
     "product_names",
     "reduction",
+    "regrouped",
     "sbp_of",
     "split",
     "transposed_convolution",
@@ -204,6 +205,12 @@ def all_but(attr: str, default: int = -1) -> Rule:
         return factors({"X": names}, {"Out": names}, no=[names[a] for a in axes if -len(names) <= a < len(names)])  # type: ignore[misc]
 
     return rule
+
+
+def regrouped(ctx: SbpContext) -> list[Signature]:
+    """The rule of X -> Out, the same elements in other dims: a dim that stays the first of its group may be split."""
+    before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
+    return factors({"X": before}, {"Out": after}, linear=(("X",),))
 
 
 def reduction(op: str) -> Rule:

@@ -17,10 +17,10 @@ from oprack.op import (
     normal_axis,
 )
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
-from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType, VarType
 
 from oprack_tensor.dims import given_ints, slice_range
+from oprack_tensor.ops.index._cut import cut
 
 if TYPE_CHECKING:
     from oprack.kernel import OpKernelType
@@ -54,18 +54,7 @@ class Slice(OpDef, type="slice"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     expected_kernel_type = _kernel_type
 
-    def sbp(ctx: SbpContext) -> list[Signature]:
-        tensors = ("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList")
-        if any(ctx.has(slot) for slot in tensors):
-            return []
-        names = letters(len(ctx.dim("Input")))
-        for axis in ctx.attr("axes"):
-            names[axis] = None
-        gone = {a % len(names) for a in ctx.attr("decrease_axis", [])}
-        made = [n for k, n in enumerate(names) if k not in gone]
-        if len(made) != len(ctx.dim("Out")):  # Fluid's result of one element is [1]
-            return []
-        return factors({"Input": names}, {"Out": made}, linear=(("Input",),))
+    sbp = cut(("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         if ctx.kind("Input") == VarType.LOD_TENSOR_ARRAY:

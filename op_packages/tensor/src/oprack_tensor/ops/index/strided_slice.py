@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
-from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, length_of, strided_slice_of
+from oprack_tensor.ops.index._cut import cut
 
 
 class StridedSlice(OpDef, type="strided_slice"):
@@ -32,8 +32,8 @@ class StridedSlice(OpDef, type="strided_slice"):
     decrease_axis = Attr([], "Dims of size 1 to remove afterwards.", type=AttrType.INTS)
     expected_kernel_type = dtype_of("Input")
 
-    def sbp(ctx: SbpContext) -> list[Signature]:
-        tensors = (
+    sbp = cut(
+        (
             "StartsTensor",
             "EndsTensor",
             "StridesTensor",
@@ -41,16 +41,7 @@ class StridedSlice(OpDef, type="strided_slice"):
             "EndsTensorList",
             "StridesTensorList",
         )
-        if any(ctx.has(slot) for slot in tensors):
-            return []
-        names = letters(len(ctx.dim("Input")))
-        for axis in ctx.attr("axes"):
-            names[axis] = None
-        gone = {a % len(names) for a in ctx.attr("decrease_axis", [])}
-        made = [n for k, n in enumerate(names) if k not in gone]
-        if len(made) != len(ctx.dim("Out")):  # Fluid's result of one element is [1]
-            return []
-        return factors({"Input": names}, {"Out": made}, linear=(("Input",),))
+    )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = list(ctx.dim("Input")), ctx.attr("axes")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
-from oprack.op.sbp import SbpContext, Signature, factors, merged_names
+from oprack.op.sbp import regrouped
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, squeeze_axes
@@ -17,9 +17,7 @@ class SqueezeOp(OpDef):
     axes = Attr([], "Dims to remove; negative ones count from the end.", type=AttrType.INTS)
     inplace = {"X": "Out"}
 
-    def sbp(ctx: SbpContext) -> list[Signature]:
-        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
-        return factors({"X": before}, {"Out": after}, linear=(("X",),))
+    sbp = regrouped
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = ctx.dim("X"), given_ints(ctx, "axes")

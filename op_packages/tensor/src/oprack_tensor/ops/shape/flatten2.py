@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
-from oprack.op.sbp import SbpContext, Signature, factors, merged_names
+from oprack.op.sbp import regrouped
 
 from oprack_tensor.ops.shape._flatten import flattened
 from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
@@ -23,9 +23,7 @@ class Flatten2(OpDef, type="flatten2"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     inplace = {"X": "Out"}
 
-    def sbp(ctx: SbpContext) -> list[Signature]:
-        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
-        return factors({"X": before}, {"Out": after}, linear=(("X",),))
+    sbp = regrouped
 
     def infer_shape(ctx: InferShapeContext) -> None:
         flattened(ctx)

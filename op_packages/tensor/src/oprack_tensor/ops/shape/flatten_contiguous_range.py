@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, normal_axis
-from oprack.op.sbp import SbpContext, Signature, factors, merged_names
+from oprack.op.sbp import regrouped
 
 from oprack_tensor.dims import product
 from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
@@ -19,9 +19,7 @@ class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):
     stop_axis = Attr(1, "Last dim to join; negative counts from the end.")
     inplace = {"X": "Out"}
 
-    def sbp(ctx: SbpContext) -> list[Signature]:
-        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
-        return factors({"X": before}, {"Out": after}, linear=(("X",),))
+    sbp = regrouped
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
