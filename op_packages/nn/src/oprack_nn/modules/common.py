@@ -1,4 +1,4 @@
-"""Linear, Bilinear, Embedding, dropout, Flatten and the like."""
+"""Linear, Embedding, dropout, Flatten and the like."""
 
 from __future__ import annotations
 
@@ -42,25 +42,6 @@ class Linear(Module):
     def forward(self, x: Tensor) -> Tensor:
         y = F.matmul_v2(x, self.weight)
         return y if self.bias is None else F.elementwise_add(y, self.bias)
-
-
-class Bilinear(Module):
-    r"""$$out_k = x_1^T W_k x_2 + b_k$$: op bilinear_tensor_product."""
-
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        weight_attr: ParamAttrLike = None,
-        bias_attr: ParamAttrLike = None,
-    ) -> None:
-        super().__init__()
-        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
-        self.bias = None if bias_attr is False else self.create_parameter([1, out_features], bias_attr, is_bias=True)
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return F.bilinear_tensor_product(x1, x2, self.weight, self.bias)
 
 
 class Embedding(Module):

@@ -1,0 +1,1 @@
+"""Modules of this pack, found as oprack.nn.<name>: parts of networks for eager calls."""
