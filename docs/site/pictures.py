@@ -14,7 +14,7 @@ from typing import Any
 
 from oprack.cli.graph_layout import Edge, lay_out
 
-LINE, PAD, GAP, MARGIN, LETTER = 17, 9, 46, 16, 7.1
+LINE, PAD, GAP, MARGIN, LETTER = 17, 11, 46, 16, 7.3
 COLORS = ("#dbeafe", "#dcfce7", "#fef3c7", "#ede9fe", "#fee2e2")
 _NODE = r"(\w+)(?:\[\"?(.*?)\"?\])?"
 _ARROW = r"(-->|--\s*\"(.*?)\"\s*-->|-\.\s*\"(.*?)\"\s*\.->|-\.->)"
@@ -114,7 +114,8 @@ def draw(chart: Chart) -> str:
     row_of = {n: row for row, layer in enumerate(layout.layers) for n in layer}
     room = max((len(text) * 6.2 for text, _ in chart.edges.values()), default=0.0) + 20
     room += 60 * (len(forward) < len(chart.edges))
-    width = layout.width + 2 * (MARGIN + room)
+    legend = sum(40 + len(title) * LETTER for title in chart.titles.values())
+    width = max(layout.width + 2 * (MARGIN + room), legend + 2 * MARGIN)
     height = tops[-1] + heights[-1] + MARGIN + (LINE + 8) * bool(chart.titles)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
@@ -122,7 +123,7 @@ def draw(chart: Chart) -> str:
         'refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" '
         'fill="#64748b"/></marker></defs>'
     ]
-    left = MARGIN + room
+    left = (width - layout.width) / 2
     for a, b in chart.edges:
         back = (a, b) not in forward
         first, last = (index[b], index[a]) if back else (index[a], index[b])
