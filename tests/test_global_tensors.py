@@ -264,6 +264,11 @@ def tensor(*shape: int) -> oprack.Tensor:
             CollectiveError,
             r"rank 0 brings float32\[1, 4\]; expected float32\[2, 4\] as its part of \[4, 4\]",
         ),
+        (
+            lambda g: F.relu(tensor(4, 4).to_global(g, "S(0)", from_whole=True), in_place=True),
+            UnimplementedError,
+            "op relu: a global tensor can't be written in place",
+        ),
         (lambda g: tensor(4).to_global(), InvalidArgumentError, r"expected where it goes: x.to_global\(placement"),
         (
             lambda g: oprack.to_tensor(np.zeros(3, "float32"), lod=[[0, 1, 3]]).to_global(g, "S(0)"),

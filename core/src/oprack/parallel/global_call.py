@@ -15,7 +15,7 @@ from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.op.sbp import SbpContext
 from oprack.parallel.global_rule import GlobalRule
 from oprack.parallel.global_tensor import box_part, global_tensor
-from oprack.parallel.layout import Layout, Placement
+from oprack.parallel.layout import Placement
 from oprack.parallel.logical_shapes import logical_shapes
 from oprack.parallel.signatures import Choice, candidates, choose
 from oprack.tensor import LoDTensor, SelectedRows
@@ -53,7 +53,12 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
 
     Raises:
         InvalidArgumentError: Arguments lie on different placements, or one of them is of this process alone.
+        UnimplementedError: The call writes to an argument in place.
     """
+    if expr.in_place:
+        raise UnimplementedError(
+            f"op {expr.type}: a global tensor can't be written in place; use what the call returns without in_place"
+        )
     placement = _common_placement(expr, metas, args)
     plans: dict[Any, Plan] = {}
 
@@ -109,7 +114,7 @@ class Plan:
         everywhere = placement.layout(["B"] * len(placement.shape))
         self.sources = tuple(None if m is None else m.layout or everywhere for m in metas)
         self.results = logical_shapes(expr, metas, shapes)
-        self.choice = self._chosen(slots_in, slots_out, metas, everywhere)
+        self.choice = self._chosen(slots_in, slots_out, metas)
         self.wanted = tuple(
             None if target is None or target is source else target
             for source, target in zip(self.sources, self.choice.inputs, strict=True)
@@ -119,18 +124,17 @@ class Plan:
         self.local = self._local_expr(slots_out)
         self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
         self._rules: dict[Any, GlobalRule] = {}
-        # Without boxing, recording, or writing in place, one function of the parts is all there is.
-        self._simple = (
-            not any(self.wanted) and planner is None and self.share == 1.0 and not (expr.in_place or self._draws)
-        )
-        self._single = self._simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
+        # Without boxing or recording, one function of the parts is all there is.
+        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not self._draws
+        self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
         self._call: Callable[..., Any] | None = None
 
-    def _chosen(self, slots_in: list[str], slots_out: list[str], metas: Metas, everywhere: Layout) -> Choice:
+    def _chosen(self, slots_in: list[str], slots_out: list[str], metas: Metas) -> Choice:
         expr, rule = self.expr, self.expr.info.sbp
         lod = any(m is not None and (m.lod_level or m.container is not LoDTensor) for m in metas)
         if rule is None or lod or self.results is None:
-            self._tell_of_gathering(rule is None, metas)
+            if rule is None:
+                self._tell_of_gathering()
             rule = None
         dims: dict[str, list[Any]] = {}
         for slot, shape in [
@@ -142,9 +146,8 @@ class Plan:
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
         return choose(found, self.placement, slots_in, slots_out, self.sources, self.shapes, sizes)
 
-    def _tell_of_gathering(self, no_rule: bool, metas: Metas) -> None:
-        split = [s for s in self.sources if s is not None and not s.is_broadcast]
-        if not split or not no_rule:
+    def _tell_of_gathering(self) -> None:
+        if all(s is None or s.is_broadcast for s in self.sources):
             return
         info = self.expr.info
         text = (
@@ -191,7 +194,7 @@ class Plan:
                 k = slots_out.index(slot)
                 assert self.results is not None
                 attrs[name] = list(self.choice.outputs[k].local_shape(self.results[k]))
-        if attrs == expr.attrs and not expr.in_place and expr.flat:
+        if attrs == expr.attrs and expr.flat:
             return expr
         return OpExpr(expr.info, attrs, expr.inputs, expr.outputs, None, flat=True)
 
