@@ -8,30 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from oprack.layers.namespace import core_and_packs
+from oprack.packs.changes import FoundNames
 
 __array_api_version__ = "2024.12"
 _getattr, _dir = core_and_packs("array_api")
-_found: set[str] = set()
-_listens = False
+_found = FoundNames(globals())
 
 
 def __getattr__(name: str) -> Any:
-    from oprack.packs.changes import on_change
-
-    global _listens
-    found = _getattr("array_namespace_info" if name == "__array_namespace_info__" else name)
-    if not _listens:
-        on_change(_forget)
-        _listens = True
-    _found.add(name)
-    globals()[name] = found  # the next time without a question, until packs change
-    return found
-
-
-def _forget() -> None:
-    for name in _found:
-        globals().pop(name, None)
-    _found.clear()
+    return _found.keep(name, _getattr("array_namespace_info" if name == "__array_namespace_info__" else name))
 
 
 def __dir__() -> list[str]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-_made: set[str] = set()
-_listens = False
+from oprack.packs.changes import FoundNames
+
+_found = FoundNames(globals())
 
 
 def __getattr__(name: str) -> Any:
@@ -24,9 +25,7 @@ def __getattr__(name: str) -> Any:
     from oprack.functional.generated import UnknownFunctionError
     from oprack.functional.tensor import function
     from oprack.functional.written import written
-    from oprack.packs.changes import on_change
 
-    global _listens
     try:
         found: Any = function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)
     except UnknownFunctionError as error:
@@ -35,18 +34,7 @@ def __getattr__(name: str) -> Any:
             from oprack.packs.spelling import instead
 
             raise UnknownFunctionError(f"{error}{instead('functional', name)}") from error.__cause__
-    if not _listens:
-        on_change(_forget)
-        _listens = True
-    _made.add(name)
-    globals()[name] = found  # the next time without a question, until packs change
-    return found
-
-
-def _forget() -> None:
-    for name in _made:
-        globals().pop(name, None)
-    _made.clear()
+    return _found.keep(name, found)
 
 
 def __dir__() -> list[str]:

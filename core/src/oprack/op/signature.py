@@ -5,7 +5,7 @@ oprack.functional, layers of oprack.layers and their type stubs are made alike.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from oprack.op.arguments import input_names, shown_attrs, snake_case
@@ -110,13 +110,7 @@ class OpSignature:
 
     def __str__(self) -> str:
         """The call in short, for messages: names and defaults, without types."""
-        texts, starred = [], False
-        for p in self.parameters:
-            if p.keyword and not starred:
-                texts.append("*")
-                starred = True
-            texts.append(p.name if p.default is _EMPTY else f"{p.name}={p.default!r}")
-        return f"{self.name}({', '.join(texts)})"
+        return f"{self.name}({', '.join(_listed(self.parameters, lambda p: p.name, '={!r}'.format))})"
 
     def documentation(self) -> str:
         """The function's docstring, in Google's style.
@@ -151,13 +145,9 @@ class OpSignature:
         Returns:
             Source of a definition without a body, with the docstring.
         """
-        texts, starred = ["self"] if method else [], False
-        for p in self.parameters[method:]:
-            if p.keyword and not starred:
-                texts.append("*")
-                starred = True
-            texts.append(f"{p.name}: {p.annotation}" + ("" if p.default is _EMPTY else default(p.default)))
-        return f"def {self.name}({', '.join(texts)}) -> {self.result}:\n" + stub_docstring(self.documentation())
+        texts = _listed(self.parameters[method:], lambda p: f"{p.name}: {p.annotation}", default)
+        parameters = ", ".join(["self", *texts] if method else texts)
+        return f"def {self.name}({parameters}) -> {self.result}:\n" + stub_docstring(self.documentation())
 
     def describe(self, function: Any, module: str) -> None:
         """Make a function look like one that was written by hand.
@@ -171,6 +161,18 @@ class OpSignature:
         function.__doc__ = self.documentation()
         function.__signature__ = self.inspected()
         function.op_signature = self
+
+
+def _listed(
+    parameters: Iterable[OpParameter], name: Callable[[OpParameter], str], default_text: Callable[[Any], str]
+) -> list[str]:
+    """Parameters as source, with a star before those by keyword."""
+    texts: list[str] = []
+    for p in parameters:
+        if p.keyword and "*" not in texts:
+            texts.append("*")
+        texts.append(name(p) + ("" if p.default is _EMPTY else default_text(p.default)))
+    return texts
 
 
 _FUNCTION_RAISES = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 # Modules register when they are imported and stay for the life of the process, so nothing is ever taken out.
 _listeners: list[Callable[[], None]] = []
@@ -17,3 +18,30 @@ def changed() -> None:
     """Tell all listeners."""
     for listener in _listeners:
         listener()
+
+
+class FoundNames:
+    """Names that a module's `__getattr__` found, kept as its globals until packs change: the next use asks nobody.
+
+    Args:
+        module: The module's `globals()`.
+    """
+
+    def __init__(self, module: dict[str, Any]) -> None:
+        self._module = module
+        self._names: set[str] = set()
+        self._listens = False
+
+    def keep(self, name: str, found: Any) -> Any:
+        """Keep what was found under a name, and return it."""
+        if not self._listens:
+            on_change(self._forget)
+            self._listens = True
+        self._names.add(name)
+        self._module[name] = found
+        return found
+
+    def _forget(self) -> None:
+        for name in self._names:
+            self._module.pop(name, None)
+        self._names.clear()
