@@ -50,6 +50,10 @@ class Communicator(ABC):
     @abstractmethod
     def _all_reduce(self, x: Any, op: str) -> Any: ...
 
+    def _all_reduce_in_place(self, x: Any, op: str) -> Any:
+        """As _all_reduce, for engines that can do so in the memory of `x`."""
+        return self._all_reduce(x, op)
+
     @abstractmethod
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
         """Arrays of all ranks one after the other along dim 0; rank r brings counts[r] rows."""
@@ -83,15 +87,16 @@ class Communicator(ABC):
         """End the program on all ranks with this exit status; the reason is for whoever launched it."""
 
     # Everybody calls these --------------------------------------------------------------------------------------------
-    def all_reduce(self, x: Any, op: str = "sum") -> Any:
+    def all_reduce(self, x: Any, op: str = "sum", in_place: bool = False) -> Any:
         """Reduce the ranks' arrays element by element.
 
         Args:
             x: An array; the same shape and dtype on every rank.
             op: "sum", "max", "min" or "prod".
+            in_place: Whether the result may take the memory of `x`, which the caller gives up.
 
         Returns:
-            A new array, equal on all ranks.
+            An array that is equal on all ranks, a new one unless in_place.
 
         Raises:
             CollectiveError: Ranks call different collectives.
@@ -100,8 +105,10 @@ class Communicator(ABC):
         if op not in REDUCTIONS:
             raise InvalidArgumentError(f"all_reduce: op is {op!r}; expected one of {', '.join(REDUCTIONS)}")
         if self.size == 1:
-            return x.copy()
-        return self._run(f"all_reduce_{op}", x, tuple(x.shape), lambda: self._all_reduce(_dense(x), op))
+            return x if in_place else x.copy()
+        given = _dense(x)
+        function = self._all_reduce_in_place if in_place else self._all_reduce
+        return self._run(f"all_reduce_{op}", x, tuple(x.shape), lambda: function(given, op))
 
     def all_gather(self, x: Any, counts: Sequence[int] | None = None) -> Any:
         """Join the ranks' arrays along dim 0.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from oprack.autograd.after_backward import after_backward
-from oprack.errors import CollectiveError, InvalidArgumentError
+from oprack.errors import CollectiveError
+from oprack.parallel.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
 from oprack.parallel.world import world
@@ -43,21 +44,17 @@ class DataParallel:
     """
 
     def __init__(self, module: Module, bucket_mb: float = 4.0, communicator: Communicator | None = None) -> None:
-        if not bucket_mb > 0:
-            raise InvalidArgumentError(f"DataParallel: bucket_mb is {bucket_mb!r}; expected more than 0")
+        self._bytes = bucket_bytes(bucket_mb, type(self).__name__)
         self.module = module
         self._home = world()
         self._world = communicator or self._home
-        self._bytes = int(bucket_mb * (1 << 20))
-        self._names = [name for name, _ in module.named_parameters()]
         # Backward makes the gradients of the last layers first.
         self._parameters: list[Tensor] = list(reversed(module.parameters()))
         self._on = True
-        self._done: dict[int, Tensor] = {}  # position -> the gradient that was averaged last
-        _require_same_modules(module, self._world)
-        for tensor in (*module.parameters(), *(b for _, b in module.named_buffers())):
-            tensor._replace(self._world.broadcast(tensor._value), tensor._meta.without_grad, "DataParallel")
-        self._remove = after_backward(_calling(self))
+        self._done: dict[int, weakref.ref[Tensor]] = {}  # position -> the gradient that was averaged last
+        self._dense: tuple[bytes, list[Bucket]] = b"", []  # the buckets of the last pass, and for which parameters
+        copy_from_first("DataParallel", [*module.named_parameters(), *module.named_buffers()], self._world)
+        after_backward(calling(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
@@ -80,34 +77,32 @@ class DataParallel:
     def average_gradients(self) -> None:
         """Average the gradients over the ranks now; `backward` does so by itself."""
         parameters = self._parameters
-        present = np.array([p._grad is not None for p in parameters], np.uint8)
         # A parameter that only some ranks used counts as zero on the others.
-        present = self._world.all_reduce(present, "max")
-        chosen = [p for p, there in zip(parameters, present, strict=True) if there]
-        sparse = self._world.all_reduce(
-            np.array([p._grad is not None and p._grad.is_sparse for p in chosen], np.uint8), "max"
+        flags = np.array(
+            [
+                [p._grad is not None for p in parameters],
+                [p._grad is not None and p._grad.is_sparse for p in parameters],
+            ],
+            np.uint8,
         )
-        dense: list[Tensor] = []
-        for p, rows in zip(chosen, sparse, strict=True):
+        present, sparse = self._world.all_reduce(flags, "max")
+        for p, rows in zip(parameters, sparse, strict=True):
             if rows:
                 self._average_rows(p)
-            else:
-                dense.append(p)
-        for bucket in _buckets(dense, self._bytes):
+        dense = present & ~sparse
+        key = dense.tobytes()
+        if self._dense[0] != key:
+            chosen = [p for p, there in zip(parameters, dense, strict=True) if there]
+            self._dense = key, list(buckets(chosen, self._bytes))
+        for bucket in self._dense[1]:
             self._average(bucket)
-        self._done = {k: p._grad for k, p in enumerate(parameters) if p._grad is not None}
+        self._done = {k: weakref.ref(p._grad) for k, p in enumerate(parameters) if p._grad is not None}
 
-    def _average(self, bucket: Sequence[Tensor]) -> None:
-        values = [np.zeros_like(p._value) if p._grad is None else p._grad._value for p in bucket]
-        flat = values[0].reshape(-1) if len(values) == 1 else np.concatenate([v.reshape(-1) for v in values])
-        mean = self._world.all_reduce(flat)
-        mean *= np.asarray(1.0 / self._world.size, mean.dtype)
-        start = 0
-        for p in bucket:
-            stop = start + p._value.size
-            value = mean[start:stop].reshape(p._value.shape)
+    def _average(self, bucket: Bucket) -> None:
+        values = [None if p._grad is None else p._grad._value for p in bucket.tensors]
+        mean = self._world.all_reduce(bucket.joined(values, 1.0 / self._world.size), in_place=True)
+        for p, value in zip(bucket.tensors, bucket.views(mean), strict=True):
             p._grad = new_tensor(value, meta_of_value(value, p.place))
-            start = stop
 
     def _average_rows(self, p: Tensor) -> None:
         gradient = p._grad
@@ -120,54 +115,59 @@ class DataParallel:
         found.value *= np.asarray(1.0 / self._world.size, found.value.dtype)
         p._grad = new_tensor(found, meta_of_value(found, p.place))
 
-    def _after_backward(self) -> None:
+    def after_backward(self) -> None:
         """Average, unless no gradient of this module is new, as after the backward pass of another one."""
         # Ranks may be threads, each with a world and a module of its own.
         if not self._on or self._world.size == 1 or world() is not self._home:
             return
-        if any(p._grad is not None and p._grad is not self._done.get(k) for k, p in enumerate(self._parameters)):
+        if any(p._grad is not None and not self._is_done(k, p._grad) for k, p in enumerate(self._parameters)):
             self.average_gradients()
 
+    def _is_done(self, k: int, gradient: Tensor) -> bool:
+        done = self._done.get(k)
+        return done is not None and done() is gradient
 
-def _calling(owner: DataParallel) -> Any:
-    # Weak, so that the hook does not keep a module that nobody has any more.
+
+class _Waiting(Protocol):
+    def after_backward(self) -> None: ...
+
+
+def calling(owner: _Waiting) -> Callable[[], bool]:
+    """What calls `owner.after_backward()` for as long as anybody has the owner."""
     reference = weakref.ref(owner)
 
     def call() -> bool:
         found = reference()
         if found is None:
             return False
-        found._after_backward()
+        found.after_backward()
         return True
 
     return call
 
 
-def _buckets(parameters: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
-    """Parameters of one dtype and place, of about so many bytes together, in order."""
-    bucket: list[Tensor] = []
-    total = 0
-    for p in parameters:
-        if bucket and (p._meta.dtype != bucket[0]._meta.dtype or p.place != bucket[0].place or total >= size):
-            yield bucket
-            bucket, total = [], 0
-        bucket.append(p)
-        total += p._value.nbytes
-    if bucket:
-        yield bucket
+def copy_from_first(owner: str, members: Sequence[tuple[str, Tensor]], ranks: Communicator) -> None:
+    """Give the tensors of every rank the values of rank 0.
 
+    Args:
+        owner: Who asks, for messages.
+        members: (path, tensor).
+        ranks: The ranks.
 
-def _require_same_modules(module: Module, ranks: Communicator) -> None:
-    members = [*module.named_parameters(), *module.named_buffers()]
+    Raises:
+        CollectiveError: Paths, shapes or dtypes differ between ranks.
+    """
     facts = ranks.gather_facts([[path, str(t.dtype), list(t.shape)] for path, t in members])
     for rank, other in enumerate(facts):
         for k in range(max(len(other), len(facts[0]))):
             mine, its = (f[k] if k < len(f) else None for f in (facts[0], other))
             if mine != its:
                 raise CollectiveError(
-                    f"DataParallel: rank 0 has {_member(mine)} where rank {rank} has {_member(its)}; expected the same "
+                    f"{owner}: rank 0 has {_member(mine)} where rank {rank} has {_member(its)}; expected the same "
                     "module on every rank: look for settings that depend on the rank"
                 )
+    for _, tensor in members:
+        tensor._replace(ranks.broadcast(tensor._value), tensor._meta.without_grad, owner)
 
 
 def _member(fact: Any) -> str:

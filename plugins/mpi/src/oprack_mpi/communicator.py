@@ -42,6 +42,12 @@ class MPICommunicator(Communicator):
         self._comm.Allreduce(given, out, _OPS[op])
         return out.astype(x.dtype, copy=False)
 
+    def _all_reduce_in_place(self, x: Any, op: str) -> Any:
+        if _summable(x) is not x:
+            return self._all_reduce(x, op)
+        self._comm.Allreduce(MPI.IN_PLACE, x, _OPS[op])
+        return x
+
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
         out = np.empty((sum(counts), *x.shape[1:]), x.dtype)
         row = _row_bytes(x)
