@@ -303,17 +303,46 @@ def test_an_op_without_a_rule_gathers_and_says_so_once():
         parallel.strict(False)
 
 
-def test_a_clip_by_norm_inside_the_optimizer_is_refused_for_parts(start):
+@pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"])
+def test_a_clip_inside_the_optimizer_goes_by_whole_gradients(clip, start):
+    def losses_of(net: Any, x: Any, labels: Any) -> list[float]:
+        chosen = getattr(optimizer, clip)(0.01)
+        sgd, found = optimizer.SGD(1.0, parameters=net.parameters(), grad_clip=chosen), []
+        for _ in range(3):
+            loss = F.softmax_with_cross_entropy(net(x), labels).loss.mean()
+            loss.backward()
+            found.append(loss.item())
+            sgd.step()
+            sgd.clear_grad()
+        return found
+
+    def rank(world: parallel.Communicator) -> list[float]:
+        grid, net = parallel.placement(), mlp()
+        net.set_state_dict(start)
+        parallel.to_global(net, grid, {"0.weight": "S(1)", "2.weight": "S(0)"})
+        return losses_of(net, *(oprack.to_tensor(v).to_global(grid, "B", from_whole=True) for v in (X, LABELS)))
+
+    net = mlp()
+    net.set_state_dict(start)
+    alone = losses_of(net, oprack.to_tensor(X), oprack.to_tensor(LABELS))
+    for found in ThreadWorld(2).run(rank):
+        np.testing.assert_allclose(found, alone, atol=1e-6)
+
+
+def test_a_clip_of_a_pack_that_can_not_say_its_factors_is_refused_for_parts(start):
+    class Halves(optimizer.ClipGradByGlobalNorm.__mro__[1]):
+        def __call__(self, block: Any, pairs: Any) -> Any:
+            return list(pairs)
+
     def rank(world: parallel.Communicator) -> None:
         net = mlp()
         parallel.to_global(net, parallel.placement(), {"0.weight": "S(1)"})
-        clip = optimizer.ClipGradByGlobalNorm(1.0)
-        adam = optimizer.Adam(0.1, parameter_list=net.parameters(), grad_clip=clip)
+        adam = optimizer.Adam(0.1, parameter_list=net.parameters(), grad_clip=Halves())
         x = oprack.to_tensor(X).to_global(parallel.placement(), "B", from_whole=True)
         net(x).mean().backward()
         adam.step()
 
-    with pytest.raises(UnimplementedError, match=r"call oprack\.parallel\.clip_grad_norm"):
+    with pytest.raises(UnimplementedError, match=r"Halves: .*call oprack\.parallel\.clip_grad_norm"):
         ThreadWorld(2).run(rank)
 
 

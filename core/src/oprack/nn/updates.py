@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, PreconditionNotMetError, UnimplementedError
+from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
-from oprack.layers.variable import Parameter as ParameterVariable
 from oprack.layers.variable import Variable
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
-from oprack.program import ParameterInfo, Program
+from oprack.nn.part_norms import clip_factors, norm_clips, scaled, square_of
+from oprack.nn.update_program import update_program
+from oprack.parallel.modules import settled, square_of_all
+from oprack.program import Program
 from oprack.runtime import Executor
-from oprack.tensor import LoDTensor, Place, Scope, numpy_dtype
+from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import CPU
-from oprack.types import GRAD_SUFFIX, VarType
+from oprack.types import GRAD_SUFFIX
+
+if TYPE_CHECKING:
+    from oprack.nn.part_updates import PartUpdates
 
 
 class Updates:
@@ -39,7 +43,7 @@ class Updates:
     """
 
     def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None = None) -> None:
-        self._optimizer = optimizer
+        self._optimizer, self._paths = optimizer, paths
         self.parameters = list(parameters)
         for p in self.parameters:
             if isinstance(p, Tensor) and p.name is None:  # as oprack.to_tensor makes it
@@ -68,27 +72,38 @@ class Updates:
         Raises:
             PreconditionNotMetError: No parameter has a gradient.
         """
-        chosen = [p for p in self.parameters if p.requires_grad and p._grad is not None]
+        chosen = self._with_gradient()
         if not chosen:
             raise PreconditionNotMetError(
                 f"{type(self._optimizer).__name__}: no parameter has a gradient; call backward() before step()"
             )
-        self._refuse_norms_of_parts(chosen)
+        in_parts = any(p._meta.layout is not None and not p._meta.layout.is_broadcast for p in chosen)
+        self._update(chosen, [_gradient(p) for p in chosen], in_parts)
+
+    def _with_gradient(self) -> list[Tensor]:
+        return [p for p in self.parameters if p.requires_grad and p._grad is not None]
+
+    def _update(self, chosen: Sequence[Tensor], gradients: Sequence[Any], in_parts: bool) -> None:
+        """Run the program of the optimizer; where ranks have parts of the parameters, clip by norms before it."""
+        if in_parts and norm_clips(self._optimizer):
+            gradients = self._clipped(chosen, gradients)
+        if not chosen:
+            return
         place = chosen[0].place
-        key = (place, tuple([(p.name, p.dtype, p._grad.is_sparse) for p in chosen if p._grad is not None]))
+        sparse = [isinstance(g, SelectedRows) for g in gradients]
+        key = (place, in_parts, tuple([(p.name, p.dtype, rows) for p, rows in zip(chosen, sparse, strict=True)]))
         cached = self._programs.get(key)
         if cached is None:
-            cached = self._programs[key] = self._build(chosen, place)
+            cached = self._programs[key] = self._build(chosen, sparse, place, in_parts)
         program, rate = cached
         runner = self._executor(place)
         prepared = runner.prepare(program.desc)
         scope = self.scope.new_scope()
         try:
             prepared.block(0).create_variables(scope)
-            for p in chosen:
-                assert p._grad is not None
+            for p, gradient in zip(chosen, gradients, strict=True):
                 self.scope.var(str(p.name)).value = LoDTensor(p._value, place=place, shared=p._memory is not None)
-                scope.var(f"{p.name}{GRAD_SUFFIX}").value = _gradient(p)
+                scope.var(f"{p.name}{GRAD_SUFFIX}").value = gradient
             if rate is not None:
                 self._set_rate(rate, place)
             runner.run_prepared(prepared, scope, keep=())
@@ -98,18 +113,39 @@ class Updates:
         finally:
             self.scope.delete_scope(scope)
 
-    def _refuse_norms_of_parts(self, chosen: Sequence[Tensor]) -> None:
-        """Raise UnimplementedError where clipping would take the norm of this rank's parts for that of all."""
-        clips = getattr(self._optimizer, "clips", None) or [getattr(self._optimizer, "grad_clip", None)]
-        clip = next((c for c in clips if c is not None and not getattr(c, "elementwise", False)), None)
-        if clip is None:
-            return
-        split = next((p for p in chosen if p._meta.layout is not None and not p._meta.layout.is_broadcast), None)
-        if split is not None:
-            raise UnimplementedError(
-                f"{type(self._optimizer).__name__}: {type(clip).__name__} clips by norms, and {split.describe()} "
-                "lies in parts on several ranks; call oprack.parallel.clip_grad_norm(parameters, norm) before step()"
-            )
+    def _clipped(self, chosen: Sequence[Tensor], gradients: Sequence[Any]) -> list[Any]:
+        """Gradients of parts, clipped by the norms of the whole gradients; collective."""
+        squares = np.zeros(len(self.parameters))
+        at = [next(k for k, q in enumerate(self.parameters) if q is p) for p in chosen]
+        for k, gradient in zip(at, gradients, strict=True):
+            squares[k] = square_of(gradient)
+        factors = clip_factors(self._optimizer, self.parameters, self._summed(squares, set(at)))
+        return [scaled(gradient, float(factors[k])) for k, gradient in zip(at, gradients, strict=True)]
+
+    def _summed(self, squares: np.ndarray, chosen: set[int]) -> np.ndarray:
+        """Sums over all parts of parameters, by position; those of this rank are given."""
+        for k in sorted(chosen):
+            squares[k] = square_of_all(float(squares[k]), self.parameters[k]._meta.layout)
+        return squares
+
+    def in_parts(self, pieces: Any, ranks: Any, owner: str) -> PartUpdates:
+        """The steps of the optimizer on this rank's elements of its parameters; see PartUpdates.
+
+        Args:
+            pieces: Which rank has what.
+            ranks: The communicator of the ranks.
+            owner: Who asks, for messages.
+
+        Returns:
+            The steps, without state.
+
+        Raises:
+            InvalidArgumentError: A parameter is a global tensor.
+            UnimplementedError: The optimizer's updates do not go element by element.
+        """
+        from oprack.nn.part_updates import PartUpdates
+
+        return PartUpdates(self._optimizer, self.parameters, self._paths, pieces, ranks, owner)
 
     def clear_grad(self) -> None:
         """Clear the gradients of all parameters."""
@@ -129,28 +165,12 @@ class Updates:
         if current is None or current.value is None or current.value.place != CPU or current.value.array != value:
             self.scope.var(rate.name).value = LoDTensor(value)
 
-    def _build(self, chosen: Sequence[Tensor], place: Place) -> tuple[Program, Any]:
+    def _build(
+        self, chosen: Sequence[Tensor], sparse: Sequence[bool], place: Place, in_parts: bool
+    ) -> tuple[Program, Any]:
         """Build the program that updates these parameters, and run its startup program for state that is new."""
-        program, startup = Program(), Program()
-        block = program.global_block()
-        pairs = []
-        for p in chosen:
-            assert p._grad is not None
-            name, attr = str(p.name), getattr(p, "attr", None)
-            shape = p._value.shape  # of this rank's part, for a global one
-            desc = block.create_var(name, dtype=p.dtype, shape=shape, persistable=True, is_parameter=True)
-            program.parameters[name] = (
-                ParameterInfo()
-                if attr is None
-                else ParameterInfo(attr.learning_rate, attr.regularizer, attr.need_clip, attr.initializer)
-            )
-            kind = VarType.SELECTED_ROWS if p._grad.is_sparse else VarType.LOD_TENSOR
-            grad = block.create_var(f"{name}{GRAD_SUFFIX}", type=kind, dtype=p._grad.dtype, shape=shape)
-            pairs.append((ParameterVariable(program, block, desc), Variable(program, block, grad)))
-        writer = copy.copy(self._optimizer)
-        writer.forget_program()
-        with unique_name.guard():
-            writer.apply_gradients(pairs, startup)
+        shapes = [p._value.shape for p in chosen]  # of this rank's parts, for global ones
+        program, startup, writer = update_program(self._optimizer, chosen, shapes, sparse, in_parts)
         program.schedules.clear()
         keys, positions = {}, {}
         for e in self._names.entries().values():
@@ -170,7 +190,7 @@ class Updates:
             elif var.value is None:
                 var.value = first
             elif var.value.array.dtype != first.array.dtype:  # the parameter has another dtype than before
-                var.value = LoDTensor(_host(var.value).astype(first.array.dtype))
+                var.value = LoDTensor(host_copy(var.value).astype(first.array.dtype))
         return program, writer.rate_variable
 
     # State ------------------------------------------------------------------------------------------------------------
@@ -198,7 +218,7 @@ class Updates:
         for key in self._names.entries():
             var = self.scope.find_var(self._variables.get(key, ""))
             if var is not None and var.value is not None:
-                arrays[key] = self._whole(self._names.entries()[key].position, _host(var.value))
+                arrays[key] = self._whole(self._names.entries()[key].position, host_copy(var.value))
             elif key in self._restored:
                 arrays[key] = self._restored[key].copy()
         return arrays
@@ -244,11 +264,10 @@ def _gradient(p: Tensor) -> Any:
     assert p._grad is not None
     if p._meta.layout is None:
         return p._grad.value
-    from oprack.parallel.modules import settled
-
     value = settled(p)
-    return value if p._grad.is_sparse else LoDTensor(value, place=p.place, shared=True)
+    return value if isinstance(value, SelectedRows) else LoDTensor(value, place=p.place, shared=True)
 
 
-def _host(value: LoDTensor) -> Any:
+def host_copy(value: LoDTensor) -> Any:
+    """A copy of an array in the memory of the CPU."""
     return context(value.place).to_host(value.array).copy()

@@ -15,6 +15,7 @@ from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.modules import clip_grad_norm, to_global
 from oprack.parallel.rings import open_ring
 from oprack.parallel.world import init, placement, world
+from oprack.parallel.zero import Zero
 
 __all__ = [
     "Communicator",
@@ -22,6 +23,7 @@ __all__ = [
     "Layout",
     "Placement",
     "Sbp",
+    "Zero",
     "box",
     "broadcast",
     "clip_grad_norm",

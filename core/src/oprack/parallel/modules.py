@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
 from oprack.parallel.global_tensor import box_part
 from oprack.parallel.layout import Layout, Placement
 from oprack.tensor import SelectedRows
@@ -94,17 +94,24 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
 
     Raises:
         InvalidArgumentError: The norm is not above 0.
+        PreconditionNotMetError: No parameter has a gradient.
     """
     if not max_norm > 0:
         raise InvalidArgumentError(f"clip_grad_norm: max_norm is {max_norm!r}; expected a number above 0")
-    chosen = [p for p in parameters if p._grad is not None]
+    given = list(parameters)
+    chosen = [p for p in given if p._grad is not None]
+    if given and not chosen:
+        raise PreconditionNotMetError(
+            f"clip_grad_norm: none of {len(given)} parameters has a gradient; call it between backward() and step(); "
+            "under parallel.Zero(optimizer, stage=2) ranks keep parts of gradients: give the optimizer "
+            "grad_clip=ClipGradByGlobalNorm(norm)"
+        )
     total, local = 0.0, {}
     for p in chosen:
         value = settled(p)
         value = value.to_dense() if isinstance(value, SelectedRows) else value
         local[id(p)] = value
-        square = float(np.vdot(value, value).real) if value.size else 0.0
-        total += _summed(square, p._meta.layout)
+        total += square_of_all(square(value), p._meta.layout)
     norm = math.sqrt(total)
     factor = min(1.0, max_norm / (norm + 1e-6))
     if factor < 1.0:
@@ -119,12 +126,19 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
     return norm
 
 
-def _summed(square: float, layout: Layout | None) -> float:
-    """The sum over the ranks that have parts of a tensor; copies count once."""
+def square(value: Any) -> float:
+    """The sum of the squares of an array's elements; of half floats in single precision."""
+    flat = value.reshape(-1)
+    if flat.dtype.itemsize < 4:
+        flat = flat.astype(np.float32)
+    return float(np.vdot(flat, flat).real) if flat.size else 0.0
+
+
+def square_of_all(part: float, layout: Layout | None) -> float:
+    """The sum over the ranks that have parts of a tensor, of which `part` is this one's; copies count once."""
     if layout is None:
-        return square
+        return part
     for axis, s in enumerate(layout.sbps):
         if s.kind == "S":
-            group = layout.placement.group(axis)
-            square = float(group.all_reduce(np.array([square]))[0])
-    return square
+            part = float(layout.placement.group(axis).all_reduce(np.array([part]))[0])
+    return part

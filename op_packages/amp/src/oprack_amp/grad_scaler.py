@@ -107,12 +107,14 @@ class GradScaler:
                 "between backward() and update()"
             )
         having = [p for p in optimizer.parameter_list or () if p.grad is not None]
-        if not having:
+        # An optimizer of which each rank has a part asks the other ranks, so that all step or none does.
+        any_rank = getattr(optimizer, "any_rank", None)
+        if not having and any_rank is None:
             raise PreconditionNotMetError(
                 f"GradScaler: no parameter of this {type(optimizer).__name__} has a gradient; call "
                 "scaler.scale(loss).backward() first"
             )
-        bad = None
+        bad: Any = None
         for dtype in dict.fromkeys(p.grad.dtype for p in having):
             group = [p for p in having if p.grad.dtype == dtype]
             values = [_values(p.grad) for p in group]
@@ -121,6 +123,8 @@ class GradScaler:
                 bad = found if bad is None else functional.logical_or(bad, found)
             for p, value in zip(group, out, strict=True):
                 p.grad = _with_values(p.grad, value)
+        if any_rank is not None:
+            bad = to_tensor([any_rank(bad is not None and bool(bad.item()))], place=self._scale.place)
         self._found[id(optimizer)] = bad
 
     def step(self, optimizer: Steps) -> None:

@@ -5,21 +5,38 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
+import numpy as np
 from oprack.autodiff import OpAppender
 from oprack.desc import BlockDesc
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.types import VarType
 
 Pairs = Sequence[tuple[str, str]]
 
 
 class GradientClip(ABC):
-    """Called with a block and (parameter, gradient) names of it; appends ops and returns the pairs to train with."""
+    """Called with a block and (parameter, gradient) names of it; appends ops and returns the pairs to train with.
+
+    elementwise: whether it looks at each element alone, so that parts of gradients may be clipped one by one.
+    """
+
+    elementwise: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, block: BlockDesc, pairs: Pairs) -> list[tuple[str, str]]:
         """Append the ops."""
+
+    def factors(self, squares: np.ndarray) -> np.ndarray:
+        """What each gradient is multiplied by, from the sums of their squares, where ranks have parts of gradients.
+
+        Raises UnimplementedError for a clip that does not say so.
+        """
+        raise UnimplementedError(
+            f"{type(self).__name__}: it has no factors(squares) of its own, by which gradients are clipped that lie in "
+            "parts on several ranks; call oprack.parallel.clip_grad_norm(parameters, norm) before step()"
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
@@ -37,6 +54,8 @@ class ClipGradByValue(GradientClip):
 
     Raises InvalidArgumentError unless min <= max.
     """
+
+    elementwise = True
 
     def __init__(self, max: float, min: float | None = None) -> None:
         self.max = _number(self, "max", max, -math.inf)
@@ -63,6 +82,11 @@ class ClipGradByNorm(GradientClip):
         ops = OpAppender(block, scope="/gradient_clip/")
         attrs = {"max_norm": self.clip_norm}
         return [(p, ops.apply("clip_by_norm", {"X": [g]}, attrs, name=f"{g}@CLIP", pair=(p, g))) for p, g in pairs]
+
+    def factors(self, squares: np.ndarray) -> np.ndarray:
+        """clip_norm over each norm that is larger."""
+        norms = np.sqrt(squares)
+        return np.divide(self.clip_norm, norms, out=np.ones_like(norms), where=~(norms <= self.clip_norm))
 
 
 class ClipGradByGlobalNorm(GradientClip):
@@ -97,6 +121,11 @@ class ClipGradByGlobalNorm(GradientClip):
         for p, g in pairs:
             ops.append("elementwise_mul", {"X": [g], "Y": [factor]}, {"Out": [g]}, pair=(p, g))
         return list(pairs)
+
+    def factors(self, squares: np.ndarray) -> np.ndarray:
+        """One factor for all, from the norm of all of them together."""
+        norm = np.sqrt(squares.sum())
+        return np.full_like(squares, self.clip_norm / np.maximum(self.clip_norm, norm))
 
     def _squared_norm(self, ops: OpAppender, parameter: str, gradient: str) -> str:
         pair, values = (parameter, gradient), gradient

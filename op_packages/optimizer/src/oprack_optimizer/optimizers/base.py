@@ -234,12 +234,6 @@ class Optimizer(EagerSteps, Rates):
         twin.__dict__.update(settings)
         return twin
 
-    @property
-    def clips(self) -> list[GradientClip]:
-        """Every clip that it applies, those of groups included."""
-        given = [self.grad_clip, *(settings.get("grad_clip") for _, settings in self._groups)]
-        return [clip for clip in given if clip is not None]
-
     def _clipped(self, pairs: Sequence[Pair]) -> list[Pair]:
         found, block = list(pairs), pairs[0][1].block
         clips = {id(clip): clip for clip in (self._of(p).grad_clip for p, _ in pairs) if clip is not None}

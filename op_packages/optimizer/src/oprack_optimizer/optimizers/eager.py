@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from oprack.errors import PreconditionNotMetError
 from oprack.packs.spelling import instead
@@ -11,6 +12,7 @@ from oprack.packs.spelling import instead
 if TYPE_CHECKING:
     from oprack.layers import Variable
 
+    from oprack_optimizer.clip import GradientClip
     from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
@@ -22,6 +24,9 @@ class EagerSteps:
     _learning_rate: Any
     _rate_var: Any
     _updates: Any = None
+    _of: Any
+    _groups: Any
+    grad_clip: GradientClip | None
 
     def _eager(self) -> Any:
         from oprack.nn import Updates
@@ -79,6 +84,11 @@ class EagerSteps:
         """The same as `set_state_dict`."""
         self.set_state_dict(state, strict)
 
+    @property
+    def updates(self) -> Any:
+        """The oprack.nn.Updates that step runs. Raises PreconditionNotMetError when there are no parameters."""
+        return self._eager()
+
     # For oprack.nn.Updates ----------------------------------------------------------------------------------------
     @property
     def schedule(self) -> CosineAnnealingDecay | None:
@@ -89,6 +99,31 @@ class EagerSteps:
     def rate_variable(self) -> Variable:
         """The variable of the learning rate in the program that was written last."""
         return self._rate_var
+
+    @property
+    def clips(self) -> list[GradientClip]:
+        """Every clip that it applies, those of groups included."""
+        given = [self.grad_clip, *(settings.get("grad_clip") for _, settings in self._groups)]
+        return [clip for clip in given if clip is not None]
+
+    def clip_of(self, parameter: Any) -> GradientClip | None:
+        """The clip of a parameter: that of its group, or the optimizer's."""
+        found: GradientClip | None = self._of(parameter).grad_clip
+        return found
+
+    def without_norm_clips(self) -> Self:
+        """A copy that leaves clipping by norms to whoever knows the norms."""
+
+        def kept(clip: GradientClip | None) -> GradientClip | None:
+            return clip if clip is not None and clip.elementwise else None
+
+        twin = copy.copy(self)
+        twin.grad_clip = kept(self.grad_clip)
+        twin._groups = [
+            (params, settings | {"grad_clip": kept(settings["grad_clip"])} if "grad_clip" in settings else settings)
+            for params, settings in self._groups
+        ]
+        return twin
 
     def forget_program(self) -> None:
         """Forget the variables of the last program, before appending to another one."""
