@@ -1,0 +1,120 @@
+"""A training step of ResNet-18 on one rank and on two, beside PyTorch's DDP with gloo, and what an all_reduce takes.
+
+    python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--out docs/benchmarks/ranks.txt]
+
+32x32 images, one thread a rank, Momentum. In each round every configuration runs once, in processes of its own: three
+steps that do not count, and then the steps whose median is the round's figure. Figures are medians over the rounds, and
+t2/t1 is the median of the rounds' ratios: 1.0 where two ranks do twice the work in the same time. On a machine with two
+cores a rank has one core on either number of ranks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+SIZES = (4, 1 << 12, 1 << 16, 1 << 20, 1 << 22)
+"""Bytes of the arrays that are reduced."""
+NAMES = {
+    "oprack": "oprack, DataParallel over MPI",
+    "oprack zero": "oprack, Zero stage 2 over MPI",
+    "torch": "torch, DistributedDataParallel over gloo",
+}
+
+
+def run(engine: str, ranks: int, options: argparse.Namespace) -> dict[str, Any]:
+    """One configuration in processes of its own: what its first rank prints."""
+    worker = [str(HERE / "ranks_worker.py"), engine, str(options.steps), str(options.batch), json.dumps(SIZES)]
+    environment = os.environ | {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if engine == "torch":
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
+        environments = [environment | {"RANK": str(r), "WORLD_SIZE": str(ranks)} for r in range(ranks)]
+        commands = [[str(options.torch), *worker]] * ranks
+    else:
+        environments = [environment]
+        commands = [[sys.executable, "-m", "oprack", "launch", "-n", str(ranks), *worker]]
+    processes = [
+        subprocess.Popen(c, env=e, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for c, e in zip(commands, environments, strict=True)
+    ]
+    answers = [p.communicate(timeout=600) for p in processes]
+    line = next((x for out, _ in answers for x in out.splitlines() if x.startswith("{")), None)
+    if line is None or any(p.returncode for p in processes):
+        raise SystemExit(f"{engine} on {ranks} ranks failed:\n{answers[0][1][-2000:]}")
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def report(found: dict[tuple[str, int], list[dict[str, Any]]], engines: Sequence[str]) -> str:
+    """The figures as text."""
+    lines = [f"{'a training step of ResNet-18':42s}  ranks   median      min      max   t2/t1  of each round"]
+    for engine in engines:
+        times = {n: [r["step_ms"] for r in found[engine, n]] for n in (1, 2) if (engine, n) in found}
+        for n, values in times.items():
+            line = (
+                f"{NAMES[engine]:42s}  {n:5d}  {statistics.median(values):7.1f}  {min(values):7.1f}  {max(values):7.1f}"
+            )
+            if n == 2:
+                one = times.get(1) or [r["step_ms"] for r in found["oprack", 1]]
+                ratios = [b / a for a, b in zip(one, values, strict=True)]
+                line += f"  {statistics.median(ratios):6.3f}  {' '.join(f'{r:.2f}' for r in ratios)}"
+            lines.append(line)
+    lines += ["", f"{'an all_reduce of two ranks':42s}     " + "".join(f"{b:>12,} B" for b in SIZES)]
+    for engine in engines:
+        if engine == "oprack zero":
+            continue
+        medians = [statistics.median(r["all_reduce_us"][k] for r in found[engine, 2]) for k in range(len(SIZES))]
+        lines.append(f"{NAMES[engine]:42s} us  " + "".join(f"{m:14.1f}" for m in medians))
+        rates = [b / m / 1e3 for b, m in zip(SIZES, medians, strict=True)]
+        lines.append(f"{'':42s} GB/s" + "".join(f"{r:14.2f}" for r in rates))
+    sent = found["oprack", 2][0]
+    lines += ["", f"bytes that a rank reduces in a step: {sent['bytes']:,} in {sent['collectives']} collectives"]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=15, help="that count, of each configuration in a round")
+    parser.add_argument("--batch", type=int, default=16, help="images a rank")
+    parser.add_argument("--torch", type=Path, default=PEERS, help="a Python that has torch (%(default)s)")
+    parser.add_argument("--engines", default="oprack,oprack zero,torch", help="which take part (%(default)s)")
+    parser.add_argument("--out", type=Path, help="a file for the figures")
+    options = parser.parse_args()
+    engines = options.engines.split(",")
+    # One rank has nothing to reduce, so that Zero's is DataParallel's.
+    configurations = [(e, n) for e in engines for n in (1, 2) if (e, n) != ("oprack zero", 1)]
+    found: dict[tuple[str, int], list[dict[str, Any]]] = {c: [] for c in configurations}
+    for k in range(options.rounds):
+        for c in configurations:
+            found[c].append(run(*c, options))
+            print(f"round {k + 1}, {NAMES[c[0]]}, {c[1]} ranks: {found[c][-1]['step_ms']:.1f} ms", flush=True)
+    about = (
+        f"python tests/benchmarks/bench_ranks.py --rounds {options.rounds} --steps {options.steps}, batch "
+        f"{options.batch} a rank, {os.cpu_count()} cores, Python {platform.python_version()}; times in ms"
+    )
+    text = f"{about}\n\n{report(found, engines)}\n"
+    print(f"\n{text}")
+    if options.out:
+        options.out.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

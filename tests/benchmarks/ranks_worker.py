@@ -1,0 +1,126 @@
+"""A rank of bench_ranks.py: python ranks_worker.py ENGINE STEPS BATCH SIZES; the first rank prints a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WARM_UP = 3
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def data(rank: int, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images and labels of a rank."""
+    random = np.random.default_rng(rank)
+    return random.standard_normal((batch, 3, 32, 32), np.float32), random.integers(0, 10, (batch, 1))
+
+
+def median_ms(step: Callable[[], Any], steps: int) -> float:
+    """Median time of a step."""
+    for _ in range(WARM_UP):
+        step()
+    times = []
+    for _ in range(steps):
+        begin = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * 1e3
+
+
+def latencies_us(reduce: Callable[[int], Callable[[], Any]], sizes: list[int]) -> list[float]:
+    """Median time of an all_reduce of each size."""
+    found = []
+    for size in sizes:
+        call = reduce(size)
+        found.append(median_ms(call, 400 if size < 1 << 17 else 40) * 1e3)
+    return found
+
+
+def oprack(engine: str, steps: int, batch: int, sizes: list[int]) -> dict[str, Any] | None:
+    """oprack's eager step, by DataParallel or Zero."""
+    sys.path.insert(0, str(ROOT / "examples"))
+    import oprack
+    from oprack import functional as F
+    from oprack import optimizer, parallel
+    from train_on_ranks import resnet18
+
+    world = parallel.init()
+    x, y = (oprack.to_tensor(v) for v in data(world.rank, batch))
+    net: Any = resnet18()
+    momentum: Any = optimizer.Momentum(0.01, 0.9, parameters=net.parameters())
+    if engine == "oprack zero":
+        momentum = parallel.Zero(momentum, stage=2)
+    elif world.size > 1:
+        net = parallel.DataParallel(net)
+
+    def step() -> None:
+        loss = F.softmax_with_cross_entropy(net(x), y).loss.mean()
+        loss.backward()
+        momentum.step()
+        momentum.clear_grad()
+        loss.numpy()
+
+    found: dict[str, Any] = {"step_ms": median_ms(step, steps)}
+    before = world.count
+    step()
+    found["collectives"] = world.count - before
+    found["bytes"] = sum(p.size for p in net.parameters()) * 4
+
+    def reduce(size: int) -> Callable[[], Any]:
+        array = np.ones(size // 4, np.float32)
+        return lambda: world.all_reduce(array, in_place=True)
+
+    if world.size > 1:
+        found["all_reduce_us"] = latencies_us(reduce, sizes)
+    return found if world.rank == 0 else None
+
+
+def torch(engine: str, steps: int, batch: int, sizes: list[int]) -> dict[str, Any] | None:
+    """PyTorch's step, by DistributedDataParallel on two ranks."""
+    import torch
+    from torch import distributed, nn
+    from torch_models import resnet
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    images, labels = data(rank, batch)
+    x, y = torch.from_numpy(images), torch.from_numpy(labels).reshape(-1)
+    net: Any = resnet((2, 2, 2, 2), False, 10)
+    if size > 1:
+        distributed.init_process_group("gloo")
+        net = nn.parallel.DistributedDataParallel(net)
+    momentum = torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
+
+    def step() -> None:
+        momentum.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        momentum.step()
+        loss.item()
+
+    found: dict[str, Any] = {"step_ms": median_ms(step, steps)}
+
+    def reduce(size: int) -> Callable[[], Any]:
+        array = torch.ones(size // 4)
+        return lambda: distributed.all_reduce(array)
+
+    if size > 1:
+        found["all_reduce_us"] = latencies_us(reduce, sizes)
+        distributed.destroy_process_group()
+    return found if rank == 0 else None
+
+
+if __name__ == "__main__":
+    chosen, count, rows, bytes_ = sys.argv[1:]
+    answer = (torch if chosen == "torch" else oprack)(chosen, int(count), int(rows), json.loads(bytes_))
+    if answer is not None:
+        print(json.dumps(answer), flush=True)
