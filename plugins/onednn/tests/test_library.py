@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,21 @@ def test_a_limit_holds_for_one_python_thread():
         assert LIBRARY._gomp.omp_get_max_threads() == 1
     np.testing.assert_array_equal(convolve(x, w), want)
     assert THREAD.primitives is chains and LIBRARY._gomp.omp_get_max_threads() == oprack_onednn.num_threads()
+
+
+@pytest.mark.parametrize(("text", "most"), [("1", 1), ("1,4", 1), ("", 1 << 20), ("nonsense", 1 << 20)])
+def test_omp_num_threads_limits_the_threads(text, most):
+    """Ranks that share a machine are started with it."""
+    code = "import os, oprack_onednn as o; print(o.num_threads(), len(os.sched_getaffinity(0)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": text},
+    )
+    threads, cpus = map(int, done.stdout.split())
+    assert threads == min(most, cpus)
 
 
 def test_config_limits_the_threads(monkeypatch):

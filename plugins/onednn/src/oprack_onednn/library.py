@@ -30,6 +30,10 @@ _FILE = "libdnnl.so.3"
 _COMPILED = 256
 _CAPACITY = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY")
 
+_CPUS = re.match(r"\s*([1-9]\d{0,5})", os.environ.get("OMP_NUM_THREADS", ""))
+_ASKED = int(_CPUS[1]) if _CPUS else 1 << 20
+"""Threads that OMP_NUM_THREADS allows."""
+
 
 class Library:
     """oneDNN in this process.
@@ -106,8 +110,11 @@ class Library:
 
     # Threads ----------------------------------------------------------------------------------------------------------
     def num_threads(self) -> int:
-        """Threads that a primitive may use: what set_num_threads said, else the CPUs that this process may use."""
-        return self._threads or len(os.sched_getaffinity(0))
+        """Threads that a primitive may use: what set_num_threads said, else the CPUs that this process may use.
+
+        OMP_NUM_THREADS limits the latter, as for other libraries; `oprack launch` shares the CPUs out by it.
+        """
+        return self._threads or min(len(os.sched_getaffinity(0)), _ASKED)
 
     def set_num_threads(self, count: int) -> None:
         """Set how many threads a primitive uses, in all Python threads; 0 = the CPUs that this process may use."""
