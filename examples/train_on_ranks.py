@@ -142,7 +142,7 @@ def resnet_task(options: argparse.Namespace) -> Task:
     count = options.batch or (8 if options.quick else 32)
     images = random.standard_normal((4 * count, 3, 32, 32)).astype("float32")
     labels = random.integers(0, 10, (4 * count, 1))
-    return image_task(resnet18(8 if options.quick else 64), images, labels, count, 0.01)
+    return image_task(resnet18(8 if options.quick else 64), images, labels, count, 0.002)
 
 
 def lenet_task(options: argparse.Namespace) -> Task:
@@ -150,10 +150,12 @@ def lenet_task(options: argparse.Namespace) -> Task:
     from train_digits_eager import LeNet
 
     images, labels = datasets.digits()
+    order = np.random.default_rng(options.seed).permutation(len(images))
+    images, labels = images[order], labels[order]
     net = LeNet()
     net.dropout.p = 0.0  # ranks draw other numbers than one rank does
     count = options.batch or 64
-    return image_task(net, images[: 8 * count], labels[: 8 * count], count, 0.02)
+    return image_task(net, images, labels, count, 0.01)
 
 
 def sequence_task(net: nn.Module, items: list[Any], rows: int, tagged: bool) -> Task:
