@@ -67,7 +67,9 @@ def main() -> int:
 
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(CPUS)])
-    answers, sys.stdout = sys.stdout, sys.stderr  # engines print what they like, elsewhere
+    # Engines print what they like elsewhere, those in C++ as well.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
     run = ENGINES[sys.argv[1]](workload(sys.argv[2]), int(THREADS))
     outputs = run()
     summary = [_summary(np.asarray(o, np.float64).reshape(-1)) for o in outputs]
