@@ -1,0 +1,1 @@
+"""Kernels of ops for losses of classes that ranks share."""

@@ -1,0 +1,1 @@
+"""Kernels of ops by which one rank sends to another."""

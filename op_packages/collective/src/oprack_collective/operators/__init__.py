@@ -1,0 +1,1 @@
+"""Operators of this pack that run themselves."""

@@ -1,0 +1,1 @@
+"""Operators that open rings of ranks."""

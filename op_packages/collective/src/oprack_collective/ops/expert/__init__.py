@@ -1,0 +1,1 @@
+"""Definitions of ops for mixtures of experts, each on a rank of its own."""

@@ -1,0 +1,1 @@
+"""Definitions of ops for losses of classes that ranks share."""

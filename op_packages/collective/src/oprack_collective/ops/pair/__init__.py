@@ -1,0 +1,1 @@
+"""Definitions of ops by which one rank sends to another."""
