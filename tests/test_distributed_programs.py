@@ -1,4 +1,4 @@
-"""Programs that Paddle's transpiler and fleet wrote for two trainers, on two ranks: the losses of one trainer."""
+"""Programs that Paddle's transpiler and fleet wrote for several trainers, on several ranks: the losses of one."""
 
 from __future__ import annotations
 
@@ -65,3 +65,65 @@ def test_the_startup_program_gives_all_ranks_the_parameters_of_the_first() -> No
     first, second = ThreadWorld(2).run(rank)
     for name, value in first.items():
         np.testing.assert_array_equal(value, second[name])
+
+
+def trained(name: str, rank: int, feeds: dict[str, np.ndarray], start: dict[str, np.ndarray]) -> list[float]:
+    """Losses of a program of record_distributed.py from given parameters."""
+    scope, executor = Scope(), Executor()
+    executor.run(program(f"{name}.{rank}.startup"), scope=scope)
+    for n, value in start.items():
+        scope.get_var(n).set(value.copy())
+    main = program(f"{name}.{rank}.main")
+    loss = (FOLDER / f"{name}.{rank}.loss").read_text().strip()
+    return [executor.run(main, feed=feeds, fetch_list=[loss], scope=scope)[0].item() for _ in range(STEPS)]
+
+
+def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return {n: rng.standard_normal(shape).astype("float32") * np.float32(0.5) for n, shape in shapes.items()}
+
+
+def test_fused_all_reduces_are_taken_apart() -> None:
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((BATCH, 8)).astype("float32"), rng.integers(0, 4, (BATCH, 1))
+    start = drawn({"a.w_0": (8, 16), "a.b_0": (16,), "b.w_0": (16, 16), "b.b_0": (16,), "c.w_0": (16, 4)})
+    whole = trained("one_fused", 0, {"x": x, "y": y}, start)
+
+    def rank(world: Any) -> list[float]:
+        half = slice(world.rank * BATCH // 2, (world.rank + 1) * BATCH // 2)
+        return trained("fused", world.rank, {"x": x[half], "y": y[half]}, start)
+
+    assert any(op.type == "coalesce_tensor" for op in program("fused.0.main").global_block().ops)
+    first, second = ThreadWorld(2).run(rank)
+    np.testing.assert_allclose((np.array(first) + second) / 2, whole, atol=1e-5)
+    assert whole[0] - whole[-1] > 1e-2
+
+
+def test_tensor_parallel_programs_train_as_one() -> None:
+    """Two groups of two ranks, which the startup programs form; each group has half of the rows."""
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 12, (BATCH, 3)), rng.integers(0, 12, (BATCH, 1))
+    split = {"table": 0, "up.w": 1, "up.b": 0, "down.w": 0, "head.w": 1, "head.b": 0}
+    start = drawn(
+        {
+            "table": (12, 8),
+            "up.w": (8, 8),
+            "up.b": (8,),
+            "down.w": (8, 8),
+            "down.b": (8,),
+            "head.w": (8, 12),
+            "head.b": (12,),
+        }
+    )
+    whole = trained("one_tensor", 0, {"x": x, "y": y}, start)
+
+    def rank(world: Any) -> list[float]:
+        group, inside = divmod(world.rank, 2)
+        rows = slice(group * BATCH // 2, (group + 1) * BATCH // 2)
+        parts = {n: np.split(v, 2, split[n])[inside] if n in split else v for n, v in start.items()}
+        return trained("tensor", world.rank, {"x": x[rows], "y": y[rows]}, parts)
+
+    found = np.array(ThreadWorld(4).run(rank))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose((found[0] + found[2]) / 2, whole, atol=1e-5)
+    assert whole[0] - whole[-1] > 1e-2

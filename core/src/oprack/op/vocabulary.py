@@ -176,3 +176,10 @@ _role("product_along", f"X{_ALONG}", "The product over dims", "method prod")
 _role("argmax_along", "X; axis keepdims dtype -> Out", "Where the largest of a dim is", "method argmax")
 _role("argmin_along", "X; axis keepdims dtype -> Out", "Where the smallest of a dim is", "method argmin")
 _role("softmax_along", "X; axis -> Out", "exp(X) over its sum along a dim", "method softmax")
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+_RANKS = "programs that oprack.parallel.distribute splits"
+_role("sum_of_ranks", "X; ring_id -> Out", "The sum of X over the ranks of a ring, on each of them", _RANKS)
+_role("rows_of_ranks", "X; ring_id nranks -> Out", "The rows of all ranks of a ring, one after the other", _RANKS)
+_role("sum_of_rows_of_ranks", "X; ring_id nranks -> Out", "This rank's part of the rows of the sum", _RANKS)
+_role("from_one_rank", "X; ring_id root -> Out", "On all ranks of a ring what the rank `root` has", _RANKS)

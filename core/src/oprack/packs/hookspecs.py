@@ -53,7 +53,9 @@ def oprack_layers(register: Register) -> None:
 @hookspec
 def oprack_passes(register: Register) -> None:
     """Bring rewrites of graphs: `register.pass_("fold_bn", "my_pack.passes.conv:fold_bn", stage="fuse")`, imported when
-    a program is optimised for the place and library that it serves.
+    a program is optimised for the place and library that it serves. `register.preparation("coalesce_tensor",
+    "my_pack.unfuse:unfuse")` is one without which a program with such ops can't run: it happens before every run, and
+    no option leaves it out.
     """
 
 

@@ -126,6 +126,15 @@ class PluginRegister:
         """
         self._target("communicator", engine, target)
 
+    def preparation(self, op_type: str, target: str) -> None:
+        """A rewrite without which programs with ops of a type can't run (see the hook oprack_passes).
+
+        Args:
+            op_type: The op.
+            target: "module:name" of a function that gets such a ProgramDesc and returns another one, or the same.
+        """
+        self._target("preparation", op_type, target)
+
     def _target(self, kind: str, key: str, target: Any) -> None:
         if isinstance(target, str) and not all(target.partition(":")):
             raise DefinitionError(f"{self!r}: {kind} {target!r}; expected a string such as 'my_pack.module:name'")

@@ -15,6 +15,7 @@ from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.liveness import Dying, check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.block_plan import BlockPlan
+from oprack.runtime.preparations import prepared_desc
 from oprack.tensor import Place, Scope
 from oprack.types import EMPTY_VAR, PER_RUN_KINDS
 
@@ -99,7 +100,9 @@ class PreparedProgram:
     def __init__(
         self, desc: ProgramDesc, manager: Any, place: Place, block_id: int = 0, with_feed_fetch: bool = True
     ) -> None:
-        self.desc, self.manager, self.place = desc, manager, place
+        # What the caller has is kept as well, since caches know it by its id.
+        self.source, self.manager, self.place = desc, manager, place
+        self.desc = desc = prepared_desc(desc, manager)
         self.block_id, self._with_feed_fetch = block_id, with_feed_fetch
         if not 0 <= block_id < len(desc.blocks):
             raise InvalidArgumentError(f"block {block_id}: the program has blocks 0 to {len(desc.blocks) - 1}")

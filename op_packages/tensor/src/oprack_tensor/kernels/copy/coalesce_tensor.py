@@ -29,11 +29,12 @@ def coalesce_tensor(
     xp: ArrayModule,
 ) -> dict[str, Array | list[Array]]:
     if not (copy_data or set_constant):
-        # Paddle's fused all-reduce: later ops write into this memory, which ops here never do.
+        # Later ops would have to write into this memory, which ops here never do. Of fleet's fused all-reduces the pack
+        # collective makes programs that need none.
         raise UnimplementedError(
             "op coalesce_tensor: copy_data and set_constant are false, so other ops would have to write into the "
-            "memory that it makes, as in programs of fleet with fused all-reduces; ops here make arrays of their own. "
-            "Write the program with DistributedStrategy.fuse_all_reduce_ops = False"
+            "memory that it makes; ops here make arrays of their own. Programs of fleet with fused all-reduces run "
+            "when oprack-collective is installed; for others set copy_data"
         )
     wanted = numpy_dtype(dtype)
     shapes = cut_shapes(concated_shapes, concated_ranks) or [t.shape for t in Input]
