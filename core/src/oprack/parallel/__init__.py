@@ -10,6 +10,7 @@ from oprack.op.sbp import Sbp, broadcast, partial_sum, split
 from oprack.parallel.boxing import box
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.data_parallel import DataParallel
+from oprack.parallel.distribute import distribute
 from oprack.parallel.global_call import strict
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.modules import clip_grad_norm, to_global
@@ -27,6 +28,7 @@ __all__ = [
     "box",
     "broadcast",
     "clip_grad_norm",
+    "distribute",
     "init",
     "open_ring",
     "partial_sum",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,7 @@ def choose(
     sources: Sequence[Layout | None],
     shapes: Shapes,
     itemsizes: Sequence[int],
+    allowed: Callable[[Signature, int], bool] | None = None,
 ) -> Choice:
     """The cheapest combination of signatures, one for each axis; of equal ones, that which changes least.
 
@@ -71,12 +72,15 @@ def choose(
         sources: The layout of each argument; None for an absent one.
         shapes: The logical shape of each argument.
         itemsizes: Bytes of an element of each argument.
+        allowed: Whether a signature may be used along an axis; where it allows none, all may be.
 
     Returns:
         The choice.
     """
     axes = len(placement.shape)
     fitting = [[s for s in found if _fits(s, slots_in, shapes, n)] for n in placement.shape]
+    if allowed is not None:
+        fitting = [[s for s in options if allowed(s, k)] or options for k, options in enumerate(fitting)]
     if math.prod(map(len, fitting)) > _MOST:
         fitting = [_best_of_axis(k, options, slots_in, sources) for k, options in enumerate(fitting)]
     best: tuple[tuple[float, int], Choice] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class SquaredL2Norm(OpDef, type="squared_l2_norm"):
@@ -10,6 +11,9 @@ class SquaredL2Norm(OpDef, type="squared_l2_norm"):
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape [1]; no LoD.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        return factors({"X": letters(len(ctx.dim("X")))}, {"Out": [None]})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (1,))

@@ -1,0 +1,89 @@
+"""What a rewritten program asks of ops, variables and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oprack.desc import BlockDesc, OpDesc, VarDesc
+from oprack.errors import InvalidArgumentError
+from oprack.op.info import OpInfo
+from oprack.op.sbp import Sbp, Signature
+from oprack.parallel.layout import Layout
+from oprack.parallel.program_gradients import is_backward
+from oprack.parallel.signatures import Choice
+from oprack.types import EMPTY_VAR, VarType
+
+Argument = tuple[str, int, str]
+"""(slot, position, name)"""
+
+
+def arguments(slots: Mapping[str, Sequence[str]]) -> list[Argument]:
+    return [(slot, i, name) for slot, names in slots.items() for i, name in enumerate(names) if name != EMPTY_VAR]
+
+
+def given(op: OpDesc, info: OpInfo) -> dict[str, Any]:
+    return {k: v for k, v in op.attrs.items() if k in info.proto.attrs}
+
+
+def is_plain(var: VarDesc | None) -> bool:
+    """Whether a variable is a dense tensor of known shape without LoD."""
+    if var is None or var.shape is None:
+        return False
+    return var.type == VarType.LOD_TENSOR and not var.lod_level and all(d >= 0 for d in var.shape)
+
+
+def itemsize(var: VarDesc | None) -> int:
+    return 8 if var is not None and var.dtype is not None and "64" in var.dtype.name else 4
+
+
+def even(signature: Signature, slot: str, shape: Sequence[int] | None, ranks: int) -> bool:
+    """Whether all ranks get parts of one size, so that ops which move them need not know the sizes."""
+    for s in (signature.inputs.get(slot), signature.outputs.get(slot)):
+        if s is not None and s.kind == "S" and (shape is None or s.dim >= len(shape) or shape[s.dim] % ranks):
+            return False
+    return True
+
+
+def divides(layout: Layout | None, shape: Sequence[int] | None) -> bool:
+    if layout is None or layout.is_broadcast or shape is None:
+        return True
+    return all(shape[dim] % _parts(layout, dim) == 0 for dim in {s.dim for s in layout.sbps if s.kind == "S"})
+
+
+def _parts(layout: Layout, dim: int) -> int:
+    """Into how many parts a layout splits a dim."""
+    found = 1
+    for s, n in zip(layout.sbps, layout.placement.shape, strict=True):
+        found *= n if s.dim == dim else 1
+    return found
+
+
+def require_even(name: str, layout: Layout, shape: Sequence[int]) -> None:
+    """Raise InvalidArgumentError where a layout gives ranks parts of several sizes."""
+    layout.require_dims(shape)
+    for s in layout.sbps:
+        if s.kind == "S" and shape[s.dim] >= 0 and shape[s.dim] % _parts(layout, s.dim):
+            raise InvalidArgumentError(
+                f"distribute: {name!r} of shape {list(shape)} in {layout!r}; expected a dim {s.dim} that "
+                f"{_parts(layout, s.dim)} ranks can share in equal parts"
+            )
+
+
+def results(block: BlockDesc) -> set[str]:
+    """Variables that forward ops write and no op but gradient ops and fetches reads."""
+    read = {n for op in block.ops if not is_backward(op) and op.type != "fetch" for n in op.input_arg_names()}
+    return {n for op in block.ops if not is_backward(op) for n in op.output_arg_names()} - read
+
+
+def of_output(layout: Layout) -> Layout:
+    """What the gradient of an output has to be: that of a sum is the same for each summand."""
+    return layout.placement.layout([Sbp("B") if s.kind == "P" else s for s in layout.sbps])
+
+
+def of_input(layout: Layout, choice: Choice) -> Layout:
+    """What the gradient of an input is: of one that was whole each rank has a summand if ranks computed parts."""
+    pairs = zip(layout.sbps, choice.splits, strict=True)
+    return layout.placement.layout(
+        [s if s.kind == "S" else Sbp("P") if s.kind == "B" and splits else Sbp("B") for s, splits in pairs]
+    )
