@@ -1,5 +1,8 @@
 """Rules of splitting: names of dims, and the signatures that follow from them."""
 
+import math
+
+import numpy as np
 import pytest
 from oprack.errors import InvalidArgumentError
 from oprack.op.sbp import (
@@ -34,23 +37,31 @@ def test_a_name_that_a_tensor_has_twice_is_not_split():
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "want"),
+    ("source", "target", "pairs"),
     [
-        ((6, 4), (24,), ([None, None], [None])),
-        ((6, 4), (6, 2, 2), (["g0", "g1"], ["g0", None, None])),
-        ((8, 2, 3), (8, 6), (["g0", None, None], ["g0", None])),
-        ((2, 3, 4), (2, 12), (["g0", None, None], ["g0", None])),
-        ((1, 5), (5,), ([None, "g0"], ["g0"])),
+        ((6, 4), (24,), {(0, 0): 6}),
+        ((6, 4), (6, 2, 2), {(0, 0): 0, (1, 1): 2}),
+        ((8, 2, 3), (8, 6), {(0, 0): 0, (1, 1): 2}),
+        ((2, 3, 4), (2, 12), {(0, 0): 0, (1, 1): 3}),
+        ((1, 5), (5,), {(1, 0): 0}),
+        ((9, 4), (4, 9), {}),
+        ((8, 16), (8, 4, 4), {(0, 0): 0, (1, 1): 4}),
     ],
 )
-def test_a_reshape_keeps_the_dims_that_stay_first_of_their_group(source, target, want):
-    before, after = merged_names(source, target)
+def test_a_reshape_keeps_the_dims_that_stay_first_of_their_group(source, target, pairs):
+    before, after, shared = merged_names(source, target)
+    named = {n: (before.index(n), after.index(n)) for n in before if n}
+    assert {at: shared.get(n, 0) for n, at in named.items()} == pairs
     # Wherever both have a name, splitting the one splits the other alike.
-    assert {n for n in before if n} >= {n for n in after if n}
-    for name in (n for n in after if n):
-        assert source[before.index(name)] == target[after.index(name)]
-    if source == (6, 4) and target == (24,):
-        assert after == [None]
+    whole = np.arange(math.prod(source))
+    for name, (i, j) in named.items():
+        for ranks in range(2, source[i] + 1):
+            if source[i] % ranks or shared.get(name, 0) % ranks:
+                continue
+            parts = zip(
+                np.split(whole.reshape(source), ranks, i), np.split(whole.reshape(target), ranks, j), strict=True
+            )
+            assert all(np.array_equal(a.ravel(), b.ravel()) for a, b in parts)
 
 
 def test_a_dim_that_is_broadcast_stays_whole():

@@ -54,6 +54,7 @@ def factors(
     mean: Iterable[str] = (),
     no: Iterable[str] = (),
     sizes: Mapping[str, str] | None = None,
+    shared: Mapping[str, int] | None = None,
 ) -> list[Signature]:
     """The signatures that follow from names of dims, as in an einsum.
 
@@ -68,6 +69,7 @@ def factors(
         mean: Names over which the op takes means, not sums.
         no: Names that can't be split.
         sizes: See Signature.
+        shared: Names that only so many ranks can split as divide a number.
 
     Returns:
         The signatures.
@@ -85,6 +87,7 @@ def factors(
                 {slot: split(names.index(name)) if name in names else partial_sum for slot, names in outs.items()},
                 share=next(iter(where.items())) if name in means else None,
                 sizes=sizes or {},
+                shared=(shared or {}).get(name, 0),
             )
         )
     for group in linear:
@@ -209,8 +212,8 @@ def all_but(attr: str, default: int = -1) -> Rule:
 
 def regrouped(ctx: SbpContext) -> list[Signature]:
     """The rule of X -> Out, the same elements in other dims: a dim that stays the first of its group may be split."""
-    before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
-    return factors({"X": before}, {"Out": after}, linear=(("X",),))
+    before, after, shared = merged_names(ctx.dim("X"), ctx.dim("Out"))
+    return factors({"X": before}, {"Out": after}, linear=(("X",),), shared=shared)
 
 
 def reduction(op: str) -> Rule:

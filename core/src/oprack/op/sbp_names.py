@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from oprack.op.sbp_signature import SbpContext
 
@@ -31,16 +32,40 @@ def broadcast_names(ctx: SbpContext, x: str, y: str, out: str) -> tuple[list[str
     return names(xs, len(xs) < len(ys)), names(ys, len(ys) < len(xs))
 
 
-def merged_names(source: Sequence[int], target: Sequence[int]) -> tuple[list[str | None], list[str | None]]:
+def merged_names(
+    source: Sequence[int], target: Sequence[int]
+) -> tuple[list[str | None], list[str | None], dict[str, int]]:
     """Names of the dims of a tensor before and after a reshape: a dim that is split has to stay the first of its group.
 
-    Dims are grouped where products of sizes meet. The outermost dims of two groups get one name if their sizes are
-    equal; a part of them is then a part of the other.
+    Dims are grouped where products of sizes meet. The outermost dims of two groups get one name. If their sizes are
+    equal, a part of one is a part of the other; else that is so for as many equal parts as divide both sizes.
+
+    Args:
+        source: The shape before.
+        target: The shape after.
+
+    Returns:
+        Names before, names after, and for names of dims of two sizes the greatest common divisor of these.
     """
     before: list[str | None] = [None] * len(source)
     after: list[str | None] = [None] * len(target)
-    i = j = count = 0
+    shared: dict[str, int] = {}
+    for i, j in _groups(source, target):
+        both = math.gcd(source[i], target[j])
+        if both > 1:
+            before[i] = after[j] = name = f"g{i}"
+            if source[i] != target[j]:
+                shared[name] = both
+    return before, after, shared
+
+
+def _groups(source: Sequence[int], target: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The outermost dims of groups of one product; none behind the first group that does not meet."""
+    i = j = 0
     while i < len(source) and j < len(target):
+        if source[i] == 1 or target[j] == 1:  # a dim of size 1 belongs to any group
+            i, j = i + (source[i] == 1), j + (target[j] == 1)
+            continue
         a, b, start_i, start_j = source[i], target[j], i, j
         while a != b and (i + 1 < len(source) or j + 1 < len(target)):
             if a < b and i + 1 < len(source):
@@ -52,12 +77,9 @@ def merged_names(source: Sequence[int], target: Sequence[int]) -> tuple[list[str
             else:
                 break
         if a != b:
-            break
-        if source[start_i] == target[start_j] and source[start_i] > 1:
-            before[start_i] = after[start_j] = f"g{count}"
-            count += 1
+            return
+        yield start_i, start_j
         i, j = i + 1, j + 1
-    return before, after
 
 
 def product_names(

@@ -81,6 +81,7 @@ class Signature:
             that dim. None: they are sums.
         sizes: Attribute -> output slot whose shape on this rank it holds, such as the target shape of a reshape.
         random: Whether the op draws random numbers, which have to differ from part to part.
+        shared: A number that the ranks have to divide, so that all of them get whole groups of elements; 0: any do.
     """
 
     inputs: Mapping[str, Sbp]
@@ -88,6 +89,7 @@ class Signature:
     share: tuple[str, int] | None = None
     sizes: Mapping[str, str] = field(default_factory=dict)
     random: bool = False
+    shared: int = 0
 
 
 class SbpContext:

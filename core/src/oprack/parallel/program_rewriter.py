@@ -147,8 +147,9 @@ class Rewriter:
                 return False
             # Nothing is split that was not before: a slice is free where it is made, but somebody has to gather it.
             wanted = [signature.inputs.get(slot, broadcast) for slot in slots_in]
-            splits = [(w, s.sbps[axis]) for w, s in zip(wanted, sources, strict=True) if w.kind == "S"]
-            if splits and not kept and all(w != s for w, s in splits):
+            changes = [(w, s.sbps[axis]) for w, s in zip(wanted, sources, strict=True)]
+            splits = [w == s for w, s in changes if w.kind == "S"]
+            if (splits and not kept and not any(splits)) or any(w.kind == "P" and s.kind == "S" for w, s in changes):
                 return False
             return all(even(signature, s, self._shape(name), self.placement.shape[axis]) for s, _, name in everything)
 

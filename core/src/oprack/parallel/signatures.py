@@ -90,6 +90,8 @@ def choose(
             for slot, source in zip(slots_in, sources, strict=True)
         )
         # Two axes may split one dim into parts, of which none may be empty.
+        if axes > 1 and not _share(signatures, placement):
+            continue
         if axes > 1 and any(
             0 in layout.local_shape(shape, [n - 1 for n in placement.shape])
             for layout, shape in zip(inputs, shapes, strict=True)
@@ -114,8 +116,20 @@ def sbp(slots: Mapping[str, Sbp], slot: str) -> Sbp:
     return slots.get(slot, broadcast)
 
 
+def _share(signatures: Sequence[Signature], placement: Placement) -> bool:
+    """Whether axes that split the same dims give all ranks whole groups of elements."""
+    return all(
+        not one.shared
+        or one.shared % math.prod(n for s, n in zip(signatures, placement.shape, strict=True) if s.inputs == one.inputs)
+        == 0
+        for one in signatures
+    )
+
+
 def _fits(signature: Signature, slots_in: Sequence[str], shapes: Shapes, ranks: int) -> bool:
     """Whether each rank gets something of what is split; kernels are not asked to compute on nothing."""
+    if signature.shared % ranks:
+        return False
     for slot, shape in zip(slots_in, shapes, strict=True):
         s = signature.inputs.get(slot)
         if s is not None and s.kind == "S" and shape is not None and (s.dim >= len(shape) or shape[s.dim] < ranks):

@@ -137,7 +137,9 @@ def _signatures(expr: OpExpr, values: Sequence[Any], reference: Any, ranks: int)
             (slot, None if v is None else v.array.shape)
             for (slot, _), v in zip(_slots(expr.inputs), values, strict=True)
         ]
-        if all(_feasible(signature.inputs.get(slot, broadcast), shape, ranks) for slot, shape in shapes):
+        if signature.shared % ranks == 0 and all(
+            _feasible(signature.inputs.get(slot, broadcast), shape, ranks) for slot, shape in shapes
+        ):
             yield signature
 
 

@@ -25,8 +25,8 @@ class ReshapeOp(OpDef):
     def sbp(ctx: SbpContext) -> list[Signature]:
         if ctx.has("Shape") or ctx.has("ShapeTensor"):
             return []
-        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
-        return factors({"X": before}, {"Out": after}, linear=(("X",),), sizes={"shape": "Out"})
+        before, after, shared = merged_names(ctx.dim("X"), ctx.dim("Out"))
+        return factors({"X": before}, {"Out": after}, linear=(("X",),), sizes={"shape": "Out"}, shared=shared)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         shape = given_ints(ctx, "shape", "" if ctx.has_input("ShapeTensor") else "Shape", "ShapeTensor")
