@@ -81,6 +81,8 @@ COLUMNS = {f"{name}.w_0": "S(1)" for name in ("q", "k", "v", "up")} | {
 }
 TENSOR = COLUMNS | {"out.w_0": "S(0)", "down.w_0": "S(0)"}
 
+WORDS = {"words": "S(0)", "scores.w_0": "S(1)", "scores.b_0": "S(0)"}
+
 
 def over_the_second_axis(layouts: dict[str, str]) -> dict[str, list[str]]:
     return {name: ["B", sbp] for name, sbp in layouts.items()}
@@ -155,7 +157,14 @@ def test_images(shape: tuple[int, ...], layouts: Any) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "layouts"),
-    [((4,), DATA), ((2,), TENSOR), ((2, 2), DATA_OF_TWO | over_the_second_axis(TENSOR))],
+    [
+        ((4,), DATA),
+        ((2,), TENSOR),
+        ((2, 2), DATA_OF_TWO | over_the_second_axis(TENSOR)),
+        # Words split as well: rows of the table, and the scores of each.
+        ((2,), TENSOR | WORDS),
+        ((2, 2), DATA_OF_TWO | over_the_second_axis(TENSOR | WORDS)),
+    ],
 )
 def test_attention(shape: tuple[int, ...], layouts: Any) -> None:
     whole, found, ops = losses(block_of_bert(), shape, layouts)
@@ -163,6 +172,10 @@ def test_attention(shape: tuple[int, ...], layouts: Any) -> None:
     if layouts is TENSOR:
         # One sum behind attention and one behind the two layers, and one for the gradient of what each reads.
         assert ops["c_allreduce_sum"] == 4
+    if "words" in layouts:
+        for op in ("c_embedding", "c_embedding_grad", "c_softmax_with_cross_entropy"):
+            assert ops[op] == 1
+        assert ops["c_allgather"] == 0
 
 
 def test_what_does_not_fit_is_refused() -> None:

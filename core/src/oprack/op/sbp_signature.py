@@ -82,6 +82,8 @@ class Signature:
         sizes: Attribute -> output slot whose shape on this rank it holds, such as the target shape of a reshape.
         random: Whether the op draws random numbers, which have to differ from part to part.
         shared: A number that the ranks have to divide, so that all of them get whole groups of elements; 0: any do.
+        via: The op that computes this one on parts; it has slots of the same names, and its attributes `start_index`,
+            `rank`, `nranks` and `ring_id`, where it has them, say which part of what. "": the op itself.
     """
 
     inputs: Mapping[str, Sbp]
@@ -90,6 +92,7 @@ class Signature:
     sizes: Mapping[str, str] = field(default_factory=dict)
     random: bool = False
     shared: int = 0
+    via: str = ""
 
 
 class SbpContext:

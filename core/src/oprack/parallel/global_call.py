@@ -18,6 +18,7 @@ from oprack.parallel.global_tensor import box_part, global_tensor
 from oprack.parallel.layout import Placement
 from oprack.parallel.logical_shapes import logical_shapes
 from oprack.parallel.signatures import Choice, candidates, choose
+from oprack.parallel.via import op_on_parts
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value
@@ -121,7 +122,7 @@ class Plan:
         )
         self.share = self._share(slots_in)
         self._draws = self._draws_of_its_own()
-        self.local = self._local_expr(slots_out)
+        self.local = self._local_expr(slots_in, slots_out)
         self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
         self._rules: dict[Any, GlobalRule] = {}
         # Without boxing or recording, one function of the parts is all there is.
@@ -186,7 +187,7 @@ class Plan:
             number = number * self.placement.shape[k] + self.placement.coords[k]
         return number
 
-    def _local_expr(self, slots_out: list[str]) -> OpExpr:
+    def _local_expr(self, slots_in: list[str], slots_out: list[str]) -> OpExpr:
         """The expression that each rank runs on its parts."""
         expr, attrs = self.expr, dict(self.expr.attrs)
         for signature in self.choice.signatures:
@@ -194,9 +195,10 @@ class Plan:
                 k = slots_out.index(slot)
                 assert self.results is not None
                 attrs[name] = list(self.choice.outputs[k].local_shape(self.results[k]))
-        if attrs == expr.attrs and expr.flat:
+        info, attrs = op_on_parts(expr.info, attrs, self.choice, slots_in, self.shapes)
+        if info is expr.info and attrs == expr.attrs and expr.flat:
             return expr
-        return OpExpr(expr.info, attrs, expr.inputs, expr.outputs, None, flat=True)
+        return OpExpr(info, attrs, expr.inputs, expr.outputs, None, flat=True)
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, args: Sequence[Tensor | None]) -> Any:

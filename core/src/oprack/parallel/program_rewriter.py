@@ -31,6 +31,7 @@ from oprack.parallel.program_layouts import (
     of_output,
     results,
 )
+from oprack.parallel.program_via import forward_on_parts, gradient_on_parts
 from oprack.parallel.signatures import REPLICATED, Choice, candidates, choose
 
 
@@ -45,6 +46,7 @@ class Computed:
         outputs: (slot, position) of an output -> (the layout in which the op writes it, the variable that it writes).
         attrs: Attributes that hold sizes of this rank's parts.
         share: This rank's weight in outputs that are means.
+        op: The op that each rank runs.
     """
 
     choice: Choice
@@ -53,6 +55,7 @@ class Computed:
     outputs: dict[tuple[str, int], tuple[Layout, str]] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
     share: float = 1.0
+    op: OpDesc | None = None
 
 
 class Rewriter:
@@ -114,6 +117,8 @@ class Rewriter:
             op.inputs[slot][i] = own
             computed.sources[slot, i], computed.inputs[slot, i] = source, (target, own)
         self._localize(op, choice, computed)
+        slots, shapes = [slot for slot, _, _ in ins], [self._shape(name) for _, _, name in ins]
+        op = computed.op = forward_on_parts(op, info, self._attrs(op, info), choice, slots, shapes)
         for argument, layout in zip(outs, choice.outputs, strict=True):
             computed.outputs[argument[:2]] = layout, self._written(op, argument, computed, layout)
         self.ops.append(op)
@@ -134,8 +139,7 @@ class Rewriter:
         rule = info.sbp
         if op.block_attrs() or not all(is_plain(v) for v in variables):
             rule = None
-        attrs = info.checker.check(given(op, info), op.var_attrs()) if info.checker else dict(op.attrs)
-        found = candidates(rule, SbpContext(op.type, attrs, dims))
+        found = candidates(rule, SbpContext(op.type, self._attrs(op, info), dims))
         sizes = [itemsize(self.logical.find_var_recursive(name)) for _, _, name in ins]
         slots_in, slots_out = [slot for slot, _, _ in ins], [slot for slot, _, _ in outs]
         kept = [(slot, self.fixed[name]) for slot, _, name in outs if name in self.fixed]
@@ -145,11 +149,13 @@ class Rewriter:
         def allowed(signature: Signature, axis: int) -> bool:
             if any(signature.outputs.get(slot, broadcast) != layout.sbps[axis] for slot, layout in kept):
                 return False
-            # Nothing is split that was not before: a slice is free where it is made, but somebody has to gather it.
+            # Nothing is split that was not before: a slice is free where it is made, but somebody has to gather it. And
+            # nothing is gathered to keep a partial sum, which somebody has to add in the end.
             wanted = [signature.inputs.get(slot, broadcast) for slot in slots_in]
             changes = [(w, s.sbps[axis]) for w, s in zip(wanted, sources, strict=True)]
             splits = [w == s for w, s in changes if w.kind == "S"]
-            if (splits and not kept and not any(splits)) or any(w.kind == "P" and s.kind == "S" for w, s in changes):
+            gathered = any(s.kind == "S" and w.kind != "S" for w, s in changes)
+            if (splits and not kept and not any(splits)) or (gathered and any(w.kind == "P" for w in wanted)):
                 return False
             return all(even(signature, s, self._shape(name), self.placement.shape[axis]) for s, _, name in everything)
 
@@ -161,6 +167,11 @@ class Rewriter:
         if not all(divides(layout, self._shape(name)) for layout, (_, _, name) in layouts):
             return chosen([REPLICATED], None)
         return choice
+
+    @staticmethod
+    def _attrs(op: OpDesc, info: OpInfo) -> dict[str, Any]:
+        """The op's attributes, with defaults."""
+        return dict(info.checker.check(given(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
 
     def _localize(self, op: OpDesc, choice: Choice, computed: Computed) -> None:
         """Give the op sizes of this rank's parts, and the share of a mean that it computes."""
@@ -182,7 +193,9 @@ class Rewriter:
 
     # Gradients --------------------------------------------------------------------------------------------------------
     def _gradient(self, op: OpDesc, gradient: Gradient, computed: Computed) -> None:
-        choice, grad = computed.choice, gradient.grad
+        choice = computed.choice
+        assert computed.op is not None
+        op, grad = gradient_on_parts(op, gradient.grad, computed.op)
         for attr, value in computed.attrs.items():
             if attr in op.attrs:
                 op.set_attr(attr, value)

@@ -10,6 +10,7 @@ from typing import Any
 
 from oprack.errors import DefinitionError
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
+from oprack.packs.manager import default_manager
 from oprack.parallel.boxing import cost
 from oprack.parallel.layout import Layout, Placement
 
@@ -49,7 +50,8 @@ def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
             f"op {ctx.op_type}: its rule sbp returned {found!r}; expected a list of oprack.op.sbp.Signature, as "
             "factors() makes it"
         )
-    return [REPLICATED, *found]
+    known = default_manager()
+    return [REPLICATED, *(s for s in found if not s.via or known.has_op(s.via))]
 
 
 def choose(
@@ -117,8 +119,8 @@ def sbp(slots: Mapping[str, Sbp], slot: str) -> Sbp:
 
 
 def _share(signatures: Sequence[Signature], placement: Placement) -> bool:
-    """Whether axes that split the same dims give all ranks whole groups of elements."""
-    return all(
+    """Whether axes go together: those that split the same dims give ranks whole groups, one alone names another op."""
+    return sum(bool(one.via) for one in signatures) < 2 and all(
         not one.shared
         or one.shared % math.prod(n for s, n in zip(signatures, placement.shape, strict=True) if s.inputs == one.inputs)
         == 0

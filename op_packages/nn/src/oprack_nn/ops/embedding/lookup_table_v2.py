@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
-from oprack.op.sbp import SbpContext, Signature, factors, letters
+from oprack.op.sbp import SbpContext, Signature, broadcast, factors, letters, partial_sum, split
 from oprack.types import AttrType
 
 from oprack_nn.ops.embedding._family import (
@@ -39,7 +39,11 @@ class LookupTableV2(OpDef, type="lookup_table_v2"):
 
     def sbp(ctx: SbpContext) -> list[Signature]:
         ids = letters(len(ctx.dim("Ids")))
-        return factors({"Ids": ids, "W": [None, "width"]}, {"Out": [*ids, "width"]})
+        found = factors({"Ids": ids, "W": [None, "width"]}, {"Out": [*ids, "width"]})
+        if ctx.attr("padding_idx", -1) == -1 and not ctx.attr("is_sparse", False):
+            # Each rank looks up the ids whose rows it has; other rows of Out are 0.
+            found.append(Signature({"Ids": broadcast, "W": split(0)}, {"Out": partial_sum}, via="c_embedding"))
+        return found
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (*ctx.dim("Ids"), table_dims(ctx)[1]))

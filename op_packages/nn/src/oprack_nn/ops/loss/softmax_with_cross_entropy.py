@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
-from oprack.op.sbp import SbpContext, Signature, leading
+from oprack.op.sbp import SbpContext, Signature, broadcast, leading, split
 
 from oprack_nn.ops.loss._family import loss_dims, require_labels
 
@@ -24,10 +24,18 @@ class SoftmaxWithCrossEntropy(OpDef, type="softmax_with_cross_entropy"):
     expected_kernel_type = dtype_of("Logits")
 
     def sbp(ctx: SbpContext) -> list[Signature]:
-        # The classes stay together; the other dims are rows.
-        rank = len(ctx.dim("Logits"))
-        count = ctx.attr("axis", -1) % rank
-        return leading(("Logits", "Label"), ("Softmax", "Loss"), count)(ctx)
+        # The dims before the classes are rows.
+        logits = ctx.dim("Logits")
+        last = len(logits) - 1
+        axis = ctx.attr("axis", -1) % len(logits)
+        found = leading(("Logits", "Label"), ("Softmax", "Loss"), axis)(ctx)
+        plain = ctx.attr("use_softmax", True) and not ctx.attr("soft_label", False)
+        if plain and axis == last and len(ctx.dim("Label")) == len(logits):
+            # Classes in equal parts, over which ranks add up.
+            inputs, outputs = {"Logits": split(last), "Label": broadcast}, {"Softmax": split(last), "Loss": broadcast}
+            op = "c_softmax_with_cross_entropy"
+            found.append(Signature(inputs, outputs, via=op, shared=logits[last]))
+        return found
 
     def infer_shape(ctx: InferShapeContext) -> None:
         logits, label, axis = ctx.dim("Logits"), ctx.dim("Label"), ctx.attr("axis")
