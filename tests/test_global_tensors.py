@@ -242,6 +242,12 @@ def on_two_ranks(function: Callable[[Any], Any]) -> None:
     ThreadWorld(2).run(lambda world: function(parallel.placement()))
 
 
+def trained(*shape: int) -> oprack.Tensor:
+    found = tensor(*shape)
+    found.requires_grad = True
+    return found
+
+
 def tensor(*shape: int) -> oprack.Tensor:
     return oprack.to_tensor(np.zeros(shape, "float32"))
 
@@ -265,9 +271,9 @@ def tensor(*shape: int) -> oprack.Tensor:
             r"rank 0 brings float32\[1, 4\]; expected float32\[2, 4\] as its part of \[4, 4\]",
         ),
         (
-            lambda g: F.relu(tensor(4, 4).to_global(g, "S(0)", from_whole=True), in_place=True),
+            lambda g: F.relu(trained(4, 4).to_global(g, "S(0)", from_whole=True), in_place=True),
             UnimplementedError,
-            "op relu: a global tensor can't be written in place",
+            "op relu: X is a global tensor with a gradient, which can't be written in place",
         ),
         (lambda g: tensor(4).to_global(), InvalidArgumentError, r"expected where it goes: x.to_global\(placement"),
         (

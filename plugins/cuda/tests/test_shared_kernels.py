@@ -62,6 +62,10 @@ ON_HOST = {
         "c_wait_comm",
         "c_wait_compute",
     ),
+    *("all_gather", "all_reduce", "all_to_all", "broadcast", "dist_concat", "reduce", "reduce_scatter", "c_scatter"),
+    *("c_softmax_with_cross_entropy", "c_softmax_with_cross_entropy_grad", "global_gather", "global_scatter"),
+    *("send_v2", "recv_v2", "p_send", "p_recv", "partial_send", "partial_recv"),
+    *("sync_batch_norm", "sync_batch_norm_grad"),
     *("cummax", "cummax_grad", "cummin", "cummin_grad", "logcumsumexp", "logcumsumexp_grad", "dirichlet", "poisson"),
 }
 # of each file so many cases run through plans as well

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.errors import UnimplementedError
 from oprack.interpreter.devices import other_draws
 from oprack.interpreter.eager import EAGER, Planner, register_global_calls
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.op.sbp import SbpContext
+from oprack.parallel.global_arguments import Metas, common_placement, require_plain_writes
 from oprack.parallel.global_rule import GlobalRule
 from oprack.parallel.global_tensor import box_part, global_tensor
 from oprack.parallel.layout import Placement
@@ -24,7 +25,6 @@ from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value
 from oprack.tensor.node import Edge, Node
 
-Metas = tuple[TensorMeta | None, ...]
 _PLANS = 256  # shapes for which a call remembers its plan
 _told: set[str] = set()
 _strict = False
@@ -54,13 +54,10 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
 
     Raises:
         InvalidArgumentError: Arguments lie on different placements, or one of them is of this process alone.
-        UnimplementedError: The call writes to an argument in place.
+        UnimplementedError: The call writes in place to an argument that has a gradient.
     """
-    if expr.in_place:
-        raise UnimplementedError(
-            f"op {expr.type}: a global tensor can't be written in place; use what the call returns without in_place"
-        )
-    placement = _common_placement(expr, metas, args)
+    require_plain_writes(expr, metas)
+    placement = common_placement(expr, metas, args)
     plans: dict[Any, Plan] = {}
 
     def call(*given: Tensor | None) -> Any:
@@ -79,22 +76,6 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
 
 
 register_global_calls(first)
-
-
-def _common_placement(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None]) -> Placement:
-    placements = {m.layout.placement for m in metas if m is not None and m.layout is not None}
-    if len(placements) > 1:
-        raise InvalidArgumentError(
-            f"op {expr.type}: its inputs lie on {' and '.join(map(repr, placements))}; expected one placement object: "
-            "make it once with oprack.parallel.placement(...) and use it for all tensors"
-        )
-    for m, a in zip(metas, args, strict=True):
-        if m is not None and m.layout is None and a is not None and a.size != 1:
-            raise InvalidArgumentError(
-                f"op {expr.type}: {a.describe()} is of this process alone, other inputs are global; say where it lies: "
-                "x.to_global(placement, sbp), with from_whole=True when every rank has the same"
-            )
-    return placements.pop()
 
 
 class Plan:
@@ -123,10 +104,12 @@ class Plan:
         self.share = self._share(slots_in)
         self._draws = self._draws_of_its_own()
         self.local = self._local_expr(slots_in, slots_out)
+        # (argument, output) of what a call writes in place, such as the running statistics of a normalisation.
+        self._writes = [(slots_in.index(x), slots_out.index(y)) for x, y in expr.in_place.items() if x in slots_in]
         self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
         self._rules: dict[Any, GlobalRule] = {}
         # Without boxing or recording, one function of the parts is all there is.
-        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not self._draws
+        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not (self._draws or self._writes)
         self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
         self._call: Callable[..., Any] | None = None
 
@@ -220,7 +203,21 @@ class Plan:
             made = EAGER.apply(self.local, parts, self.planner)
         if self._single:
             self._call = self.local.calls.get(tuple([None if p is None else p._meta for p in parts]))
-        return self._formed(self._wrapped(made, args))
+        found = self._wrapped(made, args)
+        for k, j in self._writes:
+            found[j] = self._written(args[k], found[j])
+        return self._formed(found)
+
+    def _written(self, target: Tensor | None, made: Tensor | None) -> Tensor | None:
+        """An argument with the value of the output that is written to it, in the argument's layout."""
+        if target is None or made is None:
+            return made
+        source = made._meta.layout
+        assert source is not None
+        layout = target._meta.layout or source.placement.layout(["B"] * len(source.sbps))
+        value = box_part(made._value, made.shape, source, layout)
+        target._replace(value, meta_of_value(value, made._meta.place, made._meta.lod_level), self.expr.type)
+        return target
 
     def _part(self, k: int, a: Tensor | None) -> Tensor | None:
         """This rank's part of an argument in the layout that the signature wants."""

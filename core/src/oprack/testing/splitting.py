@@ -127,7 +127,9 @@ def _signatures(expr: OpExpr, values: Sequence[Any], reference: Any, ranks: int)
         dims.setdefault(slot, []).append(None if v is None else v.array.shape)
     for slot, flags in expr.outputs:
         intermediate = expr.proto.outputs[slot].intermediate
-        dims[slot] = [None if intermediate or not wanted else next(made).shape for wanted in flags]
+        values_made = [None if intermediate or not wanted else next(made, None) for wanted in flags]
+        # The last ones may be None: scratch of a library, which kernels never write.
+        dims[slot] = [None if v is None else v.shape for v in values_made]
     context = SbpContext(expr.type, expr.attrs, dims)
     found = candidates(expr.info.sbp, context)
     if any(s.random for s in found):  # parts draw other numbers than the whole

@@ -13,7 +13,7 @@ from oprack.parallel.rings import ring
 PLACES = ("cpu",)
 REALS = ("float16", "float32", "float64")
 NUMBERS = (*REALS, "int32", "int64")
-ANY = (*NUMBERS, "bool", "int8", "uint8")
+ANY = (*NUMBERS, "bool", "int8", "uint8", "int16")
 REDUCTIONS = ("sum", "max", "min", "prod")
 """By the numbers that Paddle's reduce_type has."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from oprack.kernel import Array, ArrayModule, kernel
 
-from oprack_collective.kernels._ring import NUMBERS, PLACES, require_ranks, ring
+from oprack_collective.kernels._ring import ANY, PLACES, require_ranks, ring
 
 
-@kernel("reduce_scatter", place=PLACES, dtypes=NUMBERS)
+@kernel("reduce_scatter", place=PLACES, dtypes=ANY)
 def reduce_scatter(x: Array, *, ring_id: int, nranks: int, xp: ArrayModule) -> Array:
     group = ring(ring_id)
     require_ranks("reduce_scatter", group, nranks)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from oprack import op
 from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, OpDef, dtype_of
+from oprack.op.sbp import SbpContext, Signature, split
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
 from oprack_nn.ops.norm._family import norm_types
@@ -41,6 +42,19 @@ class BatchNorm(OpDef, type="batch_norm"):
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"MeanOut": "Mean", "VarianceOut": "Variance"}, "SavedMean", "SavedVariance")
 
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        last = len(ctx.dim("X")) - 1
+        channels = split(last if is_channel_last(ctx.attr("data_layout", "NCHW")) else 1)
+        each = {s: split(0) for s in ("Scale", "Bias", "Mean", "Variance") if ctx.has(s)}
+        statistics = dict.fromkeys(("MeanOut", "VarianceOut", "SavedMean", "SavedVariance"), split(0))
+        found = [Signature({"X": channels, **each}, {"Y": channels, **statistics})]
+        rows = {"X": split(0)}, {"Y": split(0)}
+        running = ctx.attr("is_test", False) and not ctx.attr("trainable_statistics", False)
+        if running or ctx.attr("use_global_stats", False):
+            return [*found, Signature(*rows)]
+        # Statistics of the rows of all ranks.
+        return [*found, Signature(*rows, via="sync_batch_norm")] if ctx.op_type == "batch_norm" else found
+
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 3, 4, 5)
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
@@ -59,25 +73,38 @@ class BatchNorm(OpDef, type="batch_norm"):
         ctx.share_lod("X", "Y")
 
     def make_grad(fwd: ForwardOp) -> GradOp:
-        running = fwd.attrs["is_test"] or fwd.attrs["use_global_stats"]
-        return GradOp(
-            "batch_norm_grad",
-            X=fwd.input("X"),
-            Scale=fwd.input("Scale"),
-            Bias=fwd.input("Bias"),
-            Mean=fwd.output("MeanOut") if running else None,
-            Variance=fwd.output("VarianceOut") if running else None,
-            MeanOut=fwd.output("MeanOut"),
-            VarianceOut=fwd.output("VarianceOut"),
-            SavedMean=fwd.output("SavedMean"),
-            SavedVariance=fwd.output("SavedVariance"),
-            ReserveSpace=fwd.output("ReserveSpace") if fwd.has_output("ReserveSpace") else None,
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            Scale_grad=fwd.input_grad("Scale"),
-            Bias_grad=fwd.input_grad("Bias"),
-            attrs=fwd.attrs,
-        )
+        return batch_norm_gradient("batch_norm_grad", fwd)
+
+
+def batch_norm_gradient(op_type: str, fwd: ForwardOp) -> GradOp:
+    """The gradient op of an op with the slots of batch_norm.
+
+    Args:
+        op_type: Its type.
+        fwd: The forward op.
+
+    Returns:
+        The gradient op.
+    """
+    running = fwd.attrs["is_test"] or fwd.attrs["use_global_stats"]
+    return GradOp(
+        op_type,
+        X=fwd.input("X"),
+        Scale=fwd.input("Scale"),
+        Bias=fwd.input("Bias"),
+        Mean=fwd.output("MeanOut") if running else None,
+        Variance=fwd.output("VarianceOut") if running else None,
+        MeanOut=fwd.output("MeanOut"),
+        VarianceOut=fwd.output("VarianceOut"),
+        SavedMean=fwd.output("SavedMean"),
+        SavedVariance=fwd.output("SavedVariance"),
+        ReserveSpace=fwd.output("ReserveSpace") if fwd.has_output("ReserveSpace") else None,
+        Y_grad=fwd.output_grad("Y"),
+        X_grad=fwd.input_grad("X"),
+        Scale_grad=fwd.input_grad("Scale"),
+        Bias_grad=fwd.input_grad("Bias"),
+        attrs=fwd.attrs,
+    )
 
 
 def batch_norm_dims(source: str) -> Callable[[InferShapeContext], None]:

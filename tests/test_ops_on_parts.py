@@ -1,0 +1,100 @@
+"""Ops that other ops compute on parts: nothing is gathered, and numbers are those of one rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from oprack import functional as F
+from oprack import nn, parallel, to_tensor
+from oprack.testing.worlds import ThreadWorld
+
+RNG = np.random.default_rng(0)
+
+
+def collectives(world: Any) -> list[str]:
+    return [line.split(": ")[1].split(" ")[0] for line in world.record if "gather_facts" not in line]
+
+
+def test_words_split_over_ranks() -> None:
+    """A table by rows, and scores by words: one sum for the look-up, one maximum and one sum for the loss."""
+    table = RNG.standard_normal((1200, 64)).astype("float32")
+    weight = RNG.standard_normal((64, 1200)).astype("float32") * np.float32(0.1)
+    ids, labels = RNG.integers(0, 1200, (2, 3)), RNG.integers(0, 1200, (2, 3, 1))
+
+    def loss(a: Any, b: Any, x: Any, y: Any) -> Any:
+        return F.softmax_with_cross_entropy(F.matmul_v2(F.lookup_table_v2(x, a), b), y).loss.mean()
+
+    a, b = to_tensor(table, requires_grad=True), to_tensor(weight, requires_grad=True)
+    whole = loss(a, b, to_tensor(ids), to_tensor(labels))
+    whole.backward()
+
+    def rank(world: Any) -> Any:
+        parallel.strict()
+        grid = parallel.placement()
+        rows = to_tensor(table).to_global(grid, "S(0)", from_whole=True)
+        columns = to_tensor(weight).to_global(grid, "S(1)", from_whole=True)
+        rows.requires_grad = columns.requires_grad = True
+        x, y = (to_tensor(v).to_global(grid, "B", from_whole=True) for v in (ids, labels))
+        found = loss(rows, columns, x, y)
+        found.backward()
+        ran = collectives(world)
+        return found.numpy(), rows.grad.numpy(), columns.grad.numpy(), ran
+
+    try:
+        for found, rows, columns, ran in ThreadWorld(3).run(rank):
+            np.testing.assert_allclose(found, whole.numpy(), rtol=1e-5)
+            np.testing.assert_allclose(rows, a.grad.numpy(), atol=1e-6)
+            np.testing.assert_allclose(columns, b.grad.numpy(), atol=1e-6)
+            # Forward: the look-up, the largest score, the sums. Backward: what the scores say of the words' vectors.
+            assert ran == ["all_reduce_sum", "all_reduce_max", "all_reduce_sum", "all_reduce_sum"]
+    finally:
+        parallel.strict(False)
+
+
+def test_batch_norm_of_a_split_batch_has_the_statistics_of_all_rows() -> None:
+    image = RNG.standard_normal((6, 3, 4, 4)).astype("float32") * 3 + 1
+    net = nn.BatchNorm2D(3)
+    x = to_tensor(image, requires_grad=True)
+    want = net(x)
+    (want * want * want).sum().backward()
+
+    def rank(world: Any) -> Any:
+        parallel.strict()
+        grid = parallel.placement()
+        norm = parallel.to_global(nn.BatchNorm2D(3), grid)
+        part = to_tensor(image).to_global(grid, "S(0)", from_whole=True)
+        part.requires_grad = True
+        got = norm(part)
+        (got * got * got).sum().backward()
+        ran = collectives(world)
+        state = {n: t.numpy() for n, t in norm.named_buffers()}
+        return got.numpy(), part.grad.numpy(), norm.weight.grad.numpy(), state, ran
+
+    try:
+        for got, gradient, weight, state, ran in ThreadWorld(2).run(rank):
+            np.testing.assert_allclose(got, want.numpy(), atol=1e-5)
+            np.testing.assert_allclose(gradient, x.grad.numpy(), atol=2e-3)
+            np.testing.assert_allclose(weight, net.weight.grad.numpy(), rtol=1e-4)
+            for name, buffer in net.named_buffers():
+                np.testing.assert_allclose(state[name], buffer.numpy(), rtol=1e-5)
+            assert "all_gather" not in ran and len(ran) == 3  # mean, variance, and the means of the gradient
+    finally:
+        parallel.strict(False)
+
+
+def test_a_write_in_place_keeps_the_layout() -> None:
+    values = RNG.standard_normal((4, 6)).astype("float32")
+
+    def rank(world: Any) -> Any:
+        grid = parallel.placement()
+        x = to_tensor(values).to_global(grid, "S(1)", from_whole=True)
+        y = F.relu(x, in_place=True)
+        summed = to_tensor(values).to_global(grid, "P", from_whole=True)
+        F.relu(summed, in_place=True)
+        return y is x, x.layout.sbps, x.numpy(), summed.layout.sbps, summed.numpy()
+
+    for same, layout, found, partial, added in ThreadWorld(2).run(rank):
+        assert same and layout == (parallel.split(1),) and partial == (parallel.partial_sum,)
+        np.testing.assert_array_equal(found, np.maximum(values, 0))
+        np.testing.assert_array_equal(added, np.maximum(values, 0))
