@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from oprack import functional as F
-from oprack import nn, parallel, to_tensor
+from oprack import nn, optimizer, parallel, to_tensor
+from oprack.errors import InvalidArgumentError
 from oprack.testing.worlds import ThreadWorld
 
 RNG = np.random.default_rng(0)
@@ -50,6 +52,45 @@ def test_words_split_over_ranks() -> None:
             assert ran == ["all_reduce_sum", "all_reduce_max", "all_reduce_sum", "all_reduce_sum"]
     finally:
         parallel.strict(False)
+
+
+def test_the_gradient_of_a_split_table_is_sparse_where_it_is_asked_for() -> None:
+    """Rows of a table over one axis, rows of the batch over the other; a row of padding."""
+    table = RNG.standard_normal((10, 4))
+    ids, flow = RNG.integers(0, 10, (4, 3)), RNG.standard_normal((4, 3, 4))
+    ids[0] = [2, 2, 9]
+    want = table.copy()
+    np.add.at(want, ids[ids != 2], -0.5 * flow[ids != 2])
+
+    def rank(world: Any) -> Any:
+        parallel.strict()
+        grid = parallel.placement(shape=(2, 2))
+        rows = to_tensor(table).to_global(grid, ["B", "S(0)"], from_whole=True)
+        rows.requires_grad = True
+        x = to_tensor(ids).to_global(grid, ["S(0)", "B"], from_whole=True)
+        weights = to_tensor(flow).to_global(grid, ["S(0)", "B"], from_whole=True)
+        (F.lookup_table_v2(x, rows, is_sparse=True, padding_idx=2) * weights).sum().backward()
+        sparse, height = rows.grad.is_sparse, rows.grad._value.height
+        optimizer.SGD(0.5, parameter_list=[rows]).step()
+        return sparse, height, rows.numpy(), collectives(world)
+
+    try:
+        for sparse, height, found, ran in ThreadWorld(4).run(rank):
+            assert sparse and height == 5
+            np.testing.assert_allclose(found, want, atol=1e-12)
+            assert "reduce_scatter" not in ran
+    finally:
+        parallel.strict(False)
+
+
+def test_an_id_that_no_part_of_a_table_has_is_refused() -> None:
+    def rank(world: Any) -> None:
+        grid = parallel.placement()
+        rows = to_tensor(np.ones((40, 8))).to_global(grid, "S(0)", from_whole=True)
+        F.lookup_table_v2(to_tensor(np.array([40])).to_global(grid, "B", from_whole=True), rows)
+
+    with pytest.raises(InvalidArgumentError, match="Ids holds 40; expected 0 <= id < 40"):
+        ThreadWorld(2).run(rank)
 
 
 def test_batch_norm_of_a_split_batch_has_the_statistics_of_all_rows() -> None:

@@ -83,7 +83,7 @@ class Signature:
         random: Whether the op draws random numbers, which have to differ from part to part.
         shared: A number that the ranks have to divide, so that all of them get whole groups of elements; 0: any do.
         via: The op that computes this one on parts; it has slots of the same names, and its attributes `start_index`,
-            `rank`, `nranks` and `ring_id`, where it has them, say which part of what. "": the op itself.
+            `vocab_size`, `rank`, `nranks` and `ring_id`, where it has them, say which part of what. "": the op itself.
     """
 
     inputs: Mapping[str, Sbp]

@@ -38,6 +38,7 @@ def op_on_parts(
     placement, declared = layout.placement, found.proto.attrs
     facts: dict[str, Any] = {
         "start_index": layout.region(shapes[k])[dim][0],
+        "vocab_size": shapes[k][dim],
         "rank": placement.coords[axis],
         "nranks": placement.shape[axis],
     }

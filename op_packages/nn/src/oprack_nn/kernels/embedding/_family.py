@@ -16,7 +16,7 @@ REALS = FLOATS | HALF_FLOATS
 TABLES = REALS | {"int8", "int16"}
 
 
-def _check(ids: Array, rows: int, padding_idx: int, op_type: str, xp: ArrayModule) -> None:
+def require_ids(ids: Array, rows: int, padding_idx: int, op_type: str, xp: ArrayModule) -> None:
     """Ids inside of the table; not looked at on a GPU, where it would wait for the device."""
     if xp is not np or not ids.size:
         return
@@ -33,7 +33,7 @@ def _check(ids: Array, rows: int, padding_idx: int, op_type: str, xp: ArrayModul
 
 def look_up(table: Array, ids: Array, padding_idx: int, op_type: str, xp: ArrayModule) -> Array:
     """Rows of a table by id, zeros for padding_idx."""
-    _check(ids, len(table), padding_idx, op_type, xp)
+    require_ids(ids, len(table), padding_idx, op_type, xp)
     if padding_idx == -1:
         return table.take(ids, axis=0)
     padding = ids == padding_idx

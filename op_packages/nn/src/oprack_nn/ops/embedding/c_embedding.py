@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 from oprack.types import AttrType
 
-from oprack_nn.ops.embedding._family import infer_rows_type, table_dims
+from oprack_nn.ops.embedding._family import PADDING_IDX_DOC, infer_rows_type, infer_table_grad_type, table_dims
 
 
 def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
@@ -23,7 +23,9 @@ class CEmbedding(OpDef, type="c_embedding"):
     Ids = op.Input("Any shape, int32 or int64.")
     Out = op.Output("Shape of Ids and then width; LoD of Ids.")
     start_index = Attr(0, "Id of the first row of W.", type=AttrType.LONG)
-    vocab_size = Attr(-1, "Paddle: rows of the whole table.", type=AttrType.LONG)
+    vocab_size = Attr(-1, "Rows of the whole table, among which ids have to be; -1: any may be.", type=AttrType.LONG)
+    padding_idx = Attr(-1, PADDING_IDX_DOC, type=AttrType.LONG, extra=True)
+    is_sparse = Attr(False, "The gradient of W is SelectedRows: the rows that were read.", extra=True)
     expected_kernel_type = dtype_of("W")
     infer_var_type = infer_rows_type
 
@@ -35,6 +37,7 @@ class CEmbedding(OpDef, type="c_embedding"):
 class CEmbeddingGrad(
     GradOpDef, of=CEmbedding, reads="W Ids", shape_of="W", grads_of="W", dims={"Out@GRAD": _output_dims}
 ):
-    """W@GRAD sums Out@GRAD by id, for the ids that are rows of W."""
+    """W@GRAD sums Out@GRAD by id, for the ids that are rows of W; dense, or SelectedRows with is_sparse."""
 
+    infer_var_type = infer_table_grad_type
     expected_kernel_type = dtype_of("Out@GRAD")

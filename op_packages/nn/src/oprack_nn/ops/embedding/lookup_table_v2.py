@@ -40,10 +40,8 @@ class LookupTableV2(OpDef, type="lookup_table_v2"):
     def sbp(ctx: SbpContext) -> list[Signature]:
         ids = letters(len(ctx.dim("Ids")))
         found = factors({"Ids": ids, "W": [None, "width"]}, {"Out": [*ids, "width"]})
-        if ctx.attr("padding_idx", -1) == -1 and not ctx.attr("is_sparse", False):
-            # Each rank looks up the ids whose rows it has; other rows of Out are 0.
-            found.append(Signature({"Ids": broadcast, "W": split(0)}, {"Out": partial_sum}, via="c_embedding"))
-        return found
+        # Each rank looks up the ids whose rows it has; other rows of Out are 0.
+        return [*found, Signature({"Ids": broadcast, "W": split(0)}, {"Out": partial_sum}, via="c_embedding")]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (*ctx.dim("Ids"), table_dims(ctx)[1]))
