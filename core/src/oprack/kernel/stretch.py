@@ -2,6 +2,11 @@
 
 A function that a kernel's `specialize` returned may have an attribute `stretches`, one object for all such functions of
 a library, which follows the protocol StretchMaker. A plan then offers it ops in a row that all have it.
+
+Such a function may also have an attribute `prepare`, which a plan calls with what the function takes, for shapes that
+are new and before the first of the ops in a row runs: with arrays of the shapes and strides that will come, of which
+`prepare` reads none but the parameters. It makes ready what takes long, or has it made by other threads, and returns
+arrays like those that the function will return, whose elements nobody computed; None where it can't tell.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define ABI 2
+#define ABI 3
 #define NOT_ORDINARY (-1)
 
 #if defined(_WIN32)

@@ -26,7 +26,7 @@ class _Arguments:
     """What primitive_execute takes besides a stream, for each step of a chain.
 
     Attributes:
-        calls: (primitive, number of arguments, their address) of each step.
+        given: (number of arguments, their address) of each step.
         places: (operand or None for scratch memory, offset in bytes, memory object) of what needs an address.
     """
 
@@ -46,9 +46,8 @@ class _Arguments:
         self._array = (_c.ExecArg * len(numbers))(*numbers)
         first, step = addressof(self._array), sizeof(_c.ExecArg)
         counts = [end - start for start, end in pairwise([*starts, len(numbers)])]
-        primitives = [primitive.pointer for primitive in chain.primitives()]
         addresses = [first + step * start for start in starts]
-        self.calls = list(zip(primitives, counts, addresses, strict=True))
+        self.given = list(zip(counts, addresses, strict=True))
 
     def _pointer(self, place: tuple[int | None, int] | None, memory: Memory) -> int:
         """The object for memory: one for all that lies at one place in one layout."""
@@ -87,7 +86,6 @@ class BoundChain:
         self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
         self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
         arguments = _Arguments(chain)
-        self._calls = arguments.calls
         for operand, offset, pointer in arguments.places:
             if operand is None:
                 self._scratch.append((pointer, offset))
@@ -105,6 +103,21 @@ class BoundChain:
     def size(self) -> int:
         """Bytes of scratch memory."""
         return self._size
+
+    @cached_property
+    def _calls(self) -> list[tuple[int, int, int]]:
+        """(primitive, number of arguments, their address) of each step; primitives are compiled on first use."""
+        chain, arguments, _ = self._referenced
+        return [(p.pointer, *given) for p, given in zip(chain.primitives(), arguments.given, strict=True)]
+
+    def compile_ahead(self) -> None:
+        """Have the primitives compiled before the first run."""
+        self._referenced[0].compile_ahead()
+
+    def compiled(self) -> BoundChain:
+        """Itself, with its primitives compiled. Raises NotServedError when oneDNN refuses."""
+        assert self._calls is not None
+        return self
 
     @cached_property
     def native(self) -> NativeChain | None:

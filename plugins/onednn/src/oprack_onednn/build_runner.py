@@ -1,4 +1,4 @@
-"""Compiles the runner, _runner.c, _pool.c and _gomp.c, into one library: `python -m oprack_onednn.build_runner`.
+"""Compiles the runner, all the C that is here, into one library: `python -m oprack_onednn.build_runner`.
 
 Installing the plugin does the same where there is a C compiler (hatch_build.py), so this module imports nothing of it.
 """
@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-SOURCES = [Path(__file__).with_name(f"_{part}.c") for part in ("runner", "pool", "gomp")]
+SOURCES = [Path(__file__).with_name(f"_{part}.c") for part in ("runner", "pool", "gomp", "compile")]
 # no name that Python would take for a module of its own
 TARGET = Path(__file__).with_name("librunner.so.1")
 _OPTIONS = ("-std=c99", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")

@@ -149,15 +149,44 @@ def call_site(
     """
     if fallback is None:
         fallback = partial(attempt, find)
-    entries = PerThread()
+    # what is bound; and of shapes that did not run yet
+    entries, bound_ahead = PerThread(), PerThread()
     varying = [i - 1 for i in free[1:]]
 
-    def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
+    def bind(arrays: tuple[Any, ...]) -> _Bound | None:
+        """Bind the primitive for the inputs, if there is one. Raises NotServedError."""
         # only of constant parameters may addresses be remembered: any other may be replaced, or written to
         constant = all(a is None or i in free or is_constant(a) for i, a in enumerate(arrays))
+        shaped = find(*arrays)
+        return _Bound(shaped, arrays, free) if shaped is not None and constant else None
+
+    def prepare(x: Any, *others: Any) -> Any:
+        """Bind the primitive for arrays like these, and have it compiled; returns a result that nobody computed."""
+        if not THREAD.ready():
+            return None
+        key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
+        for i in varying:
+            key += (others[i].shape, others[i].strides)
+        if key in entries:
+            bound = entries[key]
+        elif x.dtype is not FLOAT or any(others[i].dtype is not FLOAT for i in varying):
+            bound = None
+        else:
+            bound = bind((x, *others))
+            if bound is not None:
+                if len(bound_ahead) >= NEW_SHAPES:
+                    bound_ahead.clear()
+                bound_ahead.keep(key, bound)
+                bound.part.chain.compile_ahead()
+        return None if bound is None else bound.take()[0]
+
+    def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
+        bound = bound_ahead.pop(key, None)
         try:
-            shaped = find(*arrays)
-            bound = _Bound(shaped, arrays, free) if shaped is not None and constant else None
+            if bound is None or not bound.fits(arrays[1:]):
+                bound = bind(arrays)
+            if bound is not None:
+                bound.part.chain.compiled()
         except NotServedError:
             bound = None
         # no order of use is noted: that would cost more in each call than to bind again
@@ -215,4 +244,4 @@ def call_site(
             bound.run(start, out)
         return y
 
-    return joins(run, Part(free, part_for))
+    return joins(run, Part(free, part_for, prepare=prepare))

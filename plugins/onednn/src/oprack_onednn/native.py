@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_int, c_void_p
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.attributes import Attributes
+from oprack_onednn.compiler import COMPILER
 from oprack_onednn.handle import Native, call, create, dims
 from oprack_onednn.layout import Footprint, NotServedError, contiguous_strides, element_strides, footprint, reach
 from oprack_onednn.library import LIBRARY
@@ -182,7 +184,7 @@ class PrimitiveDesc(Native):
         seconds: How long one core takes about for these.
     """
 
-    __slots__ = ("_bytes", "_descs", "_primitive", "given", "impl", "seconds")
+    __slots__ = ("_bytes", "_descs", "_job", "_primitive", "given", "impl", "seconds")
     destroy = "primitive_desc_destroy"
 
     def __init__(self, kind: str, *args: Any, any_speed: bool = False) -> None:
@@ -192,6 +194,7 @@ class PrimitiveDesc(Native):
         self._bytes: dict[int, int] = {}
         self._descs: dict[int, MemoryDesc] = {}
         self._primitive: Primitive | None = None
+        self._job = 0
         self._read_impl()
         if not any_speed and self.slow:
             raise NotServedError(f"{kind}: the implementation is {self.impl}")
@@ -229,11 +232,24 @@ class PrimitiveDesc(Native):
             found = self._descs[query] = MemoryDesc.clone(pointer)
         return found
 
+    def compile_ahead(self, threads: int, cores: int) -> None:
+        """Have the primitive compiled before its first use, as `Compiler.ahead` does."""
+        if self._primitive is None and not self._job:
+            self._job = COMPILER.ahead(self, threads, cores)
+
     def primitive(self) -> Primitive:
         """The primitive, compiled on first use."""
         if self._primitive is None:
-            self._primitive = Primitive(self)
+            job, self._job = self._job, 0
+            self._primitive = Primitive((COMPILER.collect(job) if job else 0) or create("primitive_create", self))
         return self._primitive
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_job", 0) and not finalizing():
+            pointer = COMPILER.collect(self._job)  # it may be under way
+            if pointer:
+                LIBRARY.lib.dnnl_primitive_destroy(pointer)
+        super().__del__()
 
 
 class Primitive(Native):
@@ -241,9 +257,6 @@ class Primitive(Native):
 
     __slots__ = ()
     destroy = "primitive_destroy"
-
-    def __init__(self, desc: PrimitiveDesc) -> None:
-        super().__init__(create("primitive_create", desc))
 
 
 class Stream(Native):

@@ -100,6 +100,11 @@ class PrimitiveChain:
         self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
 
+    def compile_ahead(self) -> None:
+        """Have the primitives compiled before `primitives` asks for them."""
+        for desc, _ in self.steps:
+            desc.compile_ahead(self.threads, THREAD.cores)
+
     def primitives(self) -> list[Primitive]:
         """The compiled primitives, one for each step; compiled on first use, since only one of two chains may run."""
         if not self._primitives:

@@ -13,7 +13,7 @@ from ctypes import CDLL, Structure, addressof, c_char_p, c_int64, c_size_t, c_vo
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 2
+_ABI = 3
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -144,17 +144,19 @@ class Runner:
             failed. None where the runner does not serve.
         install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
             where the runner does not serve.
+        library: The whole library, for `compiler`; None where the runner does not serve.
         problem: Why it does not serve; "" when it does.
     """
 
     def __init__(self) -> None:
+        self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
         self.install: Callable[[int], bytes | None] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
-        self.run, self.install, self.problem = None, None, ""
+        self.run, self.install, self.library, self.problem = None, None, None, ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
             self.problem = f"{SWITCH}=0"
@@ -171,7 +173,7 @@ class Runner:
                 lib.oprack_runner_run.restype = c_int64
                 lib.oprack_pool_install.argtypes = (c_void_p,)
                 lib.oprack_pool_install.restype = c_char_p
-                self.run, self.install = lib.oprack_runner_run, lib.oprack_pool_install
+                self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 

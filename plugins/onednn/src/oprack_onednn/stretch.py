@@ -59,17 +59,21 @@ class Part:
         arrange: Makes one row of inputs of the function's arguments.
         looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
             it returns; else "".
+        prepare: Called with the inputs, it makes ready what the function needs for arrays like these, of which it reads
+            the parameters alone; it returns a result that nobody computed, or None when the function may decline.
     """
 
     free: Sequence[int]
     bound: Callable[..., Bound | None]
     arrange: Callable[..., Sequence[Any]] = lambda *arguments: arguments
     looks_at: str = ""
+    prepare: Callable[..., Any] = lambda *inputs: None
 
 
 def joins(function: Callable[..., Any], part: Part) -> Callable[..., Any]:
-    """Let plans make the function part of stretches; returns it."""
+    """Let plans make the function part of stretches, and prepare it for new shapes; returns it."""
     function.stretches, function.part = STRETCHES, part  # type: ignore[attr-defined]
+    function.prepare = lambda *arguments: part.prepare(*part.arrange(*arguments))  # type: ignore[attr-defined]
     return function
 
 

@@ -67,6 +67,11 @@ class Thread(threading.local):
         """How many threads primitives use now."""
         return int(self.state.threads)
 
+    @property
+    def cores(self) -> int:
+        """How many threads primitives may use, as it was set when a primitive was asked for last."""
+        return self._threads
+
     def open(self) -> None:
         """Use the number of threads that is set now."""
         if self.stream is None:

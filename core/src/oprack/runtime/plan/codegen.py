@@ -15,6 +15,7 @@ from oprack.runtime.plan.binding import Binder
 from oprack.runtime.plan.buffer_reuse import reusable_buffer
 from oprack.runtime.plan.generated import BoundOp, Generated, Local, Port, Source, present
 from oprack.runtime.plan.kernel_code import KernelCode
+from oprack.runtime.plan.preparation import Preparation, find_preparations
 from oprack.runtime.plan.stretches import Joinable, Stretch, find_stretches, joinable
 from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, ShapeOnly
@@ -73,6 +74,7 @@ class SegmentGenerator:
         # By id, since functions of kernels need not hash; the namespace keeps them alive, so no id is used twice.
         self._functions: dict[int, str] = {}
         self._stretches: dict[int, Stretch] = {}
+        self._preparations: dict[int, Preparation] = {}
 
     def generate(self) -> Generated:
         """Write both functions."""
@@ -87,7 +89,9 @@ class SegmentGenerator:
             local.used = len(steps)
         statements = [self._statements(i, step) for i, step in enumerate(steps)]
         # only now is it known which array has which LoD, and where each is read last
-        self._stretches = find_stretches(steps, [s.joinable for s in statements])
+        candidates = [s.joinable for s in statements]
+        self._stretches = find_stretches(steps, candidates)
+        self._preparations = find_preparations(steps, candidates)
         values = [v for _, local in returned for v in (local.name, local.lod) if v]
         seen = Counter(local.buffer for _, local in (*inputs, *returned))
         # Views that leave together: later writers in place have to know.
@@ -135,6 +139,8 @@ class SegmentGenerator:
                     body.append("    " + text)
                     lines[len(body) + 1] = i
                 end, indent = stretch.end, "        "
+            if every_rule and i in self._preparations:
+                body.append(f"    {self._prepared(self._preparations[i])}")
             for text in s.lines(asking or not s.by_shapes):
                 body.append(indent + text)
                 lines[len(body) + 1] = i
@@ -164,6 +170,11 @@ class SegmentGenerator:
             *(f"    {text}" for text in _dropped([*dead, "joined"], shape_only)),
             "else:",
         ]
+
+    def _prepared(self, preparation: Preparation) -> str:
+        """The statement that has a row of ops prepared."""
+        name = self._named(f"prepare{preparation.begin}", preparation)
+        return f"{name}({', '.join(['run', *(x.name for x in preparation.entering)])})"
 
     # Statements -------------------------------------------------------------------------------------------------------
     def _ask(self, i: int, step: BoundOp) -> list[str]:

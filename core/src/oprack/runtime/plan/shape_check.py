@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _SHAPES = 1024
+_AHEAD = 8  # answers to what was asked before its turn
 Promised = Mapping[tuple[str, int], Sequence[int]]
 _UNKNOWN = (-1,)
 
@@ -53,12 +54,35 @@ class ShapeCheck:
         # Bounded by _SHAPES and emptied when a kernel breaks a promise; threads may add to it at once, which is
         # harmless.
         self.seen: set[Any] = set()
+        self._ahead: dict[Any, Promised] = {}  # by shapes, for the op's turn
 
     def __call__(self, run: RunContext, *values: Any) -> Promised:
         """Ask the rule; raises what it raises.
 
         When the answer depends on more than it did when the plan was made, `run.shapes_settled` says so.
         """
+        shapes: Any = _shapes_present(values) if self._ahead else None
+        # a limit of this run's has to be checked
+        known = self._ahead.pop(shapes, None) if self._ahead and run.limits.memory is None else None
+        if known is None:
+            known, shapes = self._ask(run, values)
+        if shapes is not None:
+            if len(self.seen) >= _SHAPES:
+                self.seen.clear()
+            self.seen.add(shapes)
+        return known
+
+    def ask_ahead(self, run: RunContext, *values: Any) -> Promised:
+        """Ask the rule before the op's turn comes, which then takes this answer."""
+        dims, shapes = self._ask(run, values)
+        if shapes is not None:
+            if len(self._ahead) >= _AHEAD:
+                self._ahead.clear()
+            self._ahead[shapes] = dims
+        return dims
+
+    def _ask(self, run: RunContext, values: Sequence[Any]) -> tuple[Promised, Any]:
+        """(what the rule says, the shapes for which it says so every time, or None)."""
         values_by_slot, k = {}, 0
         for slot, count in self._slots:
             values_by_slot[slot] = list(values[k : k + count])
@@ -67,14 +91,11 @@ class ShapeCheck:
         if run.limits.memory is not None:
             run.limits.check_outputs(self._operator, inferred.dims, lambda slot, i: self._dtypes.get((slot, i)))
         if not self.by_shapes:
-            return inferred.dims
+            return inferred.dims, None
         if inferred.from_values or any([-1 in inferred.dims.get(p, _UNKNOWN) for p in self.known_outputs]):
             run.shapes_settled = False
-            return inferred.dims
-        if len(self.seen) >= _SHAPES:
-            self.seen.clear()
-        self.seen.add(tuple([v.shape for v in values if v is not None]))
-        return inferred.dims
+            return inferred.dims, None
+        return inferred.dims, _shapes_present(values)
 
     def compare(self, promised: Promised, *made: Any) -> None:
         """Raise KernelResultError when an array of self.made has other dims than were promised.
@@ -86,6 +107,10 @@ class ShapeCheck:
             if dims is not None and not is_promised(array.shape, dims):
                 self.seen.clear()
                 raise KernelResultError(f"op {self._operator.type}: {position[0]} has shape {list(array.shape)}")
+
+
+def _shapes_present(values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([v.shape for v in values if v is not None])
 
 
 def shapes_of(values: Sequence[Any]) -> tuple[Any, ...]:

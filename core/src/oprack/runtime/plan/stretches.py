@@ -1,4 +1,4 @@
-"""Finds neighbouring ops of a segment that a kernel library runs by one call, and writes that call."""
+"""Finds neighbouring ops of a segment that a kernel library runs by one call, or prepares, and writes that call."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from oprack.runtime.record import OpRecord
 
 @dataclass(frozen=True)
 class Joinable:
-    """An op whose kernel can be part of a stretch.
+    """An op whose kernel can be part of a stretch, or be prepared for new shapes.
 
     Attributes:
-        maker: What the library makes stretches with.
+        maker: What the library makes stretches with; None when the op is part of none.
         function: What `specialize` of the kernel returned.
         arguments: Its positional arguments: local variables, None, or lists of these.
         results: The local variables of what it returns, None where nobody reads it.
     """
 
-    maker: StretchMaker
+    maker: StretchMaker | None
     function: Callable[..., Any]
     arguments: list[Any]
     results: list[Local | None]
@@ -48,7 +48,7 @@ class Stretch:
 
 
 def joinable(step: BoundOp, function: Callable[..., Any] | None, wanted: Collection[str]) -> Joinable | None:
-    """The op as part of a stretch; None when it has to be called on its own.
+    """The op as part of a stretch; None when it has to be called on its own, and when its turn comes.
 
     Args:
         step: The op.
@@ -56,7 +56,7 @@ def joinable(step: BoundOp, function: Callable[..., Any] | None, wanted: Collect
         wanted: What else than inputs the function takes.
     """
     maker = getattr(function, "stretches", None)
-    if maker is None or function is None or wanted or step.kernel_sized:
+    if function is None or wanted or step.kernel_sized or (maker is None and not hasattr(function, "prepare")):
         return None
     # a rule that looks at values is asked in every run, and what it says may depend on the op before
     if step.check.needed and not step.check.by_shapes:

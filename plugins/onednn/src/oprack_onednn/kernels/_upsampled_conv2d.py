@@ -125,6 +125,12 @@ class UpsampledConvPrimitive:
             self._convolve_full(i, bias and last, written, acts if last else [])
             written = True
 
+    def compile_ahead(self) -> None:
+        """Have all primitives compiled before the first run."""
+        for chain in (*self.weigh, self.spread.chain, self.finish.chain):
+            if chain is not None:
+                chain.compile_ahead()
+
     def _weigh(self, source: Source) -> PrimitiveChain:
         """The primitive that multiplies weights [rows, channels] with what belongs to the image."""
         rows, c = self._rows(source), source.channels

@@ -66,7 +66,8 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     def onednn_eltwise(X: Array) -> Array:
         return decline(NOT_ORDINARY) if lossy and not is_ordinary(X) else site(X, _ONE)
 
-    part = Part((0,), lambda x: site.part.bound(x, _ONE), looks_at="input" if lossy else "")
+    own, looks_at = site.part, "input" if lossy else ""
+    part = Part((0,), lambda x: own.bound(x, _ONE), looks_at=looks_at, prepare=lambda x: own.prepare(x, _ONE))
     return joins(onednn_eltwise, part)
 
 

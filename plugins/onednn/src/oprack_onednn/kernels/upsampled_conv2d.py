@@ -5,12 +5,12 @@ What belongs to one image alone, scales and 1x1 convolutions, is multiplied into
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.callsite import NEW_SHAPES, SHAPES
@@ -21,6 +21,7 @@ from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels._upsampled_conv2d import Source, UpsampledConvPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, is_constant, last_strides
+from oprack_onednn.native import NotServedError
 from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, run_all
@@ -210,35 +211,47 @@ def _run(attrs: Mapping[str, Sequence[int | str]], *arrays: Array | Sequence[Arr
     return NotImplemented
 
 
-def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
-    attrs, entries, weighers = call.attrs, PerThread(), PerThread()
+class _Site:
+    """One op of a program: its chains for each shape that it meets, with constant parameters set once."""
 
-    def enter(key: tuple[int | tuple[tuple[int, ...], np.dtype[Any] | tuple[int, ...]], ...], maps: Maps) -> Bound:
-        chain, bound = maps.primitive(attrs["post_ops"]), None
-        if chain is not None and all(is_constant(p) for p in maps.parameters):
-            with suppress(OperandError):
-                bound = Bound(chain, maps, True, weighers)
-        entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        self._attrs, self._entries, self._weighers = attrs, PerThread(), PerThread()
+
+    def bound(self, maps: Maps) -> Bound | None:
+        """The chains for the maps' shapes and parameters; None when there are none."""
+        key: tuple[Any, ...] = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
+        key += tuple([(s.shape, s.dtype) for s in maps.scales if s is not None])
+        bound = self._entries.get(key)
+        if bound is None and key in self._entries:
+            return None
+        if bound is None or any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
+            chain, bound = maps.primitive(self._attrs["post_ops"]), None
+            if chain is not None and all(is_constant(p) for p in maps.parameters):
+                with suppress(OperandError):
+                    bound = Bound(chain, maps, True, self._weighers)
+            self._entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
         return bound
 
-    def run(*arrays: Array | Sequence[Array] | None) -> Array:
+    def __call__(self, *arrays: Array | Sequence[Array] | None) -> Array:
         if not THREAD.ready():
-            return _run(attrs, *arrays)
-        maps = Maps(attrs, *arrays)
-        key = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
-        key += tuple([(s.shape, s.dtype) for s in maps.scales if s is not None])
-        bound = entries[key] if key in entries else enter(key, maps)
-        if bound is not None and any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
-            bound = enter(key, maps)
+            return _run(self._attrs, *arrays)
+        maps = Maps(self._attrs, *arrays)
+        bound = self.bound(maps)
         if bound is not None:
-            with suppress(OperandError):
+            with suppress(NotServedError):
                 return bound.run(maps)
-        return _run(attrs, *arrays)
+        return _run(self._attrs, *arrays)
 
-    return run
+    def prepare(self, *arrays: Array | Sequence[Array] | None) -> Array | None:
+        """Bind the chains for arrays like these, and have them compiled; returns a result that nobody computed."""
+        bound = self.bound(Maps(self._attrs, *arrays)) if THREAD.ready() else None
+        if bound is None:
+            return None
+        bound.chain.compile_ahead()
+        return bound.take()[0]
 
 
-@onednn_kernel("onednn_upsampled_conv2d", specialize=_specialize)
+@onednn_kernel("onednn_upsampled_conv2d", specialize=lambda call: _Site(call.attrs))
 def upsampled_conv2d(
     X: list[Array],
     Filter: list[Array],

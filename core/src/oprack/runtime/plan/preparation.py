@@ -1,0 +1,132 @@
+"""Ops in a row that their kernels prepare for new shapes before the first of them runs."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from oprack.runtime.kernel_results import is_promised
+from oprack.runtime.plan.generated import BoundOp, Local, present
+from oprack.tensor import LoDTensor
+
+if TYPE_CHECKING:
+    from oprack.runtime.plan.stretches import Joinable
+    from oprack.runtime.run_context import RunContext
+
+
+@dataclass(frozen=True)
+class _Op:
+    """One op of a row. dead: ids of the local variables that nothing reads after it."""
+
+    step: BoundOp
+    prepare: Callable[..., Any]
+    arguments: Sequence[Any]
+    results: Sequence[Local | None]
+    smallest: int
+    dead: Sequence[int]
+
+    def __call__(self, run: RunContext, arrays: dict[int, Any]) -> bool:
+        """Prepare the op, and add arrays like its results; False where these are not known."""
+        step, check = self.step, self.step.check
+        given = [_values(argument, arrays) for argument in self.arguments]
+        if self.smallest and given[0].size < self.smallest:
+            return False
+        promised = {}
+        if check.needed:
+            # native code trusts shapes, so the rule is asked before it is called
+            values = [None if x is None else arrays[id(x)] for xs in step.ins.values() for x in xs]
+            promised = check.ask_ahead(run, *[None if x is None else LoDTensor(x, check=False) for x in values])
+        made = self.prepare(*given)
+        if made is None:
+            return False
+        arrays.update(
+            (id(local), array)
+            for local, array in zip(self.results, made if isinstance(made, tuple) else [made], strict=True)
+            if local is not None
+        )
+        for slot, i in check.made:
+            local, dims = step.outs[slot][i], promised.get((slot, i))
+            if local is not None and dims is not None and not is_promised(arrays[id(local)].shape, dims):
+                return False
+        for local_id in self.dead:
+            arrays.pop(local_id, None)
+        return True
+
+
+class Preparation:
+    """Prepares a row of ops, called as `preparation(run, *arrays)` with the arrays of `entering`.
+
+    Attributes:
+        begin: Number of the first op.
+        entering: The local variables that it takes.
+    """
+
+    def __init__(self, begin: int, steps: Sequence[BoundOp], candidates: Sequence[Joinable]) -> None:
+        self.begin = begin
+        made = {id(x) for c in candidates for x in c.results if x is not None}
+        read = (x for s in steps for x in present(s.ins) if id(x) not in made)
+        self.entering = list({id(x): x for x in read}.values())
+        self._ops = [_op(i, step, c) for i, (step, c) in enumerate(zip(steps, candidates, strict=True), begin)]
+        self._entering = [id(x) for x in self.entering]
+
+    def __call__(self, run: RunContext, *arrays: Any) -> None:
+        known = dict(zip(self._entering, arrays, strict=True))
+        # What is wrong with an op is said when its turn comes; nothing depends on what was prepared.
+        with suppress(Exception), _without_collector():
+            all(op(run, known) for op in self._ops)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Pause Python's garbage collector, in all threads.
+
+    What a library makes for a shape is thousands of objects that stay. Each seven hundred of them would have the
+    collector look through them, and every few shapes through all objects of the process, for garbage that is not there.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Preparation]:
+    """The rows of a segment, by the number of their first op."""
+    found = {}
+    for prepared, group in groupby(range(len(steps)), lambda i: _is_prepared(steps[i], candidates[i])):
+        numbers = list(group)
+        if prepared and len(numbers) > 1:
+            row = slice(numbers[0], numbers[-1] + 1)
+            found[numbers[0]] = Preparation(numbers[0], steps[row], [c for c in candidates[row] if c is not None])
+    return found
+
+
+def _is_prepared(step: BoundOp, candidate: Joinable | None) -> bool:
+    return (
+        candidate is not None
+        and hasattr(candidate.function, "prepare")
+        and not any(x.lod for bound in (step.ins, step.outs) for x in present(bound))
+    )
+
+
+def _op(i: int, step: BoundOp, candidate: Joinable) -> _Op:
+    spec = step.record.chosen.spec
+    smallest = spec.min_numel if step.record.chosen.next is not None else 0
+    arguments = list(candidate.arguments)
+    while arguments and arguments[-1] is None:
+        arguments.pop()
+    dead = [id(x) for bound in (step.ins, step.outs) for x in present(bound) if max(x.used, x.shaped) <= i]
+    prepare = candidate.function.prepare  # type: ignore[attr-defined]
+    return _Op(step, prepare, arguments, candidate.results, smallest, dead)
+
+
+def _values(argument: Any, arrays: dict[int, Any]) -> Any:
+    if isinstance(argument, list):
+        return [_values(x, arrays) for x in argument]
+    return None if argument is None else arrays[id(argument)]
