@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from oprack_onednn import _c
 from oprack_onednn.native import Memory, MemoryObject
 from oprack_onednn.operands import Operand, addresses
-from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch
+from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch, array_type
 from oprack_onednn.thread import THREAD
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class _Arguments:
             if scratchpad.nbytes:
                 numbers.append((_c.SCRATCHPAD, self._pointer((None, chain.size), Memory(scratchpad))))
         # oneDNN holds plain pointers to the array and the objects
-        self._array = (_c.ExecArg * len(numbers))(*numbers)
+        self._array = array_type(_c.ExecArg, len(numbers))(*numbers)
         first, step = addressof(self._array), sizeof(_c.ExecArg)
         counts = [end - start for start, end in pairwise([*starts, len(numbers)])]
         addresses = [first + step * start for start in starts]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from ctypes import CDLL, Structure, addressof, c_char_p, c_int64, c_size_t, c_void_p
+from functools import lru_cache
+from typing import Any
 
 from oprack_onednn.build_runner import TARGET
 
@@ -59,6 +61,12 @@ class _Stretch(Structure):
     )
 
 
+@lru_cache(maxsize=1024)
+def array_type(element: type[Any], count: int) -> Any:
+    """The type of a C array; kept, since ctypes makes a class anew when nobody has it, which is garbage of its own."""
+    return element * count
+
+
 class NativeChain:
     """A chain as the runner takes it.
 
@@ -85,9 +93,10 @@ class NativeChain:
         looks: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.operands = operands
-        outside, inside = (_Place * len(places))(*places), (_Place * len(scratch))(*((m, 0, o) for m, o in scratch))
+        outside = array_type(_Place, len(places))(*places)
+        inside = array_type(_Place, len(scratch))(*((m, 0, o) for m, o in scratch))
         calls = [(primitive, arguments, count, 0) for primitive, count, arguments in steps]
-        every = (_Step * (len(steps) + len(looks)))(*calls, *((None, None, count, i) for i, count in looks))
+        every = array_type(_Step, len(steps) + len(looks))(*calls, *((None, None, count, i) for i, count in looks))
         counts = len(outside), len(inside), len(every)
         self._arrays = outside, inside, every
         self._chain = _Chain(*map(addressof, self._arrays), *counts, operands, threads, None)
@@ -122,9 +131,9 @@ class NativeStretch:
         expected = sum(chain.operands for chain in chains)
         if len(slots) != expected or not all(0 <= slot < values for slot in slots):
             raise ValueError(f"slots {slots} of {values} values for chains of {expected} operands")
-        self.values = (c_size_t * values)()
-        pointers = (c_void_p * len(chains))(*(chain.pointer for chain in chains))
-        numbers, inside = (c_int64 * len(slots))(*slots), (_Inner * len(inners))(*inners)
+        self.values = array_type(c_size_t, values)()
+        pointers = array_type(c_void_p, len(chains))(*(chain.pointer for chain in chains))
+        numbers, inside = array_type(c_int64, len(slots))(*slots), array_type(_Inner, len(inners))(*inners)
         self._arrays = state, tuple(chains), pointers, numbers, inside
         places = map(addressof, (state, pointers, self.values, numbers, inside))
         self._stretch = _Stretch(*places, len(chains), len(inners), None, 0)

@@ -14,6 +14,7 @@ from oprack.runtime.plan.generated import BoundOp, Local, present
 from oprack.tensor import LoDTensor
 
 if TYPE_CHECKING:
+    from oprack.runtime.plan.shape_check import Promised
     from oprack.runtime.plan.stretches import Joinable
     from oprack.runtime.run_context import RunContext
 
@@ -35,7 +36,7 @@ class _Op:
         given = [_values(argument, arrays) for argument in self.arguments]
         if self.smallest and given[0].size < self.smallest:
             return False
-        promised = {}
+        promised: Promised = {}
         if check.needed:
             # native code trusts shapes, so the rule is asked before it is called
             values = [None if x is None else arrays[id(x)] for xs in step.ins.values() for x in xs]
