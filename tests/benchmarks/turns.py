@@ -53,12 +53,20 @@ def _environment() -> dict[str, str]:
 
 
 class Worker:
-    """A process that has loaded one engine and waits for its turns."""
+    """A process that has loaded one engine and waits for its turns.
 
-    def __init__(self, engine: str, workload: Workload, threads: int, cpus: int = 0) -> None:
+    Args:
+        engine: Which.
+        workload: What it runs.
+        threads: Its own, for each run.
+        cpus: How many it may use; 0 for one for each thread.
+        at_once: Return before the engine is loaded, so that another loads beside it; `wait` is to be called then.
+    """
+
+    def __init__(self, engine: str, workload: Workload, threads: int, cpus: int = 0, at_once: bool = False) -> None:
         self.result = Result(engine, workload.name, threads)
         self.times: list[float] = []
-        start = time.perf_counter()
+        self._start, self._comparable = time.perf_counter(), comparable(engine, workload)
         self._process = subprocess.Popen(
             [PYTHONS[engine], str(HERE / "worker.py"), engine, workload.name, str(threads), str(cpus or threads)],
             stdin=subprocess.PIPE,
@@ -67,11 +75,16 @@ class Worker:
             text=True,
             env=_environment(),
         )
+        if not at_once:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the engine is loaded and has run once."""
         answer = self._read()
-        self.result.start_up_s = time.perf_counter() - start
+        self.result.start_up_s = time.perf_counter() - self._start
         if answer:
             self.result.peak_mib = answer["peak_mib"]
-            self.result.outputs = answer["outputs"] if comparable(engine, workload) else []
+            self.result.outputs = answer["outputs"] if self._comparable else []
 
     def _read(self) -> dict:
         assert self._process.stdout and self._process.stderr
@@ -120,10 +133,29 @@ def compare(results: list[Result]) -> None:
 
 
 def measure(
-    workload: Workload, threads: int, rounds: int, seconds: float, engines: Sequence[str] = tuple(ENGINES)
+    workload: Workload,
+    threads: int,
+    rounds: int,
+    seconds: float,
+    engines: Sequence[str] = tuple(ENGINES),
+    at_once: bool = False,
+    rest: float = 0.4,
 ) -> list[Result]:
-    """The engines on one workload, in turns of about `seconds` each."""
-    workers = [Worker(e, workload, threads) for e in engines if e in PYTHONS and serves(e, workload)]
+    """The engines on one workload, in turns of about `seconds` each.
+
+    Args:
+        workload: What is timed.
+        threads: Threads of each engine.
+        rounds: How many turns each has.
+        seconds: How long one turn is.
+        engines: Which of those that serve the workload.
+        at_once: Load them side by side; their times to start mean nothing then.
+        rest: Seconds before each turn: threads of the one before go on spinning, Intel's OpenMP for 0.2 s.
+    """
+    served = [e for e in engines if e in PYTHONS and serves(e, workload)]
+    workers = [Worker(e, workload, threads, at_once=at_once) for e in served]
+    for w in workers if at_once else ():
+        w.wait()
     for w in workers:
         w.turn(2)
         w.times.clear()
@@ -135,7 +167,7 @@ def measure(
         w.times.clear()
     for _ in range(rounds):
         for w in workers:
-            time.sleep(0.4)  # threads of the one before go on spinning: Intel's OpenMP for 0.2 s
+            time.sleep(rest)
             w.turn(per_turn[id(w)])
     results = [w.finish() for w in workers]
     compare(results)

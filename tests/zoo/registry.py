@@ -18,6 +18,7 @@ the defaults:
              rounding: that decides over the gradients of a channel
     steady   variances of batch norms are at least this part of the square of their means: a net with random weights
              whose channels hardly vary amplifies what rounding leaves, and orders boxes by that
+    quantize arguments of Paddle's PostTrainingQuantization, which is calibrated by the inputs of all runs
     note     what the table says about the net, such as that it is smaller than the published one
     tolerance   relative error that is agreement, if the default does not hold, with the reason in `note`
 """
@@ -54,6 +55,7 @@ class Net:
     keep: tuple[int, ...] = ()
     train: int = 0
     steady: float = 0.0
+    quantize: dict[str, Any] = field(default_factory=dict)
     note: str = ""
     tolerance: float = TOLERANCE
 

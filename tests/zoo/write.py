@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +123,50 @@ def own_difference(net: registry.Net, folder: Path, prefix: Path) -> float:
     return max(distance(got, want) for got, want in zip(found, wanted, strict=True))
 
 
+class Calibration(paddle.io.DataLoader):
+    """The feeds of the runs of a net, as Paddle's quantization asks for its data."""
+
+    def __init__(self, net: registry.Net) -> None:
+        self._feeds = [net.feeds(*case) for case in net.cases()]
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def __call__(self) -> Iterator[dict[str, np.ndarray]]:
+        return iter(self._feeds)
+
+
+def quantise(net: registry.Net, folder: Path, name: str) -> None:
+    """Write `model` from the program `name` of the folder, by Paddle's quantization after training."""
+    from paddle.static.quantization import PostTrainingQuantization
+
+    paddle.enable_static()
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        pass_ = PostTrainingQuantization(
+            paddle.static.Executor(paddle.CPUPlace()),
+            str(folder),
+            model_filename=f"{name}.pdmodel",
+            params_filename=f"{name}.pdiparams",
+            data_loader=Calibration(net),
+            **net.quantize,
+        )
+        pass_.quantize()
+        pass_.save_quantized_model(str(folder), "model")
+    for file in folder.glob(f"{name}.*"):
+        file.unlink()
+
+
 def write(net: registry.Net, folder: Path) -> None:
     """By Paddle 2: program, recipe, answers."""
     layer, specs = build(net)
     drawn = initialise(net, layer)
     keys = {tensor.name: key for key, tensor in layer.state_dict().items()}
     prefix = folder / "model"
-    paddle.jit.save(layer, str(prefix), input_spec=specs)
+    if net.quantize:
+        paddle.jit.save(layer, str(folder / "float"), input_spec=specs)
+        quantise(net, folder, "float")
+    else:
+        paddle.jit.save(layer, str(prefix), input_spec=specs)
     program, scope, feeds = answers(net, folder, prefix)
     names = [v.name for v in program.list_vars() if v.persistable and v.name not in ("feed", "fetch")]
     keep(folder, scope, names, drawn, keys)
@@ -155,12 +193,12 @@ def write_again(net: registry.Net, folder: Path, like: Path) -> None:
         np.savez_compressed(folder / f"{batch}x{size}.npz", **{f"{i:03}": v.numpy() for i, v in enumerate(outputs)})
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=sorted(registry.ALL), metavar="NAME")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--like", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     given.folder.mkdir(parents=True, exist_ok=True)
     net = registry.ALL[given.name]
     if given.like:

@@ -75,7 +75,11 @@ def write(net: registry.Net, folder: Path) -> None:
     np.savez_compressed(folder / "training.npz", **dict(zip(names, found, strict=True)))
 
 
+def main(arguments: list[str] | None = None) -> None:
+    name, folder = sys.argv[1:] if arguments is None else arguments
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write(registry.ALL[name], Path(folder))
+
+
 if __name__ == "__main__":
-    target = Path(sys.argv[2])
-    target.mkdir(parents=True, exist_ok=True)
-    write(registry.ALL[sys.argv[1]], target)
+    main()
