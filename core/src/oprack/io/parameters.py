@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from oprack.errors import CorruptParameterError, InvalidArgumentError, MissingPa
 from oprack.io.paths import variable_path
 from oprack.io.streams import read_combined, read_variable, write_variable
 from oprack.program import Program
-from oprack.tensor import LoDTensor, Scope, SelectedRows
-from oprack.types import DTYPE_NAMES, VarType
+from oprack.tensor import LoDTensor, Scope, SelectedRows, numpy_dtype
+from oprack.types import DTYPE_NAMES, FLOATS, VarType
 
 Value = LoDTensor | SelectedRows
 
@@ -123,8 +124,7 @@ def read_separate(directory: Path, descs: list[VarDesc]) -> dict[str, Value]:
                 f"variable {var.name!r}: {len(view) - end} bytes of {len(view)} are left after the tensor in {source}; "
                 "expected a file with this variable alone (for a combined file, pass params_filename)"
             )
-        check_fits(value, var, source)
-        values[var.name] = value
+        values[var.name] = fitted(value, var, source)
     return values
 
 
@@ -141,9 +141,7 @@ def read_combined_file(path: Path, descs: list[VarDesc]) -> dict[str, Value]:
 def read_combined_view(view: Any, descs: list[VarDesc], source: str) -> dict[str, Value]:
     """Values of the variables from the bytes of a combined file."""
     values = read_combined(view, [(var.name, var.type) for var in descs], source=source)
-    for var in descs:
-        check_fits(values[var.name], var, source)
-    return values
+    return values | {var.name: fitted(values[var.name], var, source) for var in descs}
 
 
 def open_view(path: Path) -> memoryview:
@@ -166,6 +164,28 @@ def check_fits(value: Value, var: VarDesc, source: str) -> None:
     why = _misfit(value, var)
     if why is not None:
         raise CorruptParameterError(f"variable {var.name!r} in {source}: {why}; so the file belongs to another program")
+
+
+def fitted(value: Value, var: VarDesc, source: str) -> Value:
+    """The value as the program declares it; raises what check_fits raises.
+
+    Paddle's quantization stores scales with more or fewer leading dims of 1 than it declares, and weights of int8 that
+    it declares as floats; all other values have to be what is declared.
+    """
+    if isinstance(value, LoDTensor):
+        array = value.array
+        if var.shape is not None and array.shape != tuple(var.shape) and _rows(array.shape) == _rows(var.shape):
+            array = array.reshape(var.shape)
+        if var.dtype is not None and value.dtype == "int8" and var.dtype_name() in FLOATS:
+            array = array.astype(numpy_dtype(var.dtype))
+        value = value if array is value.array else LoDTensor(array, shared=value.shared)
+    check_fits(value, var, source)
+    return value
+
+
+def _rows(dims: Sequence[int]) -> list[int]:
+    """Dims without leading ones."""
+    return list(dropwhile(lambda n: n == 1, dims))
 
 
 def _misfit(value: Value, var: VarDesc) -> str | None:
