@@ -118,11 +118,22 @@ class OpTranslator:
             attrs[attr] = [_number_or(item, -1) for item in value.items or (value,)]
         elif slot and len(value.items) == 1:
             self._read(desc, slot, value.items[0])
+        elif info is not None and attr in info.proto.attrs and info.proto.attrs[attr].support_tensor:
+            self._named(desc, attr, value)
         else:
             raise UnimplementedError(
                 f"{where}: {attr!r} is a tensor that only a run knows, and Fluid's {desc.type} takes it as an "
                 "attribute only; export the model with a fixed value"
             )
+
+    def _named(self, desc: OpDesc, attr: str, value: Value) -> None:
+        """An attribute that names the variables whose values it takes in a run."""
+        names = [name for name in value.names if name is not None]
+        self.variables.hold(len(names))
+        if value.items:
+            desc.set_attr(attr, names, AttrType.VARS)
+        else:
+            desc.set_attr(attr, names[0], AttrType.VAR)
 
     def _cast(self, value: Value, dtype: VarType | None, frame: Frame) -> Value:
         """The value, or each of a list, with another dtype."""
