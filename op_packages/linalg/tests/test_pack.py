@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oprack.testing import Conformance, Limitation, collect_cases
+from oprack.testing import Conformance, collect_cases
 
 
 class TestLinalg(Conformance):
     pack = "linalg"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
     cases = collect_cases(Path(__file__).parent / "cases")
-    limitations = [
-        Limitation("eigvals.0000", "the same eigenvalues in another order, which no library promises"),
-    ]

@@ -13,7 +13,7 @@ CASES = [
     ),
     OpCase(
         "eigvals",
-        {"X": np.array([[1j, 5], [0, 2]], np.complex64)},
+        {"X": np.array([[1j, 0], [5, 2]], np.complex64)},
         outputs={"Out": np.array([1j, 2], np.complex64)},
         name="complex",
     ),
