@@ -25,10 +25,11 @@ def remake(folder: Path) -> Path:
     """Write the parameter file of a net's folder again from its recipe; returns its path."""
     file = folder / "model.pdiparams"
     if not file.exists():
-        scope = Scope()
+        scope, program = Scope(), Program.parse((folder / "model.pdmodel").read_bytes())
         for name, value in weights.values(folder):
-            scope.var(name).set(value)
-        save_vars(folder, Program.parse((folder / "model.pdmodel").read_bytes()), scope, filename=file.name)
+            # Paddle's quantization stores scales without a dim, for which the program declares one
+            scope.var(name).set(value if value.ndim else value.reshape(program.global_block().var(name).shape))
+        save_vars(folder, program, scope, filename=file.name)
     return file
 
 
@@ -81,8 +82,8 @@ def main() -> None:
     wanted = [expected(given.folder, case) for case in ALL[given.name].cases()]
     if given.pir:
         model = given.pir / "model.json"
-        result = compared(given.name, model, model.with_suffix(".pdiparams"), wanted)
         theirs = [expected(given.pir, case) for case in ALL[given.name].cases()]
+        result = compared(given.name, model, model.with_suffix(".pdiparams"), theirs)
         pairs = [(a, b) for x, y in zip(theirs, wanted, strict=True) for a, b in zip(x, y, strict=True)]
         result["paddle3_itself"] = max(distance(a, b) for a, b in pairs)
     else:

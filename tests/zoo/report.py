@@ -21,11 +21,12 @@ without.
 
 - **agrees**: integers are equal, and floats are within 1e-4 of their value and of the largest one. Where Paddle's own
   difference is more than half of that, twice as much is agreement; where it is more than 5e-4, nobody can tell.
-  Of quantised nets floats are within 2e-2: a number between two steps of 8 bits is rounded to the one or the other by
-  its last bit, and an output may differ by such a step.
+  Of quantised nets floats are within 5e-2: what lies between two steps of 8 bits is rounded to the one or the other by
+  its last bit, and one such step in the first layers is many in the last, in Paddle with its passes as well.
 - **Paddle itself**: how far Paddle's predictor with its passes and oneDNN is from the one without.
-- **files of Paddle 3**: the same net as Paddle 3 saves it (PIR), run by oprack, against the same answers; "not
-  saved" where Paddle 3 fails to save it. Quantised nets are written by Paddle 2 alone.
+- **files of Paddle 3**: the same net as Paddle 3 saves it (PIR), run by oprack, against Paddle 3's answers; "not as
+  Paddle 2" where these are others, as where Paddle 3 counts in int64; "not saved" where Paddle 3 fails to save it.
+  Quantised nets are written by Paddle 2 alone.
 - **training**: loss and all gradients of a step, by the gradient ops that Paddle appended and by those of oprack.
 - **ratio**: median time of oprack to that of Paddle's predictor, on one thread and the largest case; below 1, oprack is
   faster. `make zoo ARGS=--times` takes the times, and nothing else.
@@ -66,7 +67,9 @@ def paddle3(net: Net, found: dict[str, Any]) -> str:
         return "not saved"
     if "error" in result:
         return "fails"
-    return "yes" if max(result["passes"], result["plain"]) <= allowed(net, found) else "no"
+    if max(result["passes"], result["plain"]) > allowed(net, found):
+        return "no"
+    return "yes" if result["paddle3_itself"] <= allowed(net, found) else "yes, not as Paddle 2"
 
 
 def training(net: Net, found: dict[str, Any]) -> str:
@@ -125,7 +128,7 @@ def write(out: Path, file: Path) -> None:
         return
     verdicts = [agrees(ALL[n], found) for n, found in results.items()]
     types = {t for found in results.values() for t in found.get("types", [])}
-    both = sum(paddle3(ALL[n], found) == "yes" for n, found in results.items())
+    both = sum(paddle3(ALL[n], found).startswith("yes") for n, found in results.items())
     lines = [
         HEAD,
         f"{len(ALL)} nets with {len(types)} op types; {verdicts.count('yes')} agree, {both} as files of Paddle 3, too.",

@@ -185,12 +185,12 @@ def write_again(net: registry.Net, folder: Path, like: Path) -> None:
     for entry in recipe:
         if entry["key"]:
             known[entry["key"]].set_value(values[entry["name"]])
-    paddle.jit.save(layer, str(folder / "model"), input_spec=specs)
-    (folder / "meta.json").write_text(json.dumps({"paddle": paddle.__version__}), "utf-8")
-    for batch, size in net.cases():
+    for batch, size in net.cases():  # before it is saved: what norms of weights make of them is made by a run
         with paddle.no_grad():
             outputs = layer(*map(paddle.to_tensor, net.feeds(batch, size).values()))
         np.savez_compressed(folder / f"{batch}x{size}.npz", **{f"{i:03}": v.numpy() for i, v in enumerate(outputs)})
+    paddle.jit.save(layer, str(folder / "model"), input_spec=specs)
+    (folder / "meta.json").write_text(json.dumps({"paddle": paddle.__version__}), "utf-8")
 
 
 def main(arguments: list[str] | None = None) -> None:
