@@ -7,6 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from oprack.errors import NotFoundError
+from oprack_mpi.engines import SORTS, Engine, find_engine
+from oprack_mpi.launch import environment
 
 pytest.importorskip("mpi4py")
 LIMIT = 2
@@ -47,19 +50,32 @@ np.testing.assert_array_equal(parallel.box(part, z.shape, grid.layout(["S(1)", "
 print(f"rank {r} of {n} is done")
 """
 
+# What rank 1 does, what is said at once, and what the launcher says last
 FAILURES = {
     "raises": (
         "raise ZeroDivisionError('one too many')",
-        r"rank 1 of 2 .*failed: ZeroDivisionError: one too many; at File .*line",
+        r"rank 1 of 2 .*failed: ZeroDivisionError: one too many; at File .*line 7",
+        r"rank 1 of 2 on \S+ failed first: ZeroDivisionError: one too many; at File .*line 7",
     ),
     "is killed": (
-        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import os, signal, time; time.sleep(0.8); os.kill(os.getpid(), signal.SIGKILL)",
         r"rank 1 on .*killed by signal 9 \(SIGKILL\); out of memory",
+        r"rank 1 of 2 on \S+ failed first: killed by signal 9 .*it was last seen at File .*line 7",
     ),
-    "ends": ("import os; os._exit(7)", r"rank 1 on .*exit status 7"),
+    "exits": (
+        "sys.exit(0)",
+        r"rank 0 of 2 .*waits for more than 2 s in collective number \d+ of world: all_reduce_sum",
+        r"rank 0 of 2 on \S+ failed first: it waited .*all_reduce_sum.*rank 1 had come to the end of its program",
+    ),
+    "ends": (
+        "import os; os._exit(7)",
+        r"rank 1 on .*exit status 7",
+        r"rank 1 of 2 on \S+ failed first: exit status 7",
+    ),
     "hangs": (
         "import time; time.sleep(60)",
         r"rank 0 of 2 .*waits for more than 2 s in collective number \d+ of world: all_reduce_sum",
+        r"rank 0 of 2 on \S+ failed first: it waited .*all_reduce_sum.*rank 1 was last seen at File .*line 7",
     ),
 }
 STEP = """
@@ -73,30 +89,74 @@ w.all_reduce(np.ones(2, np.float32))
 """
 
 
+@pytest.fixture(params=SORTS)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each MPI that this environment has."""
+    try:
+        return find_engine(request.param)
+    except NotFoundError as e:
+        pytest.skip(str(e))
+
+
 def launch(path: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     path.write_text(text)
     command = [sys.executable, "-m", "oprack", "launch", *options, str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_collectives_of_two_ranks(tmp_path):
-    done = launch(tmp_path / "collectives.py", COLLECTIVES, "-n", "2", "--timeout", "20")
+def test_collectives_of_two_ranks(tmp_path, engine):
+    options = ("-n", "2", "--timeout", "20", "--engine", engine.mpiexec)
+    done = launch(tmp_path / "collectives.py", COLLECTIVES, *options)
     assert done.returncode == 0, done.stderr
     assert "rank 0 of 2 is done" in done.stdout  # lines of two ranks may get into each other
     assert "rank 1 of 2 is done" in done.stdout
 
 
 @pytest.mark.parametrize("way", FAILURES)
-def test_all_ranks_end_when_one(way, tmp_path):
-    trouble, message = FAILURES[way]
+def test_all_ranks_end_when_one(way, tmp_path, engine):
+    trouble, at_once, last = FAILURES[way]
     start = time.monotonic()
-    done = launch(tmp_path / "step.py", STEP.format(trouble=trouble), "-n", "2", "--timeout", str(LIMIT))
+    options = ("-n", "2", "--timeout", str(LIMIT), "--engine", engine.mpiexec)
+    done = launch(tmp_path / "step.py", STEP.format(trouble=trouble), *options)
+    took = time.monotonic() - start
     assert done.returncode != 0
-    assert re.search(message, done.stderr, re.DOTALL), done.stderr
-    assert "failed first" in done.stderr
-    assert (
-        time.monotonic() - start < 30
-    )  # the limit, the start of Python on a busy machine, and no end that never comes
+    assert re.search(at_once, done.stderr, re.DOTALL), done.stderr
+    assert re.search("oprack launch: " + last, done.stderr, re.DOTALL), done.stderr
+    assert "The last checkpoint that it saved: none" in done.stderr
+    assert took < 30  # the limit, the start of Python on a busy machine, and no end that never comes
+
+
+def mpiexec(folder: Path, said: str, *libraries: str) -> str:
+    """A program that says so when it is asked for its version, with libraries where an installation has them."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "lib").mkdir(exist_ok=True)
+    path = folder / "bin" / "mpiexec"
+    path.write_text(f"#!/bin/sh\necho '{said}'\n")
+    path.chmod(0o755)
+    for name in libraries:
+        (folder / "lib" / name).touch()
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("said", "sort", "library", "hosts"),
+    [
+        ("HYDRA build details:", "mpich", "libmpi.so.12", ["-hosts", "a,b"]),
+        ("mpiexec (Open MPI) 5.0.11", "openmpi", "libmpi.so.40", ["--map-by", ":OVERSUBSCRIBE", "--host", "a,b"]),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.18", "impi", "libmpi.so.12", ["-hosts", "a,b"]),
+    ],
+)
+def test_an_mpiexec_says_of_which_sort_it_is(said, sort, library, hosts, tmp_path, monkeypatch):
+    path = mpiexec(tmp_path, said, "libmpi.so.12", "libmpi.so.40")
+    monkeypatch.setenv("OPRACK_MPI", path)
+    engine = find_engine()
+    assert (engine.sort, engine.mpiexec) == (sort, path)
+    assert engine.options(3, "a,b") == ["-n", "3", *hosts]
+    variables = environment({"I_MPI_FABRICS": "ofi"}, engine, 10_000, "", 7)
+    assert variables["MPI4PY_LIBMPI"] == str(tmp_path / "lib" / library)
+    assert variables["I_MPI_FABRICS"] == "ofi"  # what the user has set counts
+    assert variables["MPIR_CVAR_ENABLE_HEAVY_YIELD"] == "1"  # there are fewer cores than ranks
+    assert (variables["OMP_NUM_THREADS"], variables["OPRACK_COLLECTIVE_TIMEOUT"]) == ("1", "7")
 
 
 def test_restarts_run_the_program_again(tmp_path):
@@ -114,7 +174,12 @@ if not mark.exists():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(("-n", "0"), "expected at least one rank"), (("-n", "1", "--restarts", "-1"), "no negative number")],
+    [
+        (("-n", "0"), "expected at least one rank"),
+        (("-n", "1", "--restarts", "-1"), "no negative number"),
+        (("--engine", "openmp"), "engine 'openmp' (did you mean openmpi?); expected mpich, openmpi, impi, or the path"),
+        (("--engine", "/no/mpiexec"), "'/no/mpiexec' is no program"),
+    ],
 )
 def test_options_that_make_no_sense_are_refused(options, message, tmp_path):
     done = launch(tmp_path / "x.py", "", *options)

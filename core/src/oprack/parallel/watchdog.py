@@ -35,23 +35,29 @@ def time_limit() -> float:
     return seconds
 
 
-def _last_checkpoint() -> str:
+def last_checkpoint() -> str:
+    """The checkpoint that this process saved last; "none" before the first one."""
     # Without importing what writes checkpoints, which a program may never do.
     return getattr(sys.modules.get("oprack.io.checkpoint"), "last_saved", [""])[0] or "none"
 
 
 def failure(world: Communicator, reason: str, trace: TracebackType | None = None) -> str:
     """What the user is told when a rank fails: which one, where, why, at which line, and what was saved last."""
-    frame = None
-    while trace is not None:
-        frame, trace = trace.tb_frame, trace.tb_next
-    line = user_line(frame) if frame is not None else ""
-    saved = _last_checkpoint()
+    line = line_of(trace)
+    saved = last_checkpoint()
     return (
         f"oprack: rank {world.rank} of {world.size} ({os.uname().nodename}, process {os.getpid()}) failed: {reason}"
         + (f"; at {line}" if line else "")
         + f". The last checkpoint that it saved: {saved}. All ranks end"
     )
+
+
+def line_of(trace: TracebackType | None) -> str:
+    """The user's line at which an exception was raised; "" when there is none."""
+    frame = None
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+    return user_line(frame) if frame is not None else ""
 
 
 @dataclass(eq=False)
@@ -71,7 +77,7 @@ class Pending:
         line = user_line(frame) if frame is not None else ""
         where = f"; called from {line}" if line else ""
         last = "\n    ".join(c.record)
-        saved = _last_checkpoint()
+        saved = last_checkpoint()
         return (
             f"oprack: rank {c.rank} of {c.size} ({os.uname().nodename}, process {os.getpid()}) waits for more than "
             f"{limit:g} s in collective number {self.number} of {c.name}: {self.what}{where}. Another rank hangs, has "
@@ -113,7 +119,9 @@ class Watchdog:
             for pending in list(self._pending.values()):
                 if now - pending.since > self._limit and pending.communicator.timed:
                     print(pending.message(self._limit), file=sys.stderr, flush=True)
-                    pending.communicator.abort(EXIT_STATUS)
+                    number, name = pending.number, pending.communicator.name
+                    waited = f"it waited for more than {self._limit:g} s in collective number {number} of {name}"
+                    pending.communicator.abort(EXIT_STATUS, f"{waited}: {pending.what}")
                     return
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -14,9 +15,9 @@ import numpy as np
 from mpi4py import MPI
 from oprack.errors import InvalidArgumentError
 from oprack.parallel import Communicator
-from oprack.parallel.watchdog import failure
+from oprack.parallel.watchdog import failure, line_of
 
-from oprack_mpi.reports import ended, write_report
+from oprack_mpi.reports import Whereabouts, ended, write_report
 
 _OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN, "prod": MPI.PROD}
 _COUNTED = np.dtype(np.float32)
@@ -126,16 +127,24 @@ def open_world() -> Communicator:
         The communicator.
 
     Raises:
-        InvalidArgumentError: The MPI library does not let several threads call it.
+        InvalidArgumentError: The MPI library does not let several threads call it, or is not that of mpiexec.
     """
+    library = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
+    started = next((os.environ[n] for n in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE") if n in os.environ), "")
+    if started.isdecimal() and int(started) != MPI.COMM_WORLD.Get_size():
+        raise InvalidArgumentError(
+            f"mpiexec started {started} ranks, but the MPI library ({library}) knows of {MPI.COMM_WORLD.Get_size()}: "
+            "mpiexec is of another MPI. Start by oprack launch, or set MPI4PY_LIBMPI to the library of that mpiexec"
+        )
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise InvalidArgumentError(
-            f"{MPI.Get_library_version().splitlines()[0]} was opened for one thread; expected MPI_THREAD_MULTIPLE: "
+            f"{library} was opened for one thread; expected MPI_THREAD_MULTIPLE: "
             "let oprack open it (oprack.parallel.init()) before anything else imports mpi4py"
         )
     # Of its own, so that messages of the program itself can't get between ours.
     found = MPICommunicator(MPI.COMM_WORLD.Dup(), "world")
     sys.excepthook = _ending(found, sys.excepthook)
+    Whereabouts()
     return found
 
 
@@ -144,6 +153,7 @@ def _ending(world: Communicator, others: Callable[..., Any]) -> Callable[..., An
         others(kind, error, trace)
         if world.size > 1:
             print(failure(world, f"{kind.__name__}: {error}", trace), file=sys.stderr, flush=True)
-            world.abort(1, f"{kind.__name__}: {error}")
+            line = line_of(trace)
+            world.abort(1, f"{kind.__name__}: {error}" + (f"; at {line}" if line else ""))
 
     return hook

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.parallel.watchdog import TIMEOUT
 
-from oprack_mpi.reports import first_failure
+from oprack_mpi.engines import ENGINE, SORTS, Engine, find_engine
+from oprack_mpi.reports import first_failure, first_report
+
+_GRACE = 3.0
+"""Seconds that mpiexec has to end the other ranks once one of them has reported that it failed."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("-n", "--ranks", type=int, default=os.cpu_count() or 1, help="how many (default: one a core)")
     parser.add_argument("--hosts", default="", metavar="A,B", help="machines, which ssh reaches (default: this one)")
+    parser.add_argument(
+        "--engine",
+        default="",
+        metavar="MPI",
+        help=f"{', '.join(SORTS)}, or the path of an mpiexec (default: what {ENGINE} says, else the first found)",
+    )
     parser.add_argument("--restarts", type=int, default=0, help="start again so many times when a rank fails")
     parser.add_argument("--timeout", type=float, help="seconds that a collective waits for other ranks (default: 300)")
     parser.add_argument("program", help="a Python file")
@@ -38,62 +48,43 @@ def run(args: argparse.Namespace) -> int:
         )
     if not Path(args.program).is_file():
         raise NotFoundError(f"oprack launch: there is no file {args.program!r}; expected a Python program")
-    mpiexec = find_mpiexec()
+    engine = find_engine(args.engine)
+    variables = environment(os.environ, engine, args.ranks, args.hosts, args.timeout)
     for attempt in range(args.restarts + 1):
-        with tempfile.TemporaryDirectory(prefix="oprack-launch-") as reports:
-            rank = [sys.executable, "-m", "oprack_mpi.rank", reports, args.program, *args.arguments]
-            command = [mpiexec, *options(mpiexec, args.ranks, args.hosts), *rank]
-            status = _waited(subprocess.Popen(command, env=environment(os.environ, args.ranks, args.timeout)))
+        with tempfile.TemporaryDirectory(prefix="oprack-launch-") as folder:
+            rank = [sys.executable, "-m", "oprack_mpi.rank", folder, args.program, *args.arguments]
+            command = [engine.mpiexec, *engine.options(args.ranks, args.hosts), *rank]
+            status = _waited(subprocess.Popen(command, env=variables), Path(folder))
             if status == 0:
                 return 0
-            print(f"oprack launch: {first_failure(Path(reports), args.ranks, status)}", file=sys.stderr, flush=True)
+            print(f"oprack launch: {first_failure(Path(folder), args.ranks, status)}", file=sys.stderr, flush=True)
         if attempt < args.restarts:
             print(f"oprack launch: starts again ({attempt + 1} of {args.restarts})", file=sys.stderr, flush=True)
     return status if 0 < status < 256 else 1
 
 
-def find_mpiexec() -> str:
-    """The mpiexec of this environment, else the one on PATH. Raises NotFoundError."""
-    own = Path(sys.executable).with_name("mpiexec")
-    found = str(own) if own.is_file() else shutil.which("mpiexec")
-    if found is None:
-        raise NotFoundError("oprack launch: no mpiexec; pip install mpich, or put the site's MPI on PATH")
-    return found
-
-
-def options(mpiexec: str, ranks: int, hosts: str) -> list[str]:
-    """Options of this mpiexec: its sorts spell them differently."""
-    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
-    found = ["-n", str(ranks)]
-    if "Open MPI" in version or "OpenRTE" in version or "prte" in version.lower():
-        found += ["--map-by", ":OVERSUBSCRIBE"]
-        return [*found, "--host", hosts] if hosts else found
-    return [*found, "-hosts", hosts] if hosts else found
-
-
-def environment(variables: Mapping[str, str], ranks: int, timeout: float | None) -> dict[str, str]:
+def environment(
+    variables: Mapping[str, str], engine: Engine, ranks: int, hosts: str, timeout: float | None
+) -> dict[str, str]:
     """Variables of the ranks; what the user has set counts."""
-    found = dict(variables)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if ranks > cores:
-        # More ranks than cores: those that wait give their core away instead of spinning on it.
-        found.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
-        found.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
-    found.setdefault("OMP_NUM_THREADS", str(max(1, cores // ranks)))
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in containers, which Open MPI refuses unless told twice
-        found.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        found.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        found.setdefault("PRTE_ALLOW_RUN_AS_ROOT", "1")
-        found.setdefault("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    defaults = engine.variables(ranks, cores, hosts) | {"OMP_NUM_THREADS": str(max(1, cores // ranks))}
+    found = defaults | dict(variables)
     if timeout is not None:
         found[TIMEOUT] = f"{timeout:g}"
     return found
 
 
-def _waited(process: subprocess.Popen[bytes]) -> int:
-    """The exit status; Ctrl-C is passed on, and waited for once more."""
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        process.send_signal(signal.SIGINT)
-        return process.wait()
+def _waited(process: subprocess.Popen[bytes], reports: Path) -> int:
+    """The exit status of mpiexec, which is ended when it outlives a failed rank; Ctrl-C is passed on."""
+    failed = 0.0
+    while True:
+        try:
+            return process.wait(0.2)
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+        except subprocess.TimeoutExpired:
+            if not failed:
+                failed = time.monotonic() if first_report(reports) else 0.0
+            elif time.monotonic() - failed > _GRACE:
+                process.kill() if time.monotonic() - failed > 2 * _GRACE else process.terminate()

@@ -30,3 +30,8 @@ def oprack_variables(register: Register):
         default="none",
         meaning="The folder in which ranks say why they ended; `oprack launch` sets it for its ranks.",
     )
+    register.variable(
+        "OPRACK_MPI",
+        default="the first mpiexec that is found",
+        meaning="The MPI that `oprack launch` uses: mpich, openmpi, impi, or the path of an mpiexec.",
+    )

@@ -1,18 +1,27 @@
-"""What ranks report of their end to `oprack launch`: a file for each rank that failed, in a folder of this machine."""
+"""What ranks tell `oprack launch` by files in a folder of its machine: why they failed, and where they were last."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
+import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
-from oprack.parallel.watchdog import EXIT_STATUS
+from oprack.layers.call_site import user_line
+from oprack.parallel.watchdog import EXIT_STATUS, last_checkpoint
 
 REPORTS = "OPRACK_LAUNCH_REPORTS"
 """Environment variable: the folder for reports, which `oprack launch` sets."""
 _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
+_EVERY = 0.5
+"""Seconds between two looks at where this rank is."""
+_SHOWN = 8
+"""Of so many ranks it is said where they were when another one failed."""
 
 
 def rank() -> str:
@@ -22,32 +31,82 @@ def rank() -> str:
 
 def write_report(reason: str) -> None:
     """Report that this rank failed, unless it has said so before or nobody launched it."""
+    path = os.path.join(os.environ.get(REPORTS, ""), f"{rank()}.json")
+    if not os.path.exists(path):
+        _write("json", {"rank": rank(), "host": os.uname().nodename, "time": time.time(), "reason": reason})
+
+
+def _write(suffix: str, facts: dict[str, Any]) -> None:
     folder = os.environ.get(REPORTS, "")
-    path = os.path.join(folder, f"{rank()}.json")
-    if not folder or os.path.exists(path):
+    if not folder:
         return
-    facts = {"rank": rank(), "host": os.uname().nodename, "time": time.time(), "reason": reason}
-    temporary = os.path.join(folder, f".{rank()}")
+    temporary = os.path.join(folder, f".{rank()}.{suffix}")
     try:
         with open(temporary, "w") as file:
             json.dump(facts, file)
-        os.replace(temporary, path)
+        os.replace(temporary, os.path.join(folder, f"{rank()}.{suffix}"))
     except OSError:  # another machine, which does not have the launcher's folder; its message is on stderr
         return
 
 
+class Whereabouts:
+    """Notes twice a second at which line this rank is, so that it can be said of one that was killed or hangs."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+        if os.environ.get(REPORTS, ""):
+            self.note()
+            threading.Thread(target=self._run, name="oprack whereabouts", daemon=True).start()
+            # Before MPI is closed, which waits for ranks that are still at work.
+            atexit.register(_write, "ended", {"time": time.time()})
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(_EVERY)
+            self.note()
+
+    def note(self) -> None:
+        """Write where the main thread is, if that has changed."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        line = user_line(frame) if frame is not None else ""
+        facts = {"line": line or self._last.get("line", ""), "checkpoint": last_checkpoint()}
+        if facts != self._last:
+            self._last = facts
+            _write("where", facts)
+
+
+def first_report(reports: Path) -> dict[str, Any] | None:
+    """The report of the rank of this machine that failed first; None when none has."""
+    found = [facts for path in sorted(reports.glob("*.json")) if (facts := _read(path))]
+    return min(found, key=lambda r: float(r["time"]), default=None)
+
+
 def first_failure(reports: Path, ranks: int, status: int) -> str:
-    """Which rank failed first, from the reports that ranks of this machine wrote, in words."""
-    found = []
-    for path in sorted(reports.glob("*.json")):
-        try:
-            found.append(json.loads(path.read_text()))
-        except ValueError:  # a rank that was killed while it wrote
-            continue
-    if not found:
+    """Which rank failed first, from the reports that ranks of this machine wrote, in words; and where all were."""
+    first = first_report(reports)
+    if first is None:
         return f"mpiexec ended with exit status {status} before any rank of this machine said why"
-    first = min(found, key=lambda r: float(r["time"]))
-    return f"rank {first['rank']} of {ranks} on {first['host']} failed first: {first['reason']}"
+    own = _read(reports / f"{first['rank']}.where")
+    text = f"rank {first['rank']} of {ranks} on {first['host']} failed first: {first['reason']}"
+    if own.get("line") and "; at File" not in first["reason"]:
+        text += f"; it was last seen at {own['line']}"
+    text += f". The last checkpoint that it saved: {own.get('checkpoint', 'none')}"
+    for number in [str(r) for r in range(ranks) if str(r) != first["rank"]][:_SHOWN]:
+        there = _read(reports / f"{number}.where").get("line", "")
+        if (reports / f"{number}.ended").exists():
+            text += f"\n    rank {number} had come to the end of its program"
+        elif there:
+            text += f"\n    rank {number} was last seen at {there}"
+    return text
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The facts in a file; none when it is not there, or a rank was killed while it wrote."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def ended(code: int) -> str:
