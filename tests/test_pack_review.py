@@ -15,6 +15,7 @@ from oprack.testing import review
 
 FAULTY_OP = '''
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import factors
 import numpy
 
 class Faulty(OpDef, type="faulty"):
@@ -29,6 +30,9 @@ class Faulty(OpDef, type="faulty"):
         if ctx.dim("X") != ctx.dim("Y"):
             raise ValueError("X and Y differ")
         ctx.set_dim("Out", ctx.dim("X"))
+
+    def sbp(ctx):
+        return factors({"X": "a b", "Y": "a ."}, {"Out": "a b"})
 
 class FaultyGrad(GradOpDef, of=Faulty, reads="X Y"):
     """$$X@GRAD = Out@GRAD$$"""
@@ -142,6 +146,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict]]:
             "op fixed: a kernel declares float16, but case fixed converted to it fails",
             "leave it out of dtypes=",
         ),
+        ("splitting", "op faulty, {'X': S(1), 'Y': B} -> {'Out': S(1)} on 2 ranks: ", "factors takes names of dims"),
         ("wheel", "the wheel has no py.typed", "py.typed"),
         ("wheel", "the wheel has no licence", "LICENSE"),
         ("wheel", "the wheel requires oprack, without the oldest version", "oprack>="),

@@ -24,6 +24,7 @@ PARTS = {
     "shapes": "shape rules with dims that are not known when a program is built",
     "gradients": "every op has a gradient or says that it has none, and a case checks it",
     "kernels": "cases give what they expect on all paths, and kernels run with every dtype that they declare",
+    "splitting": "rules of splitting: each signature on 2 and 3 ranks against the whole, gradients too",
     "generated": "generated calls give the same on every path",
     "wheel": "what the wheel contains and declares",
 }

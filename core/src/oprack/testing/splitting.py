@@ -39,7 +39,7 @@ def check_splitting(call: OpCall, ranks: Sequence[int] = (2, 3)) -> tuple[int, l
         ranks: Numbers of ranks.
 
     Returns:
-        (How many signatures were tried, what differs.)
+        (How many signatures that split something were tried, what differs.)
     """
     expr, values = _expression(call)
     if expr is None:
@@ -53,7 +53,7 @@ def check_splitting(call: OpCall, ranks: Sequence[int] = (2, 3)) -> tuple[int, l
         tried, found = 0, []
         for size in ranks:
             for signature in _signatures(expr, values, reference, size):
-                tried += 1
+                tried += bool(signature.inputs)
                 try:
                     got = ThreadWorld(size).run(functools.partial(_on_ranks, expr, values, signature))[0]
                 except Exception as e:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import unary
 
 
 class {{ cookiecutter.__class_name }}(OpDef, type="{{ cookiecutter.first_op }}"):
@@ -11,6 +12,7 @@ class {{ cookiecutter.__class_name }}(OpDef, type="{{ cookiecutter.first_op }}")
     X = Input("Tensor of any shape.")
     Out = Output("Shape, dtype and LoD of X.")
     factor = Attr(1.0, "Factor; not zero.").check(lambda v: v != 0, "a value other than 0")
+    sbp = unary  # on several ranks, any dim may be split
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
