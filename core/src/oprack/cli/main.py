@@ -33,6 +33,7 @@ COMMANDS = {
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
     "cache": ("cache", "list the rewritten models that Config.set_optim_cache_dir keeps, or remove them"),
     "stubs": ("stubs", "write type stubs of oprack.functional, from which editors complete ops and arguments"),
+    "parallel": ("parallel", "simulate a program on any number of ranks, or measure what messages take here"),
     "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
     "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),
     "check": (

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable
 
 from oprack.device.context import CPUDeviceContext, DeviceContext
+from oprack.device.shapes import ShapesDeviceContext
 from oprack.errors import NotFoundError
-from oprack.tensor.place import Place
+from oprack.tensor.place import Place, ShapesPlace
 
 Factory = Callable[[Place], DeviceContext]
 
@@ -49,6 +50,8 @@ class DeviceContextPool:
     def _create(self, place: Place) -> DeviceContext:
         if place.kind == "cpu":
             return CPUDeviceContext(place)
+        if place.kind == ShapesPlace.kind:
+            return ShapesDeviceContext(place)
         factory = self._find_factory(place.kind) if self._find_factory else None
         if factory is None:
             raise NotFoundError(

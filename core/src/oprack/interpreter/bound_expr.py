@@ -9,7 +9,7 @@ import numpy as np
 
 from oprack.desc import ProgramDesc
 from oprack.errors import InvalidArgumentError, KernelResultError
-from oprack.interpreter.devices import RANDOM, context, pool
+from oprack.interpreter.devices import RANDOM, context, home, pool
 from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
@@ -23,7 +23,7 @@ from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.record import OpRecord
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
-from oprack.tensor.meta import CPU, TensorMeta, meta_of_value
+from oprack.tensor.meta import TensorMeta, meta_of_value
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def held(tensor: Tensor | None) -> Any:
 
 
 def _common_place(expr: OpExpr, metas: Sequence[TensorMeta | None]) -> Place:
-    """The place of all inputs; the CPU for an op without inputs."""
+    """The place of all inputs; for an op without inputs, that where things are created."""
     places = [k.place for k in metas if k is not None]
-    place: Place = places[0] if places else CPU
+    place: Place = places[0] if places else home()
     if any(p != place for p in places):
         raise InvalidArgumentError(
             f"op {expr.type}: its inputs are at {', '.join(map(str, places))}; expected one place; move them with "

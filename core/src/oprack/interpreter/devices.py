@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,21 @@ def executor(place: Place, prepared: bool = True, deterministic: bool = False) -
     runner = Executor(place, prepared=prepared, deterministic=deterministic)
     runner.random = RANDOM
     return runner
+
+
+_HOME: ContextVar[Place] = ContextVar("oprack_home", default=CPU)
+home = _HOME.get
+"""The place of parameters, and of results of calls without inputs, where nothing else says one."""
+
+
+@contextlib.contextmanager
+def use_home(place: Place) -> Iterator[None]:
+    """Let `home()` be a place inside a with block."""
+    token = _HOME.set(place)
+    try:
+        yield
+    finally:
+        _HOME.reset(token)
 
 
 def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.devices import executor
+from oprack.interpreter.devices import executor, home
 from oprack.layers import unique_name
 from oprack.layers.initializer import Initializer
 from oprack.layers.initializer import default_initializer as chosen
@@ -83,7 +83,7 @@ def create_parameter(
     is_bias: bool = False,
     default_initializer: Initializer | None = None,
     name: str = "parameter",
-    place: Place = CPU,
+    place: Place | None = None,
 ) -> Parameter:
     """Create a parameter and initialize it; the default initializers are Xavier for weights and 0 for biases.
 
@@ -94,7 +94,7 @@ def create_parameter(
         is_bias: Whether it is a bias.
         default_initializer: The initializer, when `attr` has none.
         name: Prefix of the name when `attr` has none.
-        place: The place whose memory holds it.
+        place: The place whose memory holds it; default: the CPU.
 
     Returns:
         The parameter.
@@ -109,6 +109,7 @@ def create_parameter(
             "attr other than False"
         )
     full_name = param_attr.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
+    place = place or home()
     initializer = param_attr.initializer or default_initializer or chosen(is_bias)
     array = filled(initializer, shape, dtype_name(dtype), full_name, place)
     parameter = Parameter.__new__(Parameter)

@@ -83,6 +83,11 @@ CORE = (
         "The engine of several ranks that `oprack.parallel.world` opens, as `mpi`; local: this process alone.",
     ),
     EnvironmentVariable(
+        "OPRACK_LINKS",
+        "20 us and 5 GB/s",
+        "A file of `oprack parallel bench`: what messages take, by which layouts of global tensors are chosen.",
+    ),
+    EnvironmentVariable(
         "OPRACK_COLLECTIVE_TIMEOUT",
         "300",
         "Seconds that a collective waits for other ranks before the program ends with a message; 0: for ever.",

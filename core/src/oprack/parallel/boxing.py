@@ -15,8 +15,8 @@ from oprack.errors import InvalidArgumentError
 from oprack.op.sbp import Sbp, broadcast
 from oprack.parallel.layout import Layout, Placement, balanced
 
-LATENCY, BANDWIDTH = 20e-6, 5e9
-"""Seconds for a message and bytes per second, by which routes and signatures are compared until they are measured."""
+_COLLECTIVES = {"SS": "all_to_all", "SB": "all_gather", "PS": "reduce_scatter", "PB": "all_reduce"}
+"""What a step sends; the other steps send nothing."""
 
 
 @dataclass(frozen=True)
@@ -110,25 +110,14 @@ def cost(source: Layout, target: Layout, shape: Sequence[int], itemsize: int) ->
 
 
 def step_cost(step: Step, shape: Sequence[int], itemsize: int) -> float:
-    """Seconds that a step takes."""
-    n = step.before.placement.shape[step.axis]
-    moved, latencies = traffic(step, shape, itemsize)
-    return 0.0 if n == 1 else latencies * LATENCY + moved / BANDWIDTH
-
-
-def traffic(step: Step, shape: Sequence[int], itemsize: int) -> tuple[float, int]:
-    """Bytes that each rank sends in a step, and after how many others' messages it waits."""
-    n = step.before.placement.shape[step.axis]
+    """Seconds that a step takes, by the link of its axis."""
+    placement = step.before.placement
+    collective = _COLLECTIVES.get(step.source.kind + step.target.kind)
+    if collective is None:
+        return 0.0
     whole = math.prod(step.before.replaced(step.axis, broadcast).local_shape(shape)) * itemsize
-    share = (n - 1) / n
-    kinds = step.source.kind + step.target.kind
-    if kinds == "SS":
-        return whole * share / n, n - 1
-    if kinds in ("SB", "PS"):
-        return whole * share, n - 1
-    if kinds == "PB":
-        return 2 * whole * share, 2 * (n - 1)
-    return 0.0, 0
+    link = placement.world.links.of(placement.axes[step.axis])
+    return link.seconds(collective, whole, placement.shape[step.axis])
 
 
 def box(x: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:
@@ -171,7 +160,7 @@ def _group(step: Step) -> Any:
 
 
 def _front(x: Any, dim: int) -> Any:
-    return np.ascontiguousarray(np.moveaxis(x, dim, 0)) if dim else np.ascontiguousarray(x)
+    return np.moveaxis(x, dim, 0) if dim else x  # the communicator copies what is not contiguous
 
 
 def _gather(x: Any, shape: Sequence[int], step: Step) -> Any:

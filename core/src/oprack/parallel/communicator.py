@@ -7,10 +7,14 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import CollectiveError, InvalidArgumentError
+from oprack.parallel.links import Links
 from oprack.parallel.watchdog import WATCHDOG, Pending
+
+if TYPE_CHECKING:
+    from oprack.tensor.eager_tensor import Tensor
 
 CHECKED = 256
 """So many collectives of each communicator are compared among the ranks, unless OPRACK_CHECK_COLLECTIVES says."""
@@ -37,6 +41,12 @@ class Communicator(ABC):
     size: int
     name: str
     engine = "none"
+    grid: tuple[tuple[int, ...], tuple[str, ...]] | None = None
+    """Shape and names of the axes of placements that say none; None: one axis of all ranks."""
+    links = Links()
+    """How long messages take, by which layouts are chosen; the same on all ranks."""
+    place_kind = ""
+    """Kind of the place of all tensors, whatever placements say; "" where they decide."""
     timed = True
     """Whether the watchdog looks after its calls; False for an engine that limits them itself."""
 
@@ -206,13 +216,18 @@ class Communicator(ABC):
         what = f"receive from rank {source}: {_words(dtype, shape)}"
         return self._watched(what, lambda: self._receive(tuple(shape), dtype, source))
 
-    def split(self, color: int, key: int, name: str) -> Communicator:
+    def adopt(self, x: Tensor) -> Tensor:
+        """A tensor of this process, brought in place to where the engine's tensors lie; most engines leave it there."""
+        return x
+
+    def split(self, color: int, key: int, name: str, size: int | None = None) -> Communicator:
         """Groups of the ranks that give the same color, ordered by key; collective.
 
         Args:
             color: Which group.
             key: Order in the group.
             name: The group's name, for messages.
+            size: Its number of ranks where the caller knows it, for engines that can't ask the other ranks.
 
         Returns:
             The group of this rank.

@@ -83,6 +83,8 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
         if from_whole:
             raise InvalidArgumentError(f"to_global: {x.describe()} is global; from_whole is for tensors of one process")
         return _relaid(x, layout, layout if sbp is None else layout.placement.layout(sbp))
+    if placement is not None:
+        placement.world.adopt(x)
     target = _target(x, placement, sbp)
     placement = target.placement
     if from_whole:

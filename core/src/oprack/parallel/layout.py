@@ -78,8 +78,9 @@ class Placement:
             color = 0
             for size, at in zip([s for k, s in enumerate(self.shape) if k != axis], others, strict=True):
                 color = color * size + at
+            name, size = self.axes[axis], self.shape[axis]
             self._groups[axis] = (
-                self.world if len(self.shape) == 1 else self.world.split(color, self.coords[axis], self.axes[axis])
+                self.world if len(self.shape) == 1 else self.world.split(color, self.coords[axis], name, size)
             )
         return self._groups[axis]
 

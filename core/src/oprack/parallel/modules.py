@@ -61,6 +61,7 @@ def lay_out(tensor: Tensor, target: Layout, path: str) -> None:
         )
     if target.is_partial:
         raise InvalidArgumentError(f"to_global: {path} in {target!r}; expected splits and broadcasts for parameters")
+    target.placement.world.adopt(tensor)
     shape = tensor.shape
     region = target.part(shape)
     part = tensor._value[region].copy()

@@ -62,7 +62,8 @@ def open_ring(number: int, ranks: list[int] | None = None) -> Communicator:
     chosen = list(range(here.size)) if ranks is None else list(ranks)
     inside = here.rank in chosen
     key = chosen.index(here.rank) if inside else here.rank
-    found = here.split(int(inside), key, f"ring {number}")
+    size = len(chosen) if inside else here.size - len(chosen)
+    found = here.split(int(inside), key, f"ring {number}", size)
     here.__dict__.setdefault("rings", {0: here})[number] = found
     return found
 

@@ -13,6 +13,7 @@ from oprack.packs.resolve import import_object
 from oprack.parallel.alone import Alone
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.layout import Placement
+from oprack.parallel.links import LINKS, Links, own_facts
 
 _RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS")
 """Variables by which launchers of MPI are known; with none of them, no engine is imported."""
@@ -101,6 +102,10 @@ def _opened(engine: str | None = None) -> Communicator:
         )
     owner, target = found[name]
     opened: Communicator = import_object(target, f"communicator {name} of {owner}")()
+    # Choices that depend on links have to be the same on all ranks, so those of rank 0 count.
+    facts = opened.gather_facts(own_facts())[0]
+    if facts is not None:
+        opened.links = Links.of_facts(facts, f"the file that {LINKS} names")
     return opened
 
 
@@ -109,7 +114,8 @@ def placement(kind: str = "cpu", shape: Sequence[int] | None = None, axes: Seque
 
     Args:
         kind: Kind of the ranks' places, "cpu" or "cuda".
-        shape: Sizes of its axes, whose product is the number of ranks; default: one axis of all ranks.
+        shape: Sizes of its axes, whose product is the number of ranks; default: one axis of all ranks, or the grid that
+            `oprack parallel simulate --grid` gives.
         axes: A name for each axis; default: "axis0", "axis1" and so on.
 
     Returns:
@@ -119,6 +125,9 @@ def placement(kind: str = "cpu", shape: Sequence[int] | None = None, axes: Seque
         InvalidArgumentError: The grid does not hold as many ranks as run.
     """
     here = world()
+    if shape is None and here.grid is not None:
+        shape, axes = here.grid[0], axes or here.grid[1]
+    kind = here.place_kind or kind
     sides = tuple(shape) if shape is not None else (here.size,)
     names = tuple(axes) if axes is not None else tuple([f"axis{k}" for k in range(len(sides))])
     made: dict[object, Placement] = here.__dict__.setdefault("placements", {})

@@ -22,7 +22,7 @@ from oprack.runtime.kernel_call import compute
 from oprack.runtime.kernel_choice import at_place, choose
 from oprack.runtime.kernel_inputs import Values, require_inputs, resolved_attrs, transformed
 from oprack.runtime.kernel_results import check_results, collect
-from oprack.runtime.operator import OperatorBase
+from oprack.runtime.operator import OF_PLACES, OperatorBase
 from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, numpy_dtype
 from oprack.types import DTYPE_NAMES, EMPTY_VAR
@@ -288,7 +288,7 @@ def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, pl
         if creator is not None and getattr(creator, "runs_itself", True):
             operator: OperatorBase = creator(desc, info, block, index)
             return operator
-        made = creator if creator is not None else OperatorWithKernel
+        made = OF_PLACES.get(place.kind) or creator or OperatorWithKernel
         found: OperatorBase = made(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
         return found
     except AttributeValueError as error:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 
+OF_PLACES: dict[str, type] = {}
+"""Kind of place -> class of the operators that have kernels elsewhere, where such a place has none."""
+
+
 class OperatorBase(CreatorFacet):
     """An op of a block, with attributes checked and defaults filled in.
 

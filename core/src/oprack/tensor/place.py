@@ -45,3 +45,13 @@ class CUDAPinnedPlace(Place):
 
     def __repr__(self) -> str:
         return "CUDAPinnedPlace()"
+
+
+@dataclass(frozen=True)
+class ShapesPlace(Place):
+    """No memory at all: what lies here has shape and dtype (ShapeArray), and ops say shapes and compute nothing."""
+
+    kind: ClassVar[str] = "shapes"
+
+    def __repr__(self) -> str:
+        return "ShapesPlace()"

@@ -28,6 +28,8 @@ def plain_array(array: Any) -> Any:
         return array
     if type(array) is np.ndarray and array.dtype.isnative and _is_dense(array):
         return array
+    if getattr(array, "elementless", False):  # a ShapeArray
+        return array
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InvalidArgumentError(
             f"got a masked array, {int(np.ma.getmaskarray(array).sum())} of whose {array.size} elements have no value; "

@@ -118,8 +118,8 @@ def find_engine(asked: str = "") -> Engine:
         return Engine(_sort_of(asked), asked)
     if asked and asked not in SORTS:
         raise InvalidArgumentError(
-            f"oprack launch: engine {asked!r}{did_you_mean(asked, list(SORTS))}; expected {_names()}, or the path of an "
-            f"mpiexec (option --engine, or variable {ENGINE})"
+            f"oprack launch: engine {asked!r}{did_you_mean(asked, list(SORTS))}; expected {_names()}, or the path of "
+            f"an mpiexec (option --engine, or variable {ENGINE})"
         )
     for path in _starters(asked):
         sort = _sort_of(path)
@@ -127,8 +127,8 @@ def find_engine(asked: str = "") -> Engine:
             return Engine(sort, path)
     what, package = (SORTS[asked].title, SORTS[asked].package) if asked else ("mpiexec", "mpich")
     raise NotFoundError(
-        f"oprack launch: no {what} in {Path(sys.executable).parent} or on PATH; pip install {package}, or give the path "
-        "of the site's mpiexec by --engine"
+        f"oprack launch: no {what} in {Path(sys.executable).parent} or on PATH; pip install {package}, or give the "
+        "path of the site's mpiexec by --engine"
     )
 
 
