@@ -47,7 +47,7 @@ OTHERWISE_MEANT = {
     "parallel/communicator.py": {"sum"},
     "parallel/program_boxing.py": {"scale"},  # of the role affine
     "testing/fuzz/example.py": {"broadcast"},
-    "parallel/simulated.py": {"sum", "split"},  # a reduction, and words of messages
+    "parallel/simulated.py": {"sum"},
     "runtime/shape_operator.py": {"shape"},  # an attribute of values
     "tensor/shape_array.py": {"size"},  # a slot of a class
     "testing/worlds.py": {"sum"},

@@ -14,6 +14,7 @@ from oprack.parallel.distribute import distribute
 from oprack.parallel.global_call import strict
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.modules import clip_grad_norm, to_global
+from oprack.parallel.pipeline import Pipeline
 from oprack.parallel.rings import open_ring
 from oprack.parallel.world import init, placement, world
 from oprack.parallel.zero import Zero
@@ -22,6 +23,7 @@ __all__ = [
     "Communicator",
     "DataParallel",
     "Layout",
+    "Pipeline",
     "Placement",
     "Sbp",
     "Zero",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,7 +76,11 @@ class ThreadCommunicator(Communicator):
         self._meeting.mail[self.rank, to].put(x.copy())
 
     def _receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
-        return self._meeting.mail[source, self.rank].get(timeout=WAIT)
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end and not self._meeting.barrier.broken:
+            with contextlib.suppress(queue.Empty):
+                return self._meeting.mail[source, self.rank].get(timeout=0.05)
+        raise CollectiveError(f"{self!r}: another rank failed or does not come; {self.record[-1]}")
 
     def _gather_facts(self, value: Any) -> list[Any]:
         return [json.loads(text) for text in self.exchange(json.dumps(value))]
