@@ -83,7 +83,9 @@ def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     return {n: rng.standard_normal(shape).astype("float32") * np.float32(0.5) for n, shape in shapes.items()}
 
 
-def test_fused_all_reduces_are_taken_apart() -> None:
+@pytest.mark.parametrize("name", ["fused", "sharding"])
+def test_reduced_together_or_for_the_rank_that_updates(name: str) -> None:
+    """Gradients in one buffer; and parameters of which each rank updates some and sends them to the other."""
     rng = np.random.default_rng(2)
     x, y = rng.standard_normal((BATCH, 8)).astype("float32"), rng.integers(0, 4, (BATCH, 1))
     start = drawn({"a.w_0": (8, 16), "a.b_0": (16,), "b.w_0": (16, 16), "b.b_0": (16,), "c.w_0": (16, 4)})
@@ -91,12 +93,21 @@ def test_fused_all_reduces_are_taken_apart() -> None:
 
     def rank(world: Any) -> list[float]:
         half = slice(world.rank * BATCH // 2, (world.rank + 1) * BATCH // 2)
-        return trained("fused", world.rank, {"x": x[half], "y": y[half]}, start)
+        kept = program(f"{name}.{world.rank}.startup").global_block().vars
+        mine = {n: v for n, v in start.items() if n in kept}
+        return trained(name, world.rank, {"x": x[half], "y": y[half]}, mine)
 
-    assert any(op.type == "coalesce_tensor" for op in program("fused.0.main").global_block().ops)
     first, second = ThreadWorld(2).run(rank)
     np.testing.assert_allclose((np.array(first) + second) / 2, whole, atol=1e-5)
     assert whole[0] - whole[-1] > 1e-2
+
+
+def test_the_programs_are_of_these_kinds() -> None:
+    fused, sharding = (program(f"{name}.0.main").op_types() for name in ("fused", "sharding"))
+    assert "coalesce_tensor" in fused
+    assert {"c_broadcast", "c_reduce_sum"} <= sharding
+    kept = [program(f"sharding.{r}.startup").global_block().vars for r in (0, 1)]
+    assert "c.w_0" in kept[1] and "c.w_0" not in kept[0]
 
 
 def test_tensor_parallel_programs_train_as_one() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "data" / "programs_distributed"
-TRAINERS = {"one_fused": 1, "fused": 2, "one_tensor": 1, "tensor": 4}
+TRAINERS = {"one_fused": 1, "fused": 2, "sharding": 2, "one_tensor": 1, "tensor": 4}
 CLASSES, WIDTH, HIDDEN = 12, 8, 8
 
 
@@ -27,6 +27,13 @@ def strategy(name: str) -> Any:
         chosen.without_graph_optimization = True
         chosen.fuse_all_reduce_ops = True
         chosen.fuse_grad_size_in_num = 2
+    if name == "sharding":
+        chosen.sharding = True
+        chosen.sharding_configs = {
+            "sharding_segment_strategy": "segment_broadcast_MB",
+            "segment_broadcast_MB": 0.0005,
+            "sharding_degree": 2,
+        }
     if name == "tensor":
         chosen.tensor_parallel = True
         chosen.tensor_parallel_configs = {"tensor_parallel_degree": 2}
@@ -109,17 +116,23 @@ def write(name: str, rank: int) -> None:
     from google.protobuf.descriptor import FieldDescriptor
     from paddle import static
     from paddle.distributed import fleet
+    from paddle.distributed.fleet.meta_optimizers import common, sharding_optimizer
     from paddle.distributed.fleet.meta_optimizers.common import CollectiveHelper
 
     if not hasattr(FieldDescriptor, "label"):  # newer versions of protobuf than Paddle was written for
         FieldDescriptor.label = property(lambda field: field._label)
     paddle.enable_static()
     CollectiveHelper._init_communicator = open_ring
+    for module in (common, sharding_optimizer):
+        module.wait_server_ready = lambda endpoints: None  # nobody else runs
+    get_flags = paddle.get_flags
+    unified = "FLAGS_dynamic_static_unified_comm"  # a flag of wheels for GPUs, where it is false
+    paddle.get_flags = lambda flags: {unified: False} if flags == unified else get_flags(flags)
     main, startup = static.Program(), static.Program()
     with static.program_guard(main, startup), paddle.utils.unique_name.guard():
         if TRAINERS[name] > 1:
             fleet.init(is_collective=True, strategy=strategy(name))
-        loss = small_net() if "fused" in name else tensor_net(rank % 2, 2 if name == "tensor" else 1)
+        loss = tensor_net(rank % 2, 2 if name == "tensor" else 1) if "tensor" in name else small_net()
         optimizer = paddle.optimizer.Momentum(0.1)
         if TRAINERS[name] > 1:
             optimizer = fleet.distributed_optimizer(optimizer, strategy(name))
