@@ -219,4 +219,39 @@ def test_one_rank_needs_no_layouts() -> None:
     main, startup, loss, feed = mlp()
     grid = parallel.placement("cpu")
     found = parallel.distribute(main, startup, grid)
-    assert trained(*found, loss, feed, 1) == trained(main, startup, loss, feed, 1)
+    assert trained(found.main, found.startup, loss, feed, 1) == trained(main, startup, loss, feed, 1)
+
+
+def test_state_is_taken_from_one_grid_to_another() -> None:
+    """Some steps on one rank, some on a grid of two axes, some on one rank again: as all on one."""
+    main, startup, loss, feed = mlp()
+    layouts = over_the_second_axis({"a.w_0": "S(1)", "a.b_0": "S(0)", "b.w_0": "S(0)"}) | {"c.w_0": ["S(0)", "S(1)"]}
+
+    def steps(program: Program, scope: Scope) -> list[float]:
+        run = Executor().run
+        return [run(program, feed=feed, fetch_list=[loss], scope=scope)[0].item() for _ in range(2)]
+
+    scope = Scope()
+    Executor(seed=7).run(startup, scope=scope)
+    names = [v.name for v in main.global_block().vars.values() if v.persistable]
+    found = steps(main, scope)
+    state = {n: scope.get_var(n).get().array.copy() for n in names}
+
+    def rank(world: Any) -> tuple[list[float], dict[str, np.ndarray], tuple[int, ...]]:
+        mine = parallel.distribute(main, startup, parallel.placement(shape=(2, 2)), layouts)
+        own = Scope()
+        mine.set_state(own, state)
+        with pytest.raises(InvalidArgumentError, match=r"'c.w_0' has shape \[4, 12\]; expected \[12, 4\]"):
+            mine.set_state(own, {"c.w_0": state["c.w_0"].T})
+        got = steps(mine.main, own)
+        return got, mine.state(own), own.get_var("c.w_0").get().array.shape
+
+    got, after, part = ThreadWorld(4).run(rank)[-1]
+    assert part == (6, 2)
+    for name, value in after.items():
+        scope.get_var(name).set(value)
+    found += got + steps(main, scope)
+    whole = Scope()
+    Executor(seed=7).run(startup, scope=whole)
+    want = [step for _ in range(3) for step in steps(main, whole)]
+    np.testing.assert_allclose(found, want, atol=1e-5)

@@ -5,35 +5,84 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from oprack.autodiff.roles import OpRole
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
+from oprack.parallel.boxing import box
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.program_boxing import ProgramBoxing
 from oprack.parallel.program_layouts import require_even
 from oprack.parallel.program_rewriter import Rewriter
 from oprack.parallel.rings import ring_number
 from oprack.program import Program
+from oprack.tensor import LoDTensor, Scope
 from oprack.types import VarType
 
 _ROWS = 16
 """So many rows of a batch are taken for each rank when costs are compared."""
 
 
-class Distributed(NamedTuple):
+@dataclass(frozen=True)
+class Distributed:
     """The programs of this rank.
 
     Attributes:
         main: The program that trains or infers.
         startup: The program that fills the parameters.
+        layouts: Name of each persistable variable -> its layout.
+        shapes: Name of each persistable variable -> its shape on one rank.
     """
 
     main: Program
     startup: Program
+    layouts: Mapping[str, Layout]
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def state(self, scope: Scope) -> dict[str, Any]:
+        """The whole values of parameters and of an optimizer's state; every rank must call it.
+
+        Args:
+            scope: Where the programs ran.
+
+        Returns:
+            An array for each persistable variable that has a dense value, in the programs' order.
+
+        Raises:
+            CollectiveError: The ranks have values of other variables.
+        """
+        found = {}
+        for name, layout in self.layouts.items():
+            var = scope.find_var(name)
+            if var is not None and isinstance(var.value, LoDTensor):
+                whole = layout.placement.layout(["B"] * len(layout.sbps))
+                found[name] = box(var.value.array, self.shapes[name], layout, whole).copy()
+        return found
+
+    def set_state(self, scope: Scope, values: Mapping[str, Any]) -> None:
+        """Give this rank its parts of whole values, such as those of a file.
+
+        Args:
+            scope: Where the programs run.
+            values: An array for each variable; those that the programs do not keep are left out.
+
+        Raises:
+            InvalidArgumentError: A value has another shape than the variable.
+        """
+        for name, value in values.items():
+            layout = self.layouts.get(name)
+            if layout is None:
+                continue
+            if tuple(value.shape) != self.shapes[name]:
+                raise InvalidArgumentError(
+                    f"set_state: {name!r} has shape {list(value.shape)}; expected {list(self.shapes[name])}, that of "
+                    "the whole"
+                )
+            scope.var(name).set(value[layout.part(value.shape)].copy())
 
 
 def distribute(
@@ -78,7 +127,8 @@ def distribute(
             if var is not None and var.shape is not None:
                 var.shape = _local_shape(var.shape, given[name])
     _infer(found.desc)
-    return Distributed(found, begin)
+    shapes = {name: tuple(logical.blocks[0].var(name).shape or ()) for name in fixed}
+    return Distributed(found, begin, fixed, shapes)
 
 
 def _local_shape(shape: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
