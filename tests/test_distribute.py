@@ -201,15 +201,32 @@ def test_what_does_not_fit_is_refused() -> None:
     assert "expected splits and broadcasts" in partial
 
 
-def test_sparse_gradients_are_refused() -> None:
+def words_and_one_layer() -> Built:
     main, startup = Program(), Program()
     with program_guard(main, startup), unique_name.guard():
-        x = layers.data("x", [-1, 2], dtype="int64")
-        loss = layers.mean(layers.embedding(x, size=[6, 4], is_sparse=True))
-        optimizer.SGD(0.1).minimize(loss)
+        x, y = layers.data("x", [-1, 3], dtype="int64"), layers.data("y", [-1, 1], dtype="int64")
+        words = layers.embedding(x, size=[20, 6], is_sparse=True, param_attr="words", padding_idx=1)
+        scores = layers.fc(layers.reduce_sum(words, dim=1), 4, name="c")
+        loss = layers.mean(layers.softmax_with_cross_entropy(scores, y))
+        feed = {"x": RNG.integers(0, 20, (ROWS, 3)), "y": RNG.integers(0, 4, (ROWS, 1))}
+        return finished(main, startup, loss, optimizer.Adam(0.1, lazy_mode=True), feed)
+
+
+@pytest.mark.parametrize(
+    ("shape", "layouts"),
+    [((2,), DATA), ((2,), {"words": "S(0)"}), ((2, 2), DATA_OF_TWO | {"words": ["B", "S(0)"]})],
+)
+def test_sparse_gradients(shape: tuple[int, ...], layouts: Any) -> None:
+    whole, found, ops = losses(words_and_one_layer(), shape, layouts)
+    np.testing.assert_allclose(found, np.tile(whole, (len(found), 1)), atol=1e-5)
+    assert ops["c_allgather"] == ops["c_reducescatter"] == 0
+
+
+def test_sparse_gradients_of_columns_are_refused() -> None:
+    main, startup, *_ = words_and_one_layer()
 
     def rank(world: Any) -> None:
-        parallel.distribute(main, startup, parallel.placement("cpu"), {"x": "S(0)"})
+        parallel.distribute(main, startup, parallel.placement("cpu"), DATA | {"words": "S(1)"})
 
     with pytest.raises(UnimplementedError, match="give embeddings is_sparse=False"):
         ThreadWorld(2).run(rank)

@@ -58,13 +58,9 @@ class ProgramBoxing:
             The variable that has the result.
 
         Raises:
-            UnimplementedError: The variable is no dense tensor.
+            UnimplementedError: The variable is no dense tensor, and not only summed.
         """
-        if self.block.var(name).type != VarType.LOD_TENSOR:
-            raise UnimplementedError(
-                f"distribute: variable {name!r} is a {self.block.var(name).type.name} in {source!r}, wanted in "
-                f"{target!r}; only dense tensors move between ranks in programs: give embeddings is_sparse=False"
-            )
+        self._require_movable(name, source, target)
         now = name
         for step in route(source, target):
             now = self._STEPS[step.source.kind + step.target.kind](self, now, rank, step)
@@ -76,6 +72,17 @@ class ProgramBoxing:
             self._last.rename_output(now, into)
             self.block.remove_var(now)
         return into
+
+    def _require_movable(self, name: str, source: Layout, target: Layout) -> None:
+        """Raise UnimplementedError for what no op moves: of SelectedRows there is the sum alone."""
+        kind = self.block.var(name).type
+        summed = all(s.source.kind + s.target.kind == "PB" for s in route(source, target))
+        if kind != VarType.LOD_TENSOR and not (kind == VarType.SELECTED_ROWS and summed):
+            raise UnimplementedError(
+                f"distribute: variable {name!r} is a {kind.name} in {source!r}, wanted in {target!r}; SelectedRows are "
+                "only summed over ranks, and other kinds not moved: give embeddings is_sparse=False, or their table "
+                "another layout"
+            )
 
     def scaled(self, name: str, factor: float, into: str | None = None) -> str:
         """Append a multiplication; returns the variable that has the product."""

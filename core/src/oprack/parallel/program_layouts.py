@@ -27,10 +27,12 @@ def given(op: OpDesc, info: OpInfo) -> dict[str, Any]:
 
 
 def is_plain(var: VarDesc | None) -> bool:
-    """Whether a variable is a dense tensor of known shape without LoD."""
+    """Whether a variable is a tensor, or some rows of one, of known shape without LoD."""
     if var is None or var.shape is None:
         return False
-    return var.type == VarType.LOD_TENSOR and not var.lod_level and all(d >= 0 for d in var.shape)
+    return (
+        var.type in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS) and not var.lod_level and all(d >= 0 for d in var.shape)
+    )
 
 
 def itemsize(var: VarDesc | None) -> int:

@@ -9,7 +9,7 @@ from oprack_collective.ops._like import Like
 
 
 class CAllreduceSum(Like, type="c_allreduce_sum"):
-    r"""$$Out = \sum_r X_r$$ over the ranks r of the ring, on each of them."""
+    r"""$$Out = \sum_r X_r$$ over the ranks r of the ring, on each; of SelectedRows the rows of all ranks."""
 
     Cond = Input("Paddle: whether to reduce; not read.", dispensable=True)
     ring_id = RING_ID
