@@ -11,6 +11,7 @@ from oprack import Executor, Program, Scope, layers, optimizer, parallel, progra
 from oprack.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from oprack.layers import unique_name
 from oprack.testing.worlds import ThreadWorld
+from oprack.types import VarType
 
 STEPS, ROWS = 4, 8
 RNG = np.random.default_rng(0)
@@ -74,6 +75,16 @@ def block_of_bert() -> Built:
         loss = layers.mean(layers.softmax_with_cross_entropy(scores, y))
         feed = {"x": RNG.integers(0, 20, (ROWS, 6)), "y": RNG.integers(0, 20, (ROWS, 6, 1))}
         return finished(main, startup, loss, optimizer.Adam(0.02), feed)
+
+
+def normalised_image() -> Built:
+    main, startup = Program(), Program()
+    with program_guard(main, startup), unique_name.guard():
+        x, y = layers.data("x", [-1, 3, 6, 6]), layers.data("y", [-1, 1], dtype="int64")
+        image = layers.batch_norm(layers.conv2d(x, 4, 3, bias_attr=False, name="first"), act="relu", name="norm")
+        loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(image, 4, name="last"), y))
+        feed = {"x": RNG.standard_normal((ROWS, 3, 6, 6)).astype("float32"), "y": RNG.integers(0, 4, (ROWS, 1))}
+        return finished(main, startup, loss, optimizer.Momentum(0.05, 0.9), feed)
 
 
 COLUMNS = {f"{name}.w_0": "S(1)" for name in ("q", "k", "v", "up")} | {
@@ -199,6 +210,54 @@ def test_what_does_not_fit_is_refused() -> None:
     assert "'c.w_0' of shape [12, 4]" in uneven and "a dim 1 that 3 ranks can share in equal parts" in uneven
     assert "splits dim 1 of a tensor of shape [4], which has 1 dims" in too_far
     assert "expected splits and broadcasts" in partial
+
+
+@pytest.mark.parametrize(
+    ("shape", "layouts"),
+    [((2,), DATA), ((2, 2), DATA_OF_TWO | over_the_second_axis({"first.w_0": "S(0)", "norm.*": "S(0)"}))],
+)
+def test_batch_norm_has_the_statistics_of_all_rows(shape: tuple[int, ...], layouts: Any) -> None:
+    whole, found, ops = losses(normalised_image(), shape, layouts)
+    np.testing.assert_allclose(found, np.tile(whole, (len(found), 1)), atol=1e-5)
+    assert ops["sync_batch_norm"] == ops["sync_batch_norm_grad"] == 1
+    if len(shape) == 1:
+        assert ops["c_allgather"] == 0
+
+
+def test_parts_drop_different_elements_and_copies_the_same() -> None:
+    main, startup = Program(), Program()
+    with program_guard(main, startup), unique_name.guard():
+        x, z = layers.data("x", [-1, 64]), layers.data("z", [-1, 64])
+        layers.dropout(x, 0.5, name="rows"), layers.dropout(z, 0.5, name="copies")
+    kept = [op.output("Out")[0] for op in main.global_block().ops]
+
+    def rank(world: Any) -> list[np.ndarray]:
+        found = parallel.distribute(main, startup, parallel.placement(), {"x": "S(0)"})
+        ones = np.ones((4, 64), "float32")
+        return Executor(seed=3).run(found.main, feed={"x": ones, "z": ones}, fetch_list=kept, scope=Scope())
+
+    first, second = ThreadWorld(2).run(rank)
+    assert not np.array_equal(first[0], second[0])
+    np.testing.assert_array_equal(first[1], second[1])
+    assert 0 < np.count_nonzero(first[1]) < first[1].size
+
+
+def test_fetch_ops_take_the_whole() -> None:
+    main, startup = Program(), Program()
+    with program_guard(main, startup), unique_name.guard():
+        y = layers.scale(layers.data("x", [-1, 3]), 2.0)
+    block = main.global_block()
+    block.create_var("fetch", type=VarType.FETCH_LIST, persistable=True)
+    block.append_op("fetch", {"X": y.name}, {"Out": "fetch"}, {"col": 0})
+    whole = RNG.standard_normal((4, 3)).astype("float32")
+
+    def rank(world: Any) -> np.ndarray:
+        found = parallel.distribute(main, startup, parallel.placement(), {"x": "S(0)"})
+        feed = {"x": whole[2 * world.rank : 2 * world.rank + 2]}
+        return Executor().run(found.main, feed=feed, scope=Scope())[0]
+
+    for got in ThreadWorld(2).run(rank):
+        np.testing.assert_array_equal(got, whole * 2)
 
 
 def words_and_one_layer() -> Built:

@@ -91,8 +91,8 @@ def distribute(
     """Make the programs of one rank into those of this rank; every rank of the placement must call it.
 
     Optimizer, regularization and gradient clipping belong to `main` already. Each rank feeds its part of what is split,
-    the same number of rows on every rank. What no op reads, such as a loss, is the whole on each rank when it is
-    fetched, parameters are this rank's parts, and what lies between may be anything.
+    the same number of rows on every rank, and runs with the same seed. What the program's fetch ops read is whole on
+    each rank, and so are sums that no other op reads, such as a loss; other variables are this rank's parts.
 
     Args:
         main: The program; it is not changed.

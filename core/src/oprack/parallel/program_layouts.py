@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oprack.desc import BlockDesc, OpDesc, VarDesc
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.op.info import OpInfo
 from oprack.op.sbp import Sbp, Signature
 from oprack.parallel.layout import Layout
@@ -69,6 +69,16 @@ def require_even(name: str, layout: Layout, shape: Sequence[int]) -> None:
             raise InvalidArgumentError(
                 f"distribute: {name!r} of shape {list(shape)} in {layout!r}; expected a dim {s.dim} that "
                 f"{_parts(layout, s.dim)} ranks can share in equal parts"
+            )
+
+
+def require_whole_attrs(op: OpDesc, layouts: Mapping[str, Layout]) -> None:
+    """Raise UnimplementedError where a variable that has the value of an attribute is in parts."""
+    for name, layout in layouts.items():
+        if not layout.is_broadcast:
+            raise UnimplementedError(
+                f"distribute: op {op.type} takes an attribute from variable {name!r}, which lies in {layout!r}; "
+                "expected one that is whole on each rank"
             )
 
 

@@ -29,10 +29,14 @@ from oprack.parallel.program_layouts import (
     itemsize,
     of_input,
     of_output,
+    require_whole_attrs,
     results,
 )
 from oprack.parallel.program_via import forward_on_parts, gradient_on_parts
 from oprack.parallel.signatures import REPLICATED, Choice, candidates, choose
+
+_PLACES = 1_000_000
+"""So far apart are the places by which two ranks' parts of one tensor draw random numbers."""
 
 
 @dataclass
@@ -97,16 +101,24 @@ class Rewriter:
             found.origin = position if op.origin is None else op.origin
             gradient = self._gradients.get(position)
             if op.type in ("feed", "fetch"):
-                self.ops.append(found)
+                self._outside(found)
             elif gradient is not None and gradient.forward in self._computed:
                 self._gradient(found, gradient, self._computed[gradient.forward])
             else:
                 self._ordinary(found, position)
         self.block.ops = self.ops
 
+    def _outside(self, op: OpDesc) -> None:
+        """A feed op, which brings this rank's part, or a fetch op, which takes the whole."""
+        if op.type == "fetch":
+            for slot, i, name in arguments(op.inputs):
+                op.inputs[slot][i] = self._boxed(name, self.everywhere)
+        self.ops.append(op)
+
     # Ops that choose a signature --------------------------------------------------------------------------------------
     def _ordinary(self, op: OpDesc, position: int) -> None:
         info = default_manager().op_info(op.type)
+        require_whole_attrs(op, {n: self._source(n)[0] for names in op.var_attrs().values() for n in names})
         ins, outs = arguments(op.inputs), arguments(op.outputs)
         sources = [self._source(name)[0] for _, _, name in ins]
         choice = self._chosen(op, info, ins, outs, sources)
@@ -135,10 +147,10 @@ class Rewriter:
         for slot, _, name in (*ins, *outs):
             dims.setdefault(slot, []).append(self._shape(name))
         shapes = [self._shape(name) for _, _, name in ins]
-        variables = [self.logical.find_var_recursive(name) for _, _, name in (*ins, *outs)]
-        rule = info.sbp
-        if op.block_attrs() or not all(is_plain(v) for v in variables):
-            rule = None
+        # Scratch that no kernel writes has no shape.
+        made = [name for slot, _, name in outs if not info.proto.outputs[slot].extra]
+        variables = [self.logical.find_var_recursive(name) for name in (*(name for _, _, name in ins), *made)]
+        rule = info.sbp if all(is_plain(v) for v in variables) else None
         found = candidates(rule, SbpContext(op.type, self._attrs(op, info), dims))
         sizes = [itemsize(self.logical.find_var_recursive(name)) for _, _, name in ins]
         slots_in, slots_out = [slot for slot, _, _ in ins], [slot for slot, _, _ in outs]
@@ -174,7 +186,11 @@ class Rewriter:
         return dict(info.checker.check(given(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
 
     def _localize(self, op: OpDesc, choice: Choice, computed: Computed) -> None:
-        """Give the op sizes of this rank's parts, and the share of a mean that it computes."""
+        """Give the op sizes of this rank's parts, draws of its own, and the share of a mean that it computes."""
+        number = 0
+        for k, signature in enumerate(choice.signatures):
+            number = number * self.placement.shape[k] + (self.placement.coords[k] if signature.random else 0)
+        op.origin = (op.origin or 0) + number * _PLACES
         for signature, ranks in zip(choice.signatures, self.placement.shape, strict=True):
             if signature.share is not None:
                 computed.share /= ranks
