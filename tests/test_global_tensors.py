@@ -276,11 +276,6 @@ def tensor(*shape: int) -> oprack.Tensor:
             "op relu: X is a global tensor with a gradient, which can't be written in place",
         ),
         (lambda g: tensor(4).to_global(), InvalidArgumentError, r"expected where it goes: x.to_global\(placement"),
-        (
-            lambda g: oprack.to_tensor(np.zeros(3, "float32"), lod=[[0, 1, 3]]).to_global(g, "S(0)"),
-            UnimplementedError,
-            "holds sequences",
-        ),
         (lambda g: parallel.to_global(mlp(), g, {"weight": "S(0)"}), NotFoundError, r"\['weight'\] match no parameter"),
         (
             lambda g: parallel.to_global(mlp(), g, {"0.weight": "P"}),

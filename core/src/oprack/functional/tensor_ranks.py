@@ -35,7 +35,7 @@ class GlobalMethods(TensorMethods):
             sbp: For each axis of the grid "split(dim)", "broadcast" or "partial_sum", as text or as
                 `oprack.parallel.split(dim)`; one of them alone for a grid of one axis. Default: as it is.
             from_whole: Whether each rank passes the same whole tensor, of which it keeps its part; otherwise each
-                passes its part.
+                passes its part. A tensor with LoD is split by whole sequences.
 
         Returns:
             The global tensor; gradients flow through.
@@ -44,7 +44,7 @@ class GlobalMethods(TensorMethods):
             InvalidArgumentError: The placement or sbp is missing, does not fit the shape, or is on another kind of
                 place.
             CollectiveError: The parts do not make up one tensor.
-            UnimplementedError: The tensor has LoD or is no dense array, or lies on another placement.
+            UnimplementedError: The tensor is no dense array, or lies on another placement.
         """
         from oprack.parallel.global_tensor import to_global  # most programs run on one rank
 

@@ -34,6 +34,7 @@ __all__ = [
     "reduction",
     "regrouped",
     "sbp_of",
+    "sequences",
     "split",
     "transposed_convolution",
     "unary",
@@ -154,6 +155,29 @@ def binary(linear: Sequence[Sequence[str]] = ()) -> Rule:
         xs, ys = broadcast_names(ctx, "X", "Y", "Out")
         outs = [n if n in xs or n in ys else None for n in letters(len(ctx.dim("Out")))]
         return factors({"X": xs, "Y": ys}, {"Out": outs}, linear=linear)
+
+    return rule
+
+
+def sequences(
+    inputs: Sequence[str], outputs: Sequence[str], per_sequence: Sequence[str] = (), sums: Sequence[str] = ()
+) -> Rule:
+    """The rule of ops that treat each sequence of a LoD alone: whole sequences may be split.
+
+    Args:
+        inputs: Slots that are split; other inputs stay whole.
+        outputs: Output slots that are split likewise.
+        per_sequence: Those without LoD that have a row for each sequence.
+        sums: Output slots that are sums over all sequences.
+
+    Returns:
+        The rule.
+    """
+
+    def rule(ctx: SbpContext) -> list[Signature]:
+        ins = {s: split(0) for s in inputs if ctx.has(s)}
+        outs = {s: split(0) for s in outputs} | dict.fromkeys(sums, partial_sum)
+        return [Signature(ins, outs, by_sequence=tuple(per_sequence))]
 
     return rule
 

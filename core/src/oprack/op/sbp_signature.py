@@ -84,6 +84,8 @@ class Signature:
         shared: A number that the ranks have to divide, so that all of them get whole groups of elements; 0: any do.
         via: The op that computes this one on parts; it has slots of the same names, and its attributes `start_index`,
             `vocab_size`, `rank`, `nranks` and `ring_id`, where it has them, say which part of what. "": the op itself.
+        by_sequence: None where rows may be split between any two of them. Otherwise split(0) is of whole sequences, and
+            these are the slots without LoD that have a row for each sequence; others have those of the first LoD.
     """
 
     inputs: Mapping[str, Sbp]
@@ -93,6 +95,7 @@ class Signature:
     random: bool = False
     shared: int = 0
     via: str = ""
+    by_sequence: tuple[str, ...] | None = None
 
 
 class SbpContext:

@@ -6,12 +6,13 @@ this package imports no engine.
 
 from __future__ import annotations
 
+import oprack.parallel.global_call  # noqa: F401  registers what serves calls with global tensors
 from oprack.op.sbp import Sbp, broadcast, partial_sum, split
 from oprack.parallel.boxing import box
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.data_parallel import DataParallel
 from oprack.parallel.distribute import distribute
-from oprack.parallel.global_call import strict
+from oprack.parallel.gathering import strict
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.modules import clip_grad_norm, to_global
 from oprack.parallel.pipeline import Pipeline

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from oprack.errors import UnimplementedError
 from oprack.interpreter.devices import other_draws
 from oprack.interpreter.eager import EAGER, Planner, register_global_calls
-from oprack.interpreter.op_expr import OpExpr, result_class
-from oprack.op.sbp import SbpContext
+from oprack.interpreter.op_expr import OpExpr
+from oprack.op.sbp import SbpContext, Signature
+from oprack.parallel.call_results import formed, node_of
+from oprack.parallel.gathering import tell_of_gathering
 from oprack.parallel.global_arguments import Metas, common_placement, require_plain_writes
 from oprack.parallel.global_rule import GlobalRule
 from oprack.parallel.global_tensor import box_part, global_tensor
-from oprack.parallel.layout import Placement
+from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.logical_shapes import logical_shapes
 from oprack.parallel.signatures import Choice, candidates, choose
 from oprack.parallel.via import op_on_parts
@@ -26,18 +26,6 @@ from oprack.tensor.meta import TensorMeta, meta_of_value
 from oprack.tensor.node import Edge, Node
 
 _PLANS = 256  # shapes for which a call remembers its plan
-_told: set[str] = set()
-_strict = False
-
-
-def strict(on: bool = True) -> None:
-    """Let calls of ops that have no rule of splitting raise instead of gathering their inputs.
-
-    Args:
-        on: Whether they raise.
-    """
-    global _strict
-    _strict = on
 
 
 def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Planner | None) -> Callable[..., Any]:
@@ -58,6 +46,10 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
     """
     require_plain_writes(expr, metas)
     placement = common_placement(expr, metas, args)
+    if any(m is not None and (m.lod_level or (m.layout is not None and m.layout.even is not m.layout)) for m in metas):
+        from oprack.parallel.sequence_call import sequence_calls
+
+        return sequence_calls(expr, metas, placement, planner)
     plans: dict[Any, Plan] = {}
 
     def call(*given: Tensor | None) -> Any:
@@ -87,6 +79,8 @@ class Plan:
         results: Logical shapes of the outputs, flat; None for those that are not computed.
     """
 
+    rule_class = GlobalRule
+
     def __init__(
         self, expr: OpExpr, metas: Metas, shapes: Sequence[Any], placement: Placement, planner: Planner | None
     ) -> None:
@@ -94,8 +88,8 @@ class Plan:
         slots_in = [slot for slot, n in expr.inputs for _ in range(n)]
         slots_out = [slot for slot, flags in expr.outputs for _ in flags]
         everywhere = placement.layout(["B"] * len(placement.shape))
-        self.sources = tuple(None if m is None else m.layout or everywhere for m in metas)
-        self.results = logical_shapes(expr, metas, shapes)
+        self.sources = tuple(None if m is None else (m.layout or everywhere).even for m in metas)
+        self.results = self._results(metas)
         self.choice = self._chosen(slots_in, slots_out, metas)
         self.wanted = tuple(
             None if target is None or target is source else target
@@ -113,12 +107,15 @@ class Plan:
         self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
         self._call: Callable[..., Any] | None = None
 
+    def _results(self, metas: Metas) -> list[Any] | None:
+        return logical_shapes(self.expr, metas, self.shapes)[0]
+
     def _chosen(self, slots_in: list[str], slots_out: list[str], metas: Metas) -> Choice:
         expr, rule = self.expr, self.expr.info.sbp
-        lod = any(m is not None and (m.lod_level or m.container is not LoDTensor) for m in metas)
-        if rule is None or lod or self.results is None:
+        sparse = any(m is not None and m.container is not LoDTensor for m in metas)
+        if rule is None or sparse or self.results is None:
             if rule is None:
-                self._tell_of_gathering()
+                tell_of_gathering(expr.info, self.sources)
             rule = None
         dims: dict[str, list[Any]] = {}
         for slot, shape in [
@@ -126,23 +123,20 @@ class Plan:
             *zip(slots_out, self.results or (), strict=False),
         ]:
             dims.setdefault(slot, []).append(shape)
-        found = candidates(rule, SbpContext(expr.type, expr.attrs, dims))
+        found = self._fitting(candidates(rule, SbpContext(expr.type, expr.attrs, dims)), slots_in, slots_out)
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
+        return self._choose(found, slots_in, slots_out, sizes)
+
+    def _choose(
+        self, found: Sequence[Signature], slots_in: list[str], slots_out: list[str], sizes: Sequence[int]
+    ) -> Choice:
         return choose(found, self.placement, slots_in, slots_out, self.sources, self.shapes, sizes)
 
-    def _tell_of_gathering(self) -> None:
-        if all(s is None or s.is_broadcast for s in self.sources):
-            return
-        info = self.expr.info
-        text = (
-            f"op {info.type} (pack {info.pack}) has no rule sbp for computing on parts of its inputs, so each rank "
-            f"gathers all of them; add `sbp` to its definition: oprack.op.sbp.factors makes one of names of dims"
-        )
-        if _strict:
-            raise UnimplementedError(text)
-        if info.type not in _told:
-            _told.add(info.type)
-            warnings.warn(text, stacklevel=2)
+    def _fitting(
+        self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]
+    ) -> Sequence[Signature]:
+        """Those of the op's signatures that may be used."""
+        return found
 
     def _share(self, slots_in: Sequence[str]) -> float:
         """This rank's weight in outputs that are means over a dim which is split."""
@@ -154,11 +148,19 @@ class Plan:
             k = slots_in.index(slot)
             layout, shape = self.choice.inputs[k], self.shapes[k]
             assert layout is not None
-            # The part of this axis alone: what the axes inside and outside of it split is weighted by themselves.
-            outer = layout.placement.layout([*layout.sbps[:axis], *["B"] * (len(layout.sbps) - axis)])
-            through = layout.placement.layout([*layout.sbps[: axis + 1], *["B"] * (len(layout.sbps) - axis - 1)])
-            share *= through.local_shape(shape)[dim] / outer.local_shape(shape)[dim]
+            share *= self._share_of(axis, k, dim, layout, shape)
         return share
+
+    def _share_of(self, axis: int, k: int, dim: int, layout: Layout, shape: tuple[int, ...]) -> float:
+        # The part of this axis alone: what the axes inside and outside of it split is weighted by themselves.
+        outer = layout.placement.layout([*layout.sbps[:axis], *["B"] * (len(layout.sbps) - axis)])
+        through = layout.placement.layout([*layout.sbps[: axis + 1], *["B"] * (len(layout.sbps) - axis - 1)])
+        return through.local_shape(shape)[dim] / outer.local_shape(shape)[dim]
+
+    def _local_shape(self, k: int) -> list[int]:
+        """The shape of this rank's part of an output."""
+        assert self.results is not None
+        return list(self.choice.outputs[k].local_shape(self.results[k]))
 
     def _draws_of_its_own(self) -> int:
         """A number for the random draws of this rank's parts, which differ where the tensors are split; else 0."""
@@ -177,7 +179,7 @@ class Plan:
             for name, slot in signature.sizes.items():
                 k = slots_out.index(slot)
                 assert self.results is not None
-                attrs[name] = list(self.choice.outputs[k].local_shape(self.results[k]))
+                attrs[name] = self._local_shape(k)
         info, attrs = op_on_parts(expr.info, attrs, self.choice, slots_in, self.shapes)
         if info is expr.info and attrs == expr.attrs and expr.flat:
             return expr
@@ -206,7 +208,7 @@ class Plan:
         found = self._wrapped(made, args)
         for k, j in self._writes:
             found[j] = self._written(args[k], found[j])
-        return self._formed(found)
+        return formed(self.expr, found)
 
     def _written(self, target: Tensor | None, made: Tensor | None) -> Tensor | None:
         """An argument with the value of the output that is written to it, in the argument's layout."""
@@ -237,55 +239,39 @@ class Plan:
         return local
 
     def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
-        inner = next((n for y in made if y is not None and (n := _node_of(y)) is not None), None)
+        inner = next((n for y in made if y is not None and (n := node_of(y)) is not None), None)
         node = None if inner is None else self._record(inner, args)
         found: list[Tensor | None] = []
         for j, y in enumerate(made):
             if y is None:
                 found.append(None)
                 continue
-            value, layout = y._value, self.choice.outputs[j]
-            if self.share != 1.0 and layout.is_partial and not isinstance(value, SelectedRows):
-                value = value * np.asarray(self.share, value.dtype)
-            meta = self._metas_out[j].get(y._meta)
-            if meta is None:
-                meta = self._metas_out[j][y._meta] = layout.meta(y._meta)
-            shape = self.results[j] if self.results is not None and self.results[j] is not None else y.shape
             edge = None
             if node is not None and y._node is not None:
                 edge = node if len(node.rule.outputs) == 1 else Edge(node, y._node.index)
-            z = global_tensor(value, meta, shape, edge)
-            if meta.lod_level:
-                z._lod = y._lod
-            found.append(z)
+            found.append(self._output(j, y, edge))
         return found
+
+    def _output(self, j: int, y: Tensor, edge: Any) -> Tensor:
+        """The global tensor of which an output of the call on the parts is this rank's part."""
+        value, layout = y._value, self.choice.outputs[j]
+        if self.share != 1.0 and layout.is_partial and not isinstance(value, SelectedRows):
+            value = value * np.asarray(self.share, value.dtype)
+        meta = self._metas_out[j].get(y._meta)
+        if meta is None:
+            meta = self._metas_out[j][y._meta] = layout.meta(y._meta)
+        shape = self.results[j] if self.results is not None and self.results[j] is not None else y.shape
+        z = global_tensor(value, meta, shape, edge)
+        if meta.lod_level:
+            z._lod = y._lod
+        return z
 
     def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
         rule = self._rules.get(inner.rule)
         if rule is None:
-            rule = self._rules[inner.rule] = GlobalRule(self, inner.rule)
+            rule = self._rules[inner.rule] = self.rule_class(self, inner.rule)
         node = Node()
         node.rule = rule  # type: ignore[assignment]
         node.saved = inner
         node.next = tuple([args[i]._node for i in rule.wrt])  # type: ignore[union-attr]
         return node
-
-    def _formed(self, made: list[Tensor | None]) -> Any:
-        """The outputs in the form that the expression asks for."""
-        expr = self.expr
-        if expr.flat:
-            return made
-        by_slot, k = {}, 0
-        for slot, flags in expr.outputs:
-            by_slot[slot] = made[k : k + len(flags)]
-            k += len(flags)
-        protos = expr.proto.outputs
-        fields = [by_slot[s] if protos[s].duplicable else by_slot[s][0] for s in expr.returned]
-        if len(fields) == 1:
-            return fields[0]
-        return result_class(expr.type, tuple(expr.returned))(*fields) if fields else None
-
-
-def _node_of(y: Tensor) -> Node | None:
-    node = y._node
-    return node.node if type(node) is Edge else node

@@ -59,6 +59,13 @@ class GlobalRule:
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
     ) -> Sequence[Any]:
         """Gradients of the arguments in `wrt`, each in the layout that its argument had; see BackwardRule.run."""
+        inner = self._saved(node, create_graph)
+        parts = [None if g is None else self._part(k, g) for k, g in enumerate(gradients)]
+        found = self.inner.run(inner, parts, EAGER.apply, True, False)
+        return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
+
+    def _saved(self, node: Node, create_graph: bool) -> Any:
+        """What the call saved, after checks."""
         if create_graph:
             raise UnimplementedError(
                 f"op {self.name}: gradients of gradients of global tensors are not recorded; compute them on one rank"
@@ -69,9 +76,7 @@ class GlobalRule:
                 f"backward runs a second time through op {self.name}, whose saved tensors were let go of after the "
                 "first; call backward(retain_graph=True) the first time"
             )
-        parts = [None if g is None else self._part(k, g) for k, g in enumerate(gradients)]
-        found = self.inner.run(inner, parts, EAGER.apply, True, False)
-        return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
+        return inner
 
     def _part(self, k: int, gradient: Tensor) -> Tensor:
         """This rank's part of the gradient of an output, as the call on the parts had it."""

@@ -13,6 +13,7 @@ from oprack.interpreter.modes import is_grad_enabled
 from oprack.op.sbp import Sbp
 from oprack.parallel.boxing import box
 from oprack.parallel.layout import TENSOR_FUNCTIONS, Layout, Placement
+from oprack.parallel.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
@@ -43,8 +44,35 @@ def boxed(x: Tensor, target: Layout) -> Tensor:
     assert source is not None
     if source is target:
         return x
+    if source.even is not source or x._meta.lod_level:
+        return boxed_rows(x, target, rows_in(x, target))
     part = box_part(x._value, x.shape, source, target)
     return global_tensor(part, target.meta(meta_of_value(part, x._meta.place)), x.shape)
+
+
+def boxed_rows(x: Tensor, target: Layout, rows: Rows | None) -> Tensor:
+    """A global tensor in another layout, whose rows lie there as said, or evenly; collective.
+
+    Args:
+        x: The tensor.
+        target: The layout.
+        rows: How the rows lie in `target`; None: evenly, or whole.
+
+    Returns:
+        The tensor in that layout.
+    """
+    source, lod = x._meta.layout, whole_lod(x)
+    assert source is not None
+    target = target.even
+    part = box_rows_of(x._value, x.shape, source, target, x._rows, rows)
+    axis = None if rows is None else split_axis(target)
+    if axis is None or rows is None:
+        found = global_tensor(part, target.meta(meta_of_value(part, x._meta.place, len(lod))), x.shape)
+        found._lod = [list(level) for level in lod]
+        return found
+    found = global_tensor(part, target.by_rows.meta(meta_of_value(part, x._meta.place, len(rows.lod))), x.shape)
+    found._rows, found._lod = rows, rows.part(target.placement.coords[axis])
+    return found
 
 
 def box_part(part: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:
@@ -86,29 +114,46 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
     if placement is not None:
         placement.world.adopt(x)
     target = _target(x, placement, sbp)
-    placement = target.placement
-    if from_whole:
-        shape: tuple[int, ...] = x.shape
-        region = target.part(shape)
-        zeroed = any(s.kind == "P" and c for s, c in zip(target.sbps, placement.coords, strict=True))
-        part = np.zeros_like(x._value[region]) if zeroed else x._value[region].copy()
-    else:
-        shape, part = _logical_shape(x, target), x._value
-    meta = target.meta(tensor_meta(LoDTensor, part.dtype, x._meta.place, x._meta.lod_level))
-    found = global_tensor(part, meta, shape)
+    shape, part, rows = _brought(x, target, from_whole)
+    layout = target if rows is None else target.by_rows
+    found = global_tensor(
+        part, layout.meta(tensor_meta(LoDTensor, part.dtype, x._meta.place, x._meta.lod_level)), shape
+    )
     if x._meta.lod_level:
-        found._lod = x._lod
+        found._lod, found._rows = x._lod, rows
+    if rows is not None:
+        found._lod = rows.part(_rank_along_rows(target))
     if x._meta.grad and is_grad_enabled():
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
-            if from_whole:
-                whole = boxed(gradients[0], placement.layout(["B"] * len(placement.shape)))
-                return [new_tensor(whole._value, whole._meta.local)]
-            g = boxed(gradients[0], dual(target, gradients[0]._meta.layout))
-            return [new_tensor(g._value, g._meta.local)]
+            arrived = gradients[0]._meta.layout
+            wanted = _everywhere(target) if from_whole else dual(target, arrived)
+            g = boxed_rows(gradients[0], wanted, None if from_whole else rows)
+            return [new_tensor(g._value, meta_of_value(g._value, g._meta.place))]
 
         attach(CustomRule("to_global", 1, back), [x], [found], None)
     return found
+
+
+def _everywhere(layout: Layout) -> Layout:
+    """The layout on the same placement in which each rank has the whole."""
+    return layout.placement.layout(["B"] * len(layout.sbps))
+
+
+def _brought(x: Tensor, target: Layout, from_whole: bool) -> tuple[tuple[int, ...], Any, Rows | None]:
+    """(logical shape, this rank's part, how rows lie that are split by sequences) of what a rank brings."""
+    rows = None
+    if x._meta.lod_level and split_axis(target) is not None:
+        rows = rows_in(x, target) if from_whole else gathered_rows(x, target)
+    if rows is not None and from_whole:
+        return x.shape, box_rows_of(x._value, x.shape, _everywhere(target), target, None, rows).copy(), rows
+    if rows is not None:
+        return (rows.cuts[-1], *x.shape[1:]), x._value, rows
+    if not from_whole:
+        return _logical_shape(x, target), x._value, None
+    region = target.part(x.shape)
+    zeroed = any(s.kind == "P" and c for s, c in zip(target.sbps, target.placement.coords, strict=True))
+    return x.shape, np.zeros_like(x._value[region]) if zeroed else x._value[region].copy(), None
 
 
 def _target(x: Tensor, placement: Placement | None, sbp: Any) -> Layout:
@@ -119,11 +164,9 @@ def _target(x: Tensor, placement: Placement | None, sbp: Any) -> Layout:
             '"split(0)"), with placement = oprack.parallel.placement()'
         )
     target = placement.layout(sbp)
-    if x._meta.container is not LoDTensor or (x._meta.lod_level and not target.is_broadcast):
+    if x._meta.container is not LoDTensor:
         raise UnimplementedError(
-            f"to_global: {x.describe()} holds {'sequences' if x._meta.lod_level else x._meta.container.__name__}; only "
-            "dense tensors without LoD are split; use oprack.parallel.DataParallel, in which each rank has whole "
-            "sequences of its own"
+            f"to_global: {x.describe()} holds {x._meta.container.__name__}; expected a dense tensor, or one with LoD"
         )
     if x._meta.place.kind != placement.kind:
         raise InvalidArgumentError(
@@ -132,17 +175,23 @@ def _target(x: Tensor, placement: Placement | None, sbp: Any) -> Layout:
     return target
 
 
+def _rank_along_rows(layout: Layout) -> int:
+    axis = split_axis(layout)
+    assert axis is not None
+    return layout.placement.coords[axis]
+
+
 def _relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
-    if source is target:
+    if source.even is target:
         return x
     found = boxed(x, target)
     if x._meta.grad and is_grad_enabled():
-        attach(
-            CustomRule("to_global", 1, lambda _, gs: [boxed(gs[0], dual(source, gs[0]._meta.layout))]),
-            [x],
-            [found],
-            None,
-        )
+        rows = x._rows if x._rows is None else Rows(x._rows.cuts)
+
+        def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
+            return [boxed_rows(gradients[0], dual(source, gradients[0]._meta.layout), rows)]
+
+        attach(CustomRule("to_global", 1, back), [x], [found], None)
     return found
 
 
@@ -153,13 +202,16 @@ def to_local(x: Tensor) -> Tensor:
         return x
     local = new_tensor(x._value, x._meta.local.without_grad, x._lod)
     if x._meta.grad and is_grad_enabled():
-        shape = x.shape
+        shape, rows = x.shape, x._rows if x._rows is None else Rows(x._rows.cuts)
         sbps = ["B" if s.kind == "P" else s for s in layout.sbps]
         grads = layout.placement.layout(sbps)
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
             g = gradients[0]
-            return [global_tensor(g._value, grads.meta(g._meta), shape)]
+            lies = grads if rows is None else grads.by_rows
+            found = global_tensor(g._value, lies.meta(meta_of_value(g._value, g._meta.place)), shape)
+            found._rows = rows
+            return [found]
 
         attach(CustomRule("to_local", 1, back), [x], [local], None)
     return local
@@ -183,6 +235,8 @@ def whole(x: Tensor) -> Any:
     """The logical value of a global tensor, an array or SelectedRows, the same on each rank; collective."""
     layout = x._meta.layout
     assert layout is not None
+    if layout.even is not layout:
+        return boxed_rows(x, layout.placement.layout(["B"] * len(layout.sbps)), None)._value
     return gathered(x._value, x.shape, layout)
 
 

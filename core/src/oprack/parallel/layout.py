@@ -116,9 +116,20 @@ class Layout:
     def __init__(self, placement: Placement, sbps: tuple[Sbp, ...]) -> None:
         self.placement, self.sbps = placement, sbps
         self._metas: dict[TensorMeta, TensorMeta] = {}
+        self.even = self
 
     def __repr__(self) -> str:
         return f"[{', '.join(map(repr, self.sbps))}] on {self.placement!r}"
+
+    @cached_property
+    def by_rows(self) -> Layout:
+        """The layout with the same Sbps of tensors whose rows are split otherwise than evenly, by whole sequences.
+
+        Only the tensor knows how (`oprack.parallel.sequences.Rows`); `even` is this layout again.
+        """
+        found = Layout(self.placement, self.sbps)
+        found.even = self
+        return found
 
     @cached_property
     def is_broadcast(self) -> bool:
@@ -179,7 +190,7 @@ class Layout:
         value = TENSOR_FUNCTIONS["whole"](x)
         if isinstance(value, SelectedRows):
             return value
-        return LoDTensor(value, x._lod, place=x._meta.place, check=False)
+        return LoDTensor(value, x._lod if x._rows is None else x.lod, place=x._meta.place, check=False)
 
     def gathered(self, part: Any, shape: Sequence[int]) -> Any:
         """The whole array of which each rank has a part in this layout; collective."""

@@ -43,6 +43,7 @@ class Tensor(_Installed):
     _grad: Tensor | None = None
     _memory: Memory | None = None
     _logical_shape: tuple[int, ...] = ()
+    _rows: Any = None  # of a global tensor that is split by sequences, how they lie
     name: str | None = None
 
     # What it is -------------------------------------------------------------------------------------------------------
@@ -77,8 +78,8 @@ class Tensor(_Installed):
 
     @property
     def lod(self) -> list[list[int]]:
-        """Offsets per level, outermost first; [] for a tensor without LoD."""
-        return [list(level) for level in self._lod]
+        """Offsets per level, outermost first; [] for a tensor without LoD; for a global tensor, those of the whole."""
+        return [list(level) for level in (self._lod if self._rows is None else self._rows.lod)]
 
     @property
     def is_sparse(self) -> bool:
@@ -180,7 +181,7 @@ class Tensor(_Installed):
         """
         detached = new_tensor(self._value, self._meta.without_grad, self._lod)
         if self._meta.layout is not None:
-            detached._logical_shape = self._logical_shape
+            detached._logical_shape, detached._rows = self._logical_shape, self._rows
         # A write through either tensor must invalidate the gradients that saved the other.
         share_memory(detached, self)
         return detached

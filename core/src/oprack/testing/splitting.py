@@ -68,7 +68,7 @@ def check_splitting(call: OpCall, ranks: Sequence[int] = (2, 3)) -> tuple[int, l
 def _expression(call: OpCall) -> tuple[OpExpr | None, list[Any]]:
     info = default_manager().op_info(call.type)
     values = [call.values.get(n) for s in info.proto.inputs for n in call.inputs.get(s, ())]
-    dense = [v is None or (isinstance(v, LoDTensor) and not v.lod) for v in values]
+    dense = [v is None or isinstance(v, LoDTensor) for v in values]
     if info.sbp is None or not all(dense):
         return None, []
     attrs = {k: v for k, v in call.attrs.items() if k in info.proto.attrs and k not in COMMON_ATTRS}
@@ -85,7 +85,7 @@ def _tensor(value: LoDTensor | None) -> Tensor | None:
 
     if value is None:
         return None
-    tensor = oprack.to_tensor(value.array.copy())
+    tensor = oprack.to_tensor(value.array.copy(), lod=value.lod or None)
     if tensor._meta.differentiable:
         tensor.requires_grad = True
     return tensor
@@ -100,7 +100,7 @@ def _computed(expr: OpExpr, args: Sequence[Tensor | None]) -> tuple[list[Any], l
         if not expr.proto.outputs[slot].intermediate:
             shown += [y for y in made[k : k + len(flags)] if y is not None]
         k += len(flags)
-    outputs = [y.numpy() for y in shown]
+    outputs = [y.numpy() for y in shown] + [np.array([x for level in y.lod for x in level]) for y in shown]
     starts = [y for y in shown if y.requires_grad]
     if starts:
         from oprack.autograd import backward

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import InferShapeContext, OpDef, empty_grad
-from oprack.op.sbp import leading
+from oprack.op.sbp import sequences
 
 
 class BoxClip(OpDef, type="box_clip"):
@@ -14,7 +14,7 @@ class BoxClip(OpDef, type="box_clip"):
     ImInfo = op.Input("Height, width and scale of each image [B, 3].")
     Output = op.Output("Shape and LoD of Input.")
     make_grad = empty_grad
-    sbp = leading(("Input",), ("Output",))
+    sbp = sequences(("Input", "ImInfo"), ("Output",), per_sequence=("ImInfo",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, info = ctx.dim("Input"), ctx.require_rank("ImInfo", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import same_as
 
@@ -16,6 +17,7 @@ class RowConv(OpDef, type="row_conv"):
     X = Input("[N, D] with LoD, or [B, T, D].")
     Filter = Input("[K, D]: weights of this row and of K - 1 rows to come.")
     Out = Output("Shape and LoD of X.")
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         if len(ctx.require_rank("X", 2, 3)) == 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, ForwardOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 from oprack.types import AttrType
 
 
@@ -21,6 +22,7 @@ class SequenceConv(OpDef, type="sequence_conv"):
     contextLength = Attr(REQUIRED, "Rows of a window, L.", type=AttrType.INT).at_least(1)
     contextStart = Attr(0, "Where a window begins, relative to its row.")
     contextStride = Attr(1, "Only 1 is defined.").in_set((1,))
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op.sbp import sequences
 from oprack.types import VarType
 
 
@@ -20,6 +21,7 @@ class CrfDecoding(OpDef, type="crf_decoding"):
     ViterbiPath = Output("int64 [N, 1] with the LoD of Emission, or [B, T] with 0 past the end.")
     expected_kernel_type = dtype_of("Emission")
     make_grad = empty_grad
+    sbp = sequences(("Emission", "Label", "Length"), ("ViterbiPath",), ("Length",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         padded = ctx.has_input("Length")

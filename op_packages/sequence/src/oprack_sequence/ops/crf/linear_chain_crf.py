@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 
 class LinearChainCrf(OpDef, type="linear_chain_crf"):
@@ -22,6 +23,9 @@ class LinearChainCrf(OpDef, type="linear_chain_crf"):
     TransitionExps = Output("exp(Transition).", intermediate=True)
     LogLikelihood = Output("[number of sequences, 1].")
     expected_kernel_type = dtype_of("Emission")
+    sbp = sequences(
+        ("Emission", "Label", "Length"), ("Alpha", "EmissionExps", "LogLikelihood"), ("LogLikelihood", "Length")
+    )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.has_input("Length"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op.sbp import sequences
 from oprack.types import VarType
 
 
@@ -23,6 +24,9 @@ class EditDistance(OpDef, type="edit_distance"):
     normalized = Attr(False, "Divide by the length of the reference.")
     expected_kernel_type = dtype_of("Hyps")
     make_grad = empty_grad
+    sbp = sequences(
+        ("Hyps", "Refs", "HypsLength", "RefsLength"), ("Out",), ("Out", "HypsLength", "RefsLength"), ("SequenceNum",)
+    )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require(

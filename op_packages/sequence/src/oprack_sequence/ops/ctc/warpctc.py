@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import SbpContext, Signature, sequences
 
 
 class WarpCtc(OpDef, type="warpctc"):
@@ -21,6 +22,9 @@ class WarpCtc(OpDef, type="warpctc"):
     blank = Attr(0, "Id of the blank.")
     norm_by_times = Attr(False, "Divide the gradient (only it) of a sequence by its frames.")
     expected_kernel_type = dtype_of("Logits")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        return [] if ctx.has("LogitsLength") else sequences(("Logits", "Label"), ("Loss",), ("Loss",))(ctx)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         padded = ctx.has_input("LogitsLength")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 
 class SequenceExpand(OpDef, type="sequence_expand"):
@@ -18,6 +19,7 @@ class SequenceExpand(OpDef, type="sequence_expand"):
     ref_level = Attr(-1, "Level of Y's LoD to count by; -1 is the innermost.")
     no_need_buffer_vars = ("Y",)
     expected_kernel_type = dtype_of("X")
+    sbp = sequences(("X", "Y"), ("Out",), ("X",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Y")

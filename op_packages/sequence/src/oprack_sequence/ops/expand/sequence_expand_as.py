@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 
 class SequenceExpandAs(OpDef, type="sequence_expand_as"):
@@ -13,6 +14,7 @@ class SequenceExpandAs(OpDef, type="sequence_expand_as"):
     Out = Output("[rows of Y, ...] with the LoD of Y.")
     no_need_buffer_vars = ("Y",)
     expected_kernel_type = dtype_of("X")
+    sbp = sequences(("X", "Y"), ("Out",), ("X",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 from oprack.types import VarType
 
 
@@ -19,6 +20,7 @@ class SequencePool(OpDef, type="sequence_pool"):
     is_test = Attr(False, "Leave MaxIndex out.", extra=True)
     pooltype = Attr("AVERAGE", "What to compute.").in_set(("AVERAGE", "SUM", "SQRT", "LAST", "FIRST", "MAX"))
     pad_value = Attr(0.0, "Result of an empty sequence.")
+    sbp = sequences(("X",), ("Out", "MaxIndex"), ("Out", "MaxIndex"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

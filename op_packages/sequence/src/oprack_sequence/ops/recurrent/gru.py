@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
@@ -28,6 +29,7 @@ class Gru(OpDef, type="gru"):
     is_reverse = Attr(False, "Walk every sequence from its last row.")
     origin_mode = Attr(False, "Which of u and 1 - u keeps the old state.")
     is_test = Attr(False, "Has no effect on the result.", extra=True)
+    sbp = sequences(("Input", "H0"), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"), ("H0",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Input")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
@@ -31,6 +32,7 @@ class Lstm(OpDef, type="lstm"):
     gate_activation = Attr("sigmoid", "Of i, f and o.").in_set(ACTIVATIONS)
     cell_activation = Attr("tanh", "Of the cell, on its way to h.").in_set(ACTIVATIONS)
     candidate_activation = Attr("tanh", "Of the candidate c'.").in_set(ACTIVATIONS)
+    sbp = sequences(("Input", "H0", "C0"), ("Hidden", "Cell", "BatchGate", "BatchCellPreAct"), ("H0", "C0"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Input")

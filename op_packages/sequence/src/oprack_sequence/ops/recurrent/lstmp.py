@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
@@ -32,6 +33,9 @@ class Lstmp(OpDef, type="lstmp"):
     cell_activation = Attr("tanh", "Of the cell, on its way to h.").in_set(ACTIVATIONS)
     candidate_activation = Attr("tanh", "Of the candidate c'.").in_set(ACTIVATIONS)
     proj_activation = Attr("tanh", "Of the projection.").in_set(ACTIVATIONS)
+    sbp = sequences(
+        ("Input", "H0", "C0"), ("Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden"), ("H0", "C0")
+    )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Input")

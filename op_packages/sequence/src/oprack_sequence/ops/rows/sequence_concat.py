@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 
 
 class SequenceConcat(OpDef, type="sequence_concat"):
@@ -10,6 +11,7 @@ class SequenceConcat(OpDef, type="sequence_concat"):
 
     X = Input("Tensors [N_k, ...] with LoD of the same number of sequences.", duplicable=True)
     Out = Output("[sum of N_k, ...]; outer LoD levels are those of the first input.")
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         for i in range(ctx.input_count("X")):

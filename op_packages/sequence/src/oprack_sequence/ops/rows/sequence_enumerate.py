@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import sequences
 from oprack.types import AttrType
 
 
@@ -17,6 +18,7 @@ class SequenceEnumerate(OpDef, type="sequence_enumerate"):
         True, "Has no effect.", name="@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"
     )
     make_grad = empty_grad
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

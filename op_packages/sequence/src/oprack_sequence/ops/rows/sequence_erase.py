@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import sequences
 from oprack.types import AttrType
 
 
@@ -13,6 +14,7 @@ class SequenceErase(OpDef, type="sequence_erase"):
     Out = Output("Ids [rows left, 1] with LoD.")
     tokens = Attr(REQUIRED, "Ids to drop.", type=AttrType.INTS)
     make_grad = empty_grad
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 from oprack.types import AttrType
 
 
@@ -12,6 +13,7 @@ class SequenceReshape(OpDef, type="sequence_reshape"):
     X = Input("[N, D] with LoD; length times D of each sequence is a multiple of new_dim.")
     Out = Output("[N D / new_dim, new_dim] with LoD.")
     new_dim = Attr(REQUIRED, "Elements of a row of Out.", type=AttrType.INT).at_least(1)
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import same_as
 
@@ -12,6 +13,7 @@ class SequenceReverse(OpDef, type="sequence_reverse"):
 
     X = Input("[N, ...] with LoD.")
     Y = Output("Shape and LoD of X.")
+    sbp = sequences(("X",), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

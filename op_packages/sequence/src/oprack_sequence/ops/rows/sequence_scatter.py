@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import same_dim
 
@@ -17,6 +18,7 @@ class SequenceScatter(OpDef, type="sequence_scatter"):
     Updates = Input("[N, 1] with the LoD of Ids.")
     Out = Output("Shape of X.")
     expected_kernel_type = dtype_of("X")
+    sbp = sequences(("X", "Ids", "Updates"), ("Out",), ("X", "Out"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Ids")

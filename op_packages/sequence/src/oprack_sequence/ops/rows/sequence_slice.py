@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import sequences
 
 
 class SequenceSlice(OpDef, type="sequence_slice"):
@@ -13,6 +14,7 @@ class SequenceSlice(OpDef, type="sequence_slice"):
     Length = Input("Ids [number of sequences, 1]; Offset + Length stays within the sequence.")
     Out = Output("[sum of Length, ...] with LoD.")
     expected_kernel_type = dtype_of("X")
+    sbp = sequences(("X", "Offset", "Length"), ("Out",), ("Offset", "Length"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import same_as
 
@@ -14,6 +15,7 @@ class SequenceSoftmax(OpDef, type="sequence_softmax"):
     Out = Output("Shape and LoD of X.")
     use_cudnn = Attr(False, "Chooses a kernel library elsewhere.", extra=True)
     data_format = Attr("AnyLayout", "Has no effect.", extra=True)
+    sbp = sequences(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")

@@ -1,0 +1,137 @@
+"""Global tensors with LoD on ranks that are threads: whole sequences go to each; numbers and LoD of one rank."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import oprack
+import pytest
+from oprack import functional as F
+from oprack import nn, optimizer, parallel
+from oprack.errors import CollectiveError
+from oprack.testing.worlds import ThreadWorld
+
+RNG = np.random.default_rng(0)
+OFFSETS = [0, 3, 4, 4, 9, 11]  # five sequences, one of them empty
+LOD = [OFFSETS]
+X = RNG.standard_normal((11, 4)).astype("float32")
+TAGS = RNG.integers(0, 3, (11, 1))
+
+
+def tensor(array: np.ndarray, lod: Any = None, grad: bool = False) -> oprack.Tensor:
+    return oprack.to_tensor(array, lod=lod, requires_grad=grad)
+
+
+class Tagger(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.projection = self.create_parameter([4, 9])
+        self.state = self.create_parameter([3, 9])
+        self.crf = self.create_parameter([5, 3])
+
+    def forward(self, x: oprack.Tensor, tags: oprack.Tensor) -> oprack.Tensor:
+        h = F.gru(F.mul(x, self.projection), self.state)
+        return F.linear_chain_crf(h, self.crf, tags).mean()
+
+
+def losses(net: nn.Module, x: oprack.Tensor, tags: oprack.Tensor) -> list[float]:
+    adam, found = optimizer.Adam(0.05, parameters=net.parameters()), []
+    for _ in range(4):
+        loss = net(x, tags)
+        loss.backward()
+        found.append(loss.item())
+        adam.step()
+        adam.clear_grad()
+    return found
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_tagger_trains_as_on_one_rank(ranks):
+    oprack.seed(5)
+    start = {name: value.numpy() for name, value in Tagger().state_dict().items()}
+
+    def rank(world: parallel.Communicator) -> list[float]:
+        grid, net = parallel.placement(), Tagger()
+        net.set_state_dict(start)
+        parallel.to_global(net, grid)
+        parts = (tensor(v, LOD).to_global(grid, "S(0)", from_whole=True) for v in (X, TAGS))
+        return losses(net, *parts)
+
+    net = Tagger()
+    net.set_state_dict(start)
+    alone = losses(net, tensor(X, LOD), tensor(TAGS, LOD))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no op gathers its inputs
+        for found in ThreadWorld(ranks).run(rank):
+            np.testing.assert_allclose(found, alone, atol=1e-5)
+
+
+def test_ranks_bring_sequences_of_their_own_and_get_them_back():
+    """Two levels: documents of sentences; a rank has whole documents."""
+    lod = [[0, 2, 3, 3], [0, 1, 4, 6]]
+    whole = np.arange(12, dtype="float32").reshape(6, 2)
+
+    def rank(world: parallel.Communicator) -> Any:
+        grid = parallel.placement()
+        mine = ([[0, 2, 3], [0, 1, 4, 6]], whole) if world.rank == 0 else ([[0, 0], [0]], whole[:0])
+        x = tensor(mine[1], mine[0]).to_global(grid, "S(0)")
+        again = x.to_global(sbp="B").to_global(sbp="S(0)")
+        assert again.to_local().lod == x.to_local().lod
+        y = (x * 2).to_local()
+        return x.shape, x.lod, x.numpy(), y.shape, y.lod, x.value.lod
+
+    first, second = ThreadWorld(2).run(rank)
+    for shape, offsets, array, _, _, value in (first, second):
+        assert (shape, offsets, value) == ((6, 2), lod, lod)
+        np.testing.assert_array_equal(array, whole)
+    assert first[3:5] == ((6, 2), [[0, 2, 3], [0, 1, 4, 6]])
+    assert second[3:5] == ((0, 2), [[0, 0], [0]])
+
+
+def test_uneven_numbers_of_sequences_are_refused():
+    def rank(world: parallel.Communicator) -> None:
+        lod = [[0, 1, 2, 3]] if world.rank else [[0, 3]]
+        tensor(X[:3], lod).to_global(parallel.placement(), "S(0)")
+
+    with pytest.raises(CollectiveError, match=r"ranks bring \[1, 3\] sequences; expected \[2, 2\]"):
+        ThreadWorld(2).run(rank)
+
+
+CALLS = {
+    "a row for each sequence meets its rows": lambda x: F.sequence_expand_as(F.sequence_pool(x, pooltype="SUM"), x) + x,
+    "columns and rows": lambda x: F.reduce_sum(F.softmax(F.concat([x, x * 2], axis=1), axis=-1) * x[:, :1], dim=[1]),
+    "the mean over all rows": lambda x: x.mean() + (x * x).sum(),
+    "the kernel makes the LoD": lambda x: F.sequence_concat([x, x * 3]),
+    "repeated sequences, other numbers on each rank": lambda x: F.sequence_expand(x, x, ref_level=0),
+    "rows move": lambda x: F.transpose2(x, axis=[1, 0]),
+    "lod_reset has no rule": lambda x: F.lod_reset(x * 2, target_lod=[0, 5, 11]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("sbp", ["S(0)", "S(1)", "B"])
+def test_values_gradients_and_lod_are_those_of_one_rank(name, sbp):
+    call, weights = CALLS[name], {}
+
+    def gradient(x: oprack.Tensor, leaf: oprack.Tensor) -> Any:
+        y = call(x)
+        shape = y.shape
+        array = weights.setdefault(shape, np.cos(np.arange(np.prod(shape, dtype=int))).reshape(shape).astype("float32"))
+        start = oprack.to_tensor(array)
+        y.backward(start if y.layout is None else start.to_global(y.layout.placement, "B", from_whole=True))
+        return y.numpy(), leaf.grad.numpy(), y.lod
+
+    def rank(world: parallel.Communicator) -> Any:
+        leaf = tensor(X, LOD, grad=True)
+        return gradient(leaf.to_global(parallel.placement(), sbp, from_whole=True), leaf)
+
+    leaf = tensor(X, LOD, grad=True)
+    value, grad, lod = gradient(leaf, leaf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ops without a rule
+        for found in ThreadWorld(2).run(rank):
+            np.testing.assert_allclose(found[0], value, atol=1e-5)
+            np.testing.assert_allclose(found[1], grad, atol=1e-5)
+            assert found[2] == lod
