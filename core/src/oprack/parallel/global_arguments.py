@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.errors import InvalidArgumentError
 from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.layout import Placement
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import TensorMeta
 
 Metas = tuple[TensorMeta | None, ...]
-
-
-def require_plain_writes(expr: OpExpr, metas: Metas) -> None:
-    """Raise UnimplementedError where a call would write to an argument that has a gradient."""
-    slots = [slot for slot, n in expr.inputs for _ in range(n)]
-    for slot, m in zip(slots, metas, strict=True):
-        if slot in expr.in_place and m is not None and m.grad:
-            raise UnimplementedError(
-                f"op {expr.type}: {slot} is a global tensor with a gradient, which can't be written in place; use what "
-                "the call returns without in_place"
-            )
 
 
 def common_placement(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None]) -> Placement:

@@ -13,9 +13,10 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import SbpContext, Signature
 from oprack.parallel.call_results import formed, node_of
 from oprack.parallel.gathering import tell_of_gathering
-from oprack.parallel.global_arguments import Metas, common_placement, require_plain_writes
+from oprack.parallel.global_arguments import Metas, common_placement
 from oprack.parallel.global_rule import GlobalRule
 from oprack.parallel.global_tensor import box_part, global_tensor
+from oprack.parallel.in_place import in_place_calls, out_of_place
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.logical_shapes import logical_shapes
 from oprack.parallel.signatures import Choice, candidates, choose
@@ -42,9 +43,9 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
 
     Raises:
         InvalidArgumentError: Arguments lie on different placements, or one of them is of this process alone.
-        UnimplementedError: The call writes in place to an argument that has a gradient.
     """
-    require_plain_writes(expr, metas)
+    if expr.in_place:
+        return in_place_calls(expr, first(out_of_place(expr), metas, args, planner), planner is not None)
     placement = common_placement(expr, metas, args)
     if any(m is not None and (m.lod_level or (m.layout is not None and m.layout.even is not m.layout)) for m in metas):
         from oprack.parallel.sequence_call import sequence_calls
@@ -99,11 +100,10 @@ class Plan:
         self._draws = self._draws_of_its_own()
         self.local = self._local_expr(slots_in, slots_out)
         # (argument, output) of what a call writes in place, such as the running statistics of a normalisation.
-        self._writes = [(slots_in.index(x), slots_out.index(y)) for x, y in expr.in_place.items() if x in slots_in]
         self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
         self._rules: dict[Any, GlobalRule] = {}
         # Without boxing or recording, one function of the parts is all there is.
-        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not (self._draws or self._writes)
+        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not self._draws
         self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
         self._call: Callable[..., Any] | None = None
 
@@ -205,21 +205,7 @@ class Plan:
             made = EAGER.apply(self.local, parts, self.planner)
         if self._single:
             self._call = self.local.calls.get(tuple([None if p is None else p._meta for p in parts]))
-        found = self._wrapped(made, args)
-        for k, j in self._writes:
-            found[j] = self._written(args[k], found[j])
-        return formed(self.expr, found)
-
-    def _written(self, target: Tensor | None, made: Tensor | None) -> Tensor | None:
-        """An argument with the value of the output that is written to it, in the argument's layout."""
-        if target is None or made is None:
-            return made
-        source = made._meta.layout
-        assert source is not None
-        layout = target._meta.layout or source.placement.layout(["B"] * len(source.sbps))
-        value = box_part(made._value, made.shape, source, layout)
-        target._replace(value, meta_of_value(value, made._meta.place, made._meta.lod_level), self.expr.type)
-        return target
+        return formed(self.expr, self._wrapped(made, args))
 
     def _part(self, k: int, a: Tensor | None) -> Tensor | None:
         """This rank's part of an argument in the layout that the signature wants."""

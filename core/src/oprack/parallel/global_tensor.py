@@ -110,7 +110,7 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
             )
         if from_whole:
             raise InvalidArgumentError(f"to_global: {x.describe()} is global; from_whole is for tensors of one process")
-        return _relaid(x, layout, layout if sbp is None else layout.placement.layout(sbp))
+        return relaid(x, layout, layout if sbp is None else layout.placement.layout(sbp))
     if placement is not None:
         placement.world.adopt(x)
     target = _target(x, placement, sbp)
@@ -127,7 +127,7 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
             arrived = gradients[0]._meta.layout
-            wanted = _everywhere(target) if from_whole else dual(target, arrived)
+            wanted = everywhere(target) if from_whole else dual(target, arrived)
             g = boxed_rows(gradients[0], wanted, None if from_whole else rows)
             return [new_tensor(g._value, meta_of_value(g._value, g._meta.place))]
 
@@ -135,7 +135,7 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
     return found
 
 
-def _everywhere(layout: Layout) -> Layout:
+def everywhere(layout: Layout) -> Layout:
     """The layout on the same placement in which each rank has the whole."""
     return layout.placement.layout(["B"] * len(layout.sbps))
 
@@ -146,7 +146,7 @@ def _brought(x: Tensor, target: Layout, from_whole: bool) -> tuple[tuple[int, ..
     if x._meta.lod_level and split_axis(target) is not None:
         rows = rows_in(x, target) if from_whole else gathered_rows(x, target)
     if rows is not None and from_whole:
-        return x.shape, box_rows_of(x._value, x.shape, _everywhere(target), target, None, rows).copy(), rows
+        return x.shape, box_rows_of(x._value, x.shape, everywhere(target), target, None, rows).copy(), rows
     if rows is not None:
         return (rows.cuts[-1], *x.shape[1:]), x._value, rows
     if not from_whole:
@@ -181,7 +181,8 @@ def _rank_along_rows(layout: Layout) -> int:
     return layout.placement.coords[axis]
 
 
-def _relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
+def relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
+    """A global tensor in another layout; gradients flow through. Collective."""
     if source.even is target:
         return x
     found = boxed(x, target)

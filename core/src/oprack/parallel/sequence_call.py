@@ -11,7 +11,8 @@ from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.eager import Planner
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
-from oprack.parallel.global_call import _PLANS, Metas, Plan
+from oprack.parallel.global_arguments import Metas
+from oprack.parallel.global_call import _PLANS, Plan
 from oprack.parallel.layout import Layout, Placement, balanced
 from oprack.parallel.logical_shapes import Shares, logical_shapes
 from oprack.parallel.sequence_rule import Saved, SequenceRule
