@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,14 @@ from oprack.kernel import Array, ArrayModule
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, HALF_FLOATS
 
+from oprack_optimizer.kernels._threads import in_turns
+
 BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
 # Elements that are updated at a time: what is read and written for them stays in a core's cache.
 BLOCK = 1 << 17
+# Blocks for each thread at least: to call one takes as long as half a block.
+_SHARED = 2
 
 
 def working(param: Array, master: Array | None, multi_precision: bool) -> Array:
@@ -68,16 +73,28 @@ def by_blocks(
     """`count` new arrays like the first one given, made block by block by update(given, made, work).
 
     It gets rows of all arrays and writes to those of the new ones; work: memory of a block's size. out: the memory of
-    the first given array, when the first new one may take it.
+    the first given array, when the first new one may take it. Threads take turns at the blocks of a large array, since
+    one core alone can't read memory as fast as it goes.
     """
     first = given[0]
     if out is not None and not (out.flags.c_contiguous and out.dtype == first.dtype and out.shape == first.shape):
         out = None
     made = [np.empty(first.shape, first.dtype) if out is None or i else out for i in range(count)]
     sources = [np.ascontiguousarray(a).reshape(-1) for a in given]
-    targets, work = [a.reshape(-1) for a in made], np.empty(BLOCK, first.dtype)
-    for i in range(0, first.size, BLOCK):
-        rows = slice(i, i + BLOCK)
-        blocks = [a[rows] for a in targets]
-        update([a[rows] for a in sources], blocks, work[: blocks[0].size])
+    targets, blocks = [a.reshape(-1) for a in made], deque(range(0, first.size, BLOCK))
+    state = np.geterr()  # of this thread alone
+
+    def some() -> None:
+        work = np.empty(BLOCK, first.dtype)
+        with np.errstate(**state):
+            while blocks:
+                try:
+                    i = blocks.popleft()
+                except IndexError:
+                    return  # another thread took the last one
+                rows = slice(i, i + BLOCK)
+                parts = [a[rows] for a in targets]
+                update([a[rows] for a in sources], parts, work[: parts[0].size])
+
+    in_turns(some, len(blocks) // _SHARED)
     return tuple(made)

@@ -1,0 +1,55 @@
+"""Threads for what NumPy computes with one: it gives the interpreter's lock away for as long as it goes over memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+# What limits the threads of NumPy's own library limits these, too.
+_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_pool: ThreadPoolExecutor | None = None
+
+
+def count() -> int:
+    """Threads that NumPy may use: the CPUs of this process, unless an environment variable says fewer."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limits = [int(text) for name in _VARIABLES if (text := os.environ.get(name, "")).isdecimal()]
+    return max(1, min([cpus, *(limit for limit in limits if limit)]))
+
+
+def in_turns(function: Callable[[], None], most: int) -> None:
+    """Call a function in this thread, and at the same time in others, `most` in all.
+
+    It works on what is left of a job until there is nothing left, so a call that begins late has nothing to do. The
+    first error of any of them is raised.
+    """
+    helpers = min(most, count()) - 1
+    if helpers < 1:
+        function()
+        return
+    calls = [_threads().submit(function) for _ in range(helpers)]
+    try:
+        function()
+    finally:
+        # all of them write to arrays of this call; one that did not begin by now never does
+        for call in calls:
+            if not call.cancel():
+                call.result()
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(1, count() - 1), thread_name_prefix="oprack-optimizer")
+    return _pool
+
+
+def _forget() -> None:
+    """A process that was forked has no threads but one."""
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
