@@ -28,9 +28,10 @@
 #define MOST 1024 /* threads of a team */
 
 /* Nanoseconds that a thread without work spins before it sleeps, within a run of many regions and behind it, and that the
-   starting one spins for shares under way. To wake a thread costs the starting one some ten thousand. */
+   starting one spins for shares under way. To wake a thread costs the starting one some ten thousand, and takes several
+   times as long; between two runs of a small net Python needs less than IDLE_SPIN. */
 #define RUN_SPIN 200000
-#define IDLE_SPIN 50000
+#define IDLE_SPIN 150000
 #define JOIN_SPIN 100000
 /* A share that ends this much later than the starting thread's was delayed by another process. The team rests then, and
    the starting thread does all shares: for REST_LEAST nanoseconds, twice as long each time that it happens again. */

@@ -23,8 +23,8 @@ from oprack_onednn.signal_safety import SignalStack
 # Chains of a Python thread: of all that were asked for again, and of those that were asked for once.
 _PRIMITIVES, _NEW_PRIMITIVES = 1024, 256
 # How many seconds a chain must take on one core to be shared among threads: to hand shares out, and to wait for the
-# last one, takes as long. libgomp wakes threads that sleep, and waits for them.
-_SHARED, _SHARED_BY_LIBGOMP = 5e-5, 1e-4
+# last one, takes the pool 1 or 2 us. libgomp wakes threads that sleep, and waits for them.
+_SHARED, _SHARED_BY_LIBGOMP = 1e-5, 1e-4
 
 # next() on it is one operation of the interpreter, so two threads never get one number.
 _SETTINGS = itertools.count(1)

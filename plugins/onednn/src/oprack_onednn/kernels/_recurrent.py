@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from oprack_onednn.kernels._order import Order
 
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
-_APART = 1e8  # operations of a direction from which on it has a thread of its own
+_APART = 3e7  # operations of a direction from which on it has a thread of its own
 _SHARED = 1e7  # operations of a step from which on threads share it
 # One for the process; its threads have chains of their own, as every thread, and end with it.
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
