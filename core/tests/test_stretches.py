@@ -53,7 +53,7 @@ class Library:
                 given = [
                     [arrays[i] for i in a] if isinstance(a, list) else arrays[a] for a in step.arguments if a != []
                 ]
-                made = step.function(*given, counted=False)
+                made = step.function(*given) if step.is_view else step.function(*given, counted=False)
                 arrays += made if step.results > 1 else [made]
             return [arrays[i] for i in leaving]
 
@@ -198,11 +198,40 @@ def test_several_results_of_an_op(fast: PackManager, build: Build, library: Libr
 
 
 def test_another_op_in_between_ends_a_stretch(fast: PackManager, build: Build, library: Library) -> None:
-    ops = [doubled("x", "a"), doubled("a", "b"), ("flat", {"X": "b"}, {"Out": "c"}), doubled("c", "y")]
+    ops = [doubled("x", "a"), doubled("a", "b"), ("positive", {"X": "b"}, {"Out": "c"}), doubled("c", "y")]
     program, exe = build({"x": X}, ops), Executor()
     for _ in range(3):
-        np.testing.assert_array_equal(run(exe, program, X)[0], 8 * X.reshape(-1))
+        np.testing.assert_array_equal(run(exe, program, X)[0], 8 * X[1:])
     assert library.offered == [(["double", "double"], 1, [2])], "a single op is not worth it"
+
+
+def flat(x: str, out: str) -> tuple[Any, ...]:
+    return ("flat", {"X": x}, {"Out": out})
+
+
+def test_views_between_the_ops_of_a_library_are_part_of_a_stretch(
+    fast: PackManager, build: Build, library: Library
+) -> None:
+    ops = [flat("x", "a"), doubled("a", "b"), flat("x", "v"), flat("b", "c"), doubled("c", "d"), flat("d", "y")]
+    program, exe = build({"x": X}, ops), Executor()
+    for x in (X, X, X, X[:1], X[:1]):
+        v, y = run(exe, program, x, ("v", "y"))
+        np.testing.assert_array_equal(v, x.reshape(-1))
+        np.testing.assert_array_equal(y, 4 * x.reshape(-1))
+    # of a and of x, which a view before the stretch has made, and behind it y is one of d
+    assert library.offered == [(["double", "flat", "flat", "double"], 2, [3, 5])]
+    assert library.runs == [[(4,), (2, 2)]] * 2 + [[(2,), (1, 2)]] and len(library.alone) == 2
+
+
+def test_a_view_of_another_dtype_ends_a_stretch(fast: PackManager, build: Build, library: Library) -> None:
+    ops = [doubled("x", "a"), doubled("a", "b"), flat("n", "m"), doubled("b", "y")]
+    program, exe = build({"x": X, "n": np.arange(6).reshape(2, 3)}, ops), Executor()
+    for _ in range(3):
+        feed = {"x": X, "n": np.arange(6).reshape(2, 3)}
+        m, y = exe.run(program, feed, ["m", "y"], Scope())
+        np.testing.assert_array_equal(m, np.arange(6))
+        np.testing.assert_array_equal(y, 8 * X)
+    assert [names for names, *_ in library.offered] == [["double", "double"]]
 
 
 def test_a_library_that_joins_nothing(fast: PackManager, build: Build, library: Library) -> None:

@@ -185,6 +185,8 @@ def made():
     yield call("onednn_pointwise_conv2d", point, post_ops=["relu"])
     more = {"OutputScale": normal(2, 8, 1, 1), "Residual": image(2, 8, 8, 8, seed=1)}
     yield call("onednn_pointwise_conv2d", point | more, post_ops=["residual"])
+    yield call("reduce_max", {"X": pixels}, dim=[2, 3])
+    yield call("reduce_max", {"X": normal(3, 5, 32)}, dim=[1])
     squeeze = {"X": pixels, "Reduce": normal(4, 16, 1, 1), "ReduceBias": normal(4)}
     squeeze |= {"Expand": normal(16, 4, 1, 1), "ExpandBias": normal(16)}
     yield call("onednn_squeeze_excite", squeeze, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])

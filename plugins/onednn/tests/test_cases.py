@@ -28,8 +28,8 @@ OPS = sorted(
 )
 # oneDNN's erf has no value for infinities: gelu gives NaN there, NumPy's kernel an infinity or NaN
 KNOWN = {"gelu.0020"}
-# cases that are float64, integers, of sizes that oneDNN samples otherwise, or with weights that may be trained
-NEVER_SERVED = {"concat", "nearest_interp", "gru", "lstm"}
+# cases that are float64, integers, narrow, of sizes that oneDNN samples otherwise, or with weights that may be trained
+NEVER_SERVED = {"concat", "nearest_interp", "gru", "lstm", "reduce_max"}
 WITHOUT = ("onednn",)
 CONSTANT = {"Filter", "Y", "W", "Bias", "Weight", "WeightIh", "WeightHh"}
 # Ops of which the passes of this plugin take in what follows, in some case

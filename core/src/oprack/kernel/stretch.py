@@ -1,7 +1,8 @@
 """Stretches: neighbouring ops of a plan that a kernel library runs by one call of its own.
 
 A function that a kernel's `specialize` returned may have an attribute `stretches`, one object for all such functions of
-a library, which follows the protocol StretchMaker. A plan then offers it ops in a row that all have it.
+a library, which follows the protocol StretchMaker. A plan then offers it ops in a row that all have it, with the views
+between them, whichever pack makes these.
 
 Such a function may also have an attribute `prepare`, which a plan calls with what the function takes, for shapes that
 are new and before the first of the ops in a row runs: with arrays of the shapes and strides that will come, of which
@@ -28,10 +29,14 @@ class StretchStep:
     Attributes:
         op_type: The op.
         variable: What it writes, for messages.
-        function: What `specialize` of its kernel returned.
+        function: What `specialize` of its kernel returned; of a view the kernel, with its attributes.
         arguments: Its positional arguments.
-        results: How many arrays it returns.
+        results: How many arrays it returns, those of lists counted one by one.
         smallest: Elements of its first argument below which another kernel computes the op.
+        is_view: Whether the kernel is one with view=True that knows no stretches: its results may be views of its first
+            argument, copies, or anything else.
+        otherwise: The kernels that take over where the function declines or its first argument is too small, as one
+            function of the same arguments; None where there are none, or none that take such arguments alone.
     """
 
     op_type: str
@@ -40,6 +45,8 @@ class StretchStep:
     arguments: Sequence[Argument]
     results: int
     smallest: int
+    is_view: bool = False
+    otherwise: Callable[..., Any] | None = None
 
 
 JoinedSteps: TypeAlias = Callable[..., "Sequence[Any] | None"]

@@ -201,6 +201,8 @@ def call_site(
         for i in varying:
             key += (others[i].shape, others[i].strides)
         bound = entries.get(key)
+        if bound is None and key not in entries:
+            bound = enter(key, (x, *others))
         return bound.part if bound is not None and bound.fits(others) else None
 
     def run(x: Any, *others: Any) -> Any:

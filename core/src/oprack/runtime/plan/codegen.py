@@ -16,7 +16,7 @@ from oprack.runtime.plan.buffer_reuse import reusable_buffer
 from oprack.runtime.plan.generated import BoundOp, Generated, Local, Port, Source, present
 from oprack.runtime.plan.kernel_code import KernelCode
 from oprack.runtime.plan.preparation import Preparation, find_preparations
-from oprack.runtime.plan.stretches import Joinable, Stretch, find_stretches, joinable
+from oprack.runtime.plan.stretches import Joinable, NewContext, Stretch, find_stretches, joinable
 from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
@@ -62,12 +62,18 @@ class SegmentGenerator:
         keep: Variables that are read after the segment, and so are returned.
         xp: NumPy or CuPy.
         parameters: Variables that the scope goes on holding.
+        context: Makes the `ctx` of an op without LoD.
     """
 
     def __init__(
-        self, records: Sequence[OpRecord], keep: Collection[str], xp: Any, parameters: Collection[str] = ()
+        self,
+        records: Sequence[OpRecord],
+        keep: Collection[str],
+        xp: Any,
+        parameters: Collection[str],
+        context: NewContext,
     ) -> None:
-        self._records, self._keep, self._xp = records, keep, xp
+        self._records, self._keep, self._xp, self._context = records, keep, xp, context
         self._binder = Binder(records, parameters)
         self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext}
         self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
@@ -113,7 +119,7 @@ class SegmentGenerator:
         call = [f"{first}  # {_comment(step.record)}", *others]
         asked, compared = self._ask(i, step), self._compare(i, step)
         dead, shape_only = _read_last(i, step)
-        part = joinable(step, *code.specialized[0])
+        part = joinable(step, code.specialized, self._context)
         return _Statements(
             *(asked, step.check.by_shapes, call, compared, self._meet(i, step), dead, shape_only, part),
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
+from oprack.runtime.compose import StepContext
 from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments
 from oprack.runtime.plan.codegen import SegmentGenerator
@@ -171,7 +172,13 @@ class Segment:
                 self._compiled.popitem(last=False)
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> CompiledSegment:
-        generated = SegmentGenerator(records, self.variables.keep, run.device.xp, self.variables.parameters).generate()
+        xp, manager, rules, place = run.device.xp, run.program.manager, run.rules, run.place
+
+        def context(op: OperatorWithKernel) -> StepContext:
+            return StepContext(manager, op.type, op.attrs, rules, place=place, xp=xp)
+
+        variables = self.variables
+        generated = SegmentGenerator(records, variables.keep, xp, variables.parameters, context).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
         arguments = SegmentArguments(generated.inputs, [*self.variables.parameters, *self.variables.reads])

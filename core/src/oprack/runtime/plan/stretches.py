@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.kernel.invoke import Arguments, bind_inputs, returned
+from oprack.kernel import Candidate
+from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.kernel.stretch import Argument, JoinedSteps, StretchMaker, StretchStep
+from oprack.runtime.compose import StepContext
 from oprack.runtime.plan.generated import BoundOp, Local, present
 from oprack.runtime.record import OpRecord
+
+if TYPE_CHECKING:
+    from oprack.runtime.kernel_operator import OperatorWithKernel
 
 
 @dataclass(frozen=True)
@@ -20,16 +25,20 @@ class Joinable:
     """An op whose kernel can be part of a stretch, or be prepared for new shapes.
 
     Attributes:
-        maker: What the library makes stretches with; None when the op is part of none.
-        function: What `specialize` of the kernel returned.
+        maker: What the library makes stretches with; None when the op is part of none but as a view.
+        function: What `specialize` of the kernel returned; of a view the kernel, with its attributes.
         arguments: Its positional arguments: local variables, None, or lists of these.
-        results: The local variables of what it returns, None where nobody reads it.
+        results: The local variables of the arrays that it returns, None where nobody reads it.
+        otherwise: The kernels that take over, as one function of the same arguments, where they can be one.
+        is_view: Whether any library may have it between its own ops.
     """
 
     maker: StretchMaker | None
     function: Callable[..., Any]
     arguments: list[Any]
     results: list[Local | None]
+    otherwise: Callable[..., Any] | None
+    is_view: bool
 
 
 @dataclass(frozen=True)
@@ -47,16 +56,24 @@ class Stretch:
         return f"{name}({', '.join(x.name for x in self.entering)})"
 
 
-def joinable(step: BoundOp, function: Callable[..., Any] | None, wanted: Collection[str]) -> Joinable | None:
+Specialized = Sequence[tuple[Callable[..., Any] | None, Collection[str]]]
+NewContext = Callable[["OperatorWithKernel"], StepContext]
+
+
+def joinable(step: BoundOp, specialized: Specialized, context: NewContext) -> Joinable | None:
     """The op as part of a stretch; None when it has to be called on its own, and when its turn comes.
 
     Args:
         step: The op.
-        function: What `specialize` of its kernel returned, if anything.
-        wanted: What else than inputs the function takes.
+        specialized: For each kernel of the chain what its `specialize` returned, if anything, and what else than inputs
+            that function takes.
+        context: Makes the `ctx` of an op without LoD for the kernels that take over.
     """
+    (function, wanted), chosen = specialized[0], step.record.chosen
     maker = getattr(function, "stretches", None)
-    if function is None or wanted or step.kernel_sized or (maker is None and not hasattr(function, "prepare")):
+    is_view = maker is None and chosen.spec.view and chosen.next is None and not chosen.spec.may_decline
+    is_own = (maker is not None or hasattr(function, "prepare")) and "ctx" not in wanted
+    if not (is_view or is_own) or step.kernel_sized:
         return None
     # a rule that looks at values is asked in every run, and what it says may depend on the op before
     if step.check.needed and not step.check.by_shapes:
@@ -65,26 +82,106 @@ def joinable(step: BoundOp, function: Callable[..., Any] | None, wanted: Collect
     if results is None or not any(results) or not all(x.tensor for x in present(step.ins)):
         return None
     try:
-        arguments = bind_inputs(step.record.chosen.signature, _Locals(step))
+        arguments = bind_inputs(chosen.signature, _Locals(step))
+        if not is_own:
+            function = _alone(step, chosen, function, wanted)
     except _NotPlainError:
         return None
-    return Joinable(maker, function, arguments, results)
+    assert function is not None
+    otherwise = _otherwise(step, specialized, arguments, context)
+    return Joinable(maker, function, arguments, results, otherwise, is_view)
+
+
+def _alone(
+    step: BoundOp,
+    kernel: Candidate,
+    specialized: Callable[..., Any] | None,
+    wanted: Collection[str],
+    context: NewContext | None = None,
+) -> Callable[..., Any]:
+    """A kernel as a function of its inputs. Raises _NotPlainError when it takes a context that nobody can make."""
+    if specialized is not None and "ctx" not in wanted:
+        return specialized
+    return partial(kernel.spec.function, **bind_named(kernel.signature, _Locals(step, context)))
+
+
+def _otherwise(
+    step: BoundOp, specialized: Specialized, arguments: Sequence[Any], context: NewContext
+) -> Callable[..., Any] | None:
+    """The kernels behind the first one as one function; None where they take other arguments than that one."""
+    given, functions = _identities(arguments), []
+    try:
+        for kernel, known in list(zip(step.record.chosen.chain(), specialized, strict=True))[1:]:
+            own = bind_inputs(kernel.signature, _Locals(step))
+            if _identities(own) != given:
+                return None
+            smallest = kernel.spec.min_numel if kernel.next is not None else 0
+            functions.append((_alone(step, kernel, *known, context), len(own), smallest))
+    except _NotPlainError:
+        return None
+    return partial(_first_that_serves, functions) if functions else None
+
+
+def _identities(arguments: Sequence[Any]) -> list[Any]:
+    """Which local variables they are; without those at the end that are absent."""
+    found = [list(map(id, a)) if isinstance(a, list) else a and id(a) for a in arguments]
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+def _first_that_serves(functions: Sequence[tuple[Callable[..., Any], int, int]], *arguments: Any) -> Any:
+    """What the first function returns that does not decline.
+
+    Args:
+        functions: Each with how many arguments it takes, absent ones at the end counted, and how many elements the
+            first one has at least.
+        *arguments: Arrays, without absent ones at the end.
+    """
+    first = arguments[0][0] if isinstance(arguments[0], list) else arguments[0]
+    for function, count, smallest in functions:
+        given = [*arguments[:count], *[None] * (count - len(arguments))]
+        result = NotImplemented if first.size < smallest else function(*given)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
 
 
 def find_stretches(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Stretch]:
     """The stretches of a segment by the number of their first op."""
     found = {}
-    for maker, group in groupby(range(len(steps)), lambda i: _maker(candidates[i])):
-        numbers = list(group)
-        if maker is not None and len(numbers) > 1:
-            stretch = _join(maker, steps, candidates, numbers[0], numbers[-1] + 1)
-            if stretch is not None:
-                found[stretch.begin] = stretch
+    for maker, begin, end in _rows(candidates):
+        stretch = _join(maker, steps, candidates, begin, end)
+        if stretch is not None:
+            found[stretch.begin] = stretch
     return found
 
 
-def _maker(candidate: Joinable | None) -> StretchMaker | None:
-    return candidate.maker if candidate else None
+def _rows(candidates: Sequence[Joinable | None]) -> Iterator[tuple[StretchMaker, int, int]]:
+    """(maker, number of the first op, number behind the last one) of ops in a row that one library may join.
+
+    Two of them at least are the library's own, the first and the last one among them.
+    """
+    maker: StretchMaker | None = None
+    begin = end = own = 0
+    for i, candidate in enumerate([*candidates, None]):
+        if candidate is not None and maker is not None:
+            if candidate.maker is maker:
+                end, own = i + 1, own + 1
+                continue
+            if candidate.is_view and _is_like(candidate, candidates[begin]):
+                continue
+        if maker is not None and own > 1:
+            yield maker, begin, end
+        maker = candidate.maker if candidate is not None else None
+        begin, end, own = i, i + 1, 1
+
+
+def _is_like(view: Joinable, first: Joinable | None) -> bool:
+    """Whether a view is one of what a stretch computes with: of an array of the dtype of its first result."""
+    assert first is not None
+    seen, made = _flat(view.arguments), [x for x in first.results if x is not None]
+    return bool(seen) and seen[0] is not None and seen[0].dtype == made[0].dtype and not any(seen[1:])
 
 
 def _join(
@@ -110,6 +207,8 @@ def _join(
             StretchStep(
                 *(record.op.type, _first_output(record), candidate.function, arguments, len(candidate.results)),
                 record.chosen.spec.min_numel if record.chosen.next is not None else 0,
+                candidate.is_view,
+                candidate.otherwise,
             )
         )
     function = maker.join(joined, len(read), list(leaving)) if leaving else None
@@ -123,17 +222,18 @@ def _first_output(record: OpRecord) -> str:
 def _results(step: BoundOp) -> list[Local | None] | None:
     """The local variable of each array that the kernel returns; None when it returns something else."""
     result = step.record.result
-    values = result if isinstance(result, tuple) else (result,)
-    if not all(isinstance(v, np.ndarray) for v in values):
+    if isinstance(result, dict):
         return None
-    locals_ = []
-    for _, slot, _ in returned(result, step.record.op.info.proto):
-        outs = step.outs.get(slot) or [None]
-        if len(outs) > 1 or (outs[0] is not None and not outs[0].tensor):
+    locals_: list[Local | None] = []
+    for _, slot, value in returned(result, step.record.op.info.proto):
+        arrays = value if isinstance(value, list) else [value]
+        outs = step.outs.get(slot) or [None] * len(arrays)
+        if len(outs) != len(arrays) or not all(isinstance(v, np.ndarray) for v in arrays):
             return None
-        locals_.append(outs[0])
+        locals_ += outs
     bound = {id(x) for x in locals_ if x is not None}
-    return locals_ if len(locals_) == len(values) and bound == {id(x) for x in present(step.outs)} else None
+    tensors = all(x.tensor for x in locals_ if x is not None)
+    return locals_ if tensors and bound == {id(x) for x in present(step.outs)} else None
 
 
 def _flat(arguments: Sequence[Any]) -> list[Local | None]:
@@ -151,10 +251,10 @@ class _NotPlainError(Exception):
 
 
 class _Locals(Arguments[Local, Any]):
-    """Arguments as local variables."""
+    """Arguments as local variables, and attributes as they are."""
 
-    def __init__(self, step: BoundOp) -> None:
-        self._step = step
+    def __init__(self, step: BoundOp, context: NewContext | None = None) -> None:
+        self._step, self._context = step, context
 
     def values(self, slot: str) -> Sequence[Local | None]:
         return self._step.ins.get(slot, ())
@@ -165,10 +265,14 @@ class _Locals(Arguments[Local, Any]):
         return value
 
     def attr(self, name: str) -> Any:
-        raise _NotPlainError
+        return self._step.record.op.attrs[name]
 
     def injected(self, name: str) -> Any:
-        raise _NotPlainError
+        if name != "ctx":
+            return np if name == "xp" else None
+        if self._context is None or any(x.lod for x in present(self._step.ins)):
+            raise _NotPlainError
+        return self._context(self._step.record.op)
 
     def absent(self) -> None:
         return None

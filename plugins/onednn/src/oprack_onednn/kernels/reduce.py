@@ -1,25 +1,34 @@
-"""reduce_sum and reduce_mean over the last dims; over others oneDNN is slow.
+"""reduce_sum and reduce_mean over the last dims; reduce_mean and reduce_max over dims that others follow in memory.
 
-Its maximum is not used: it passes over NaN, and the maximum of minus infinities is the least finite number.
+The former are oneDNN's reductions, which are slow over other dims, and whose maximum is not used: it passes over NaN.
+The latter are poolings with one window: what follows in memory are the channels of an image in channels-last memory.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from oprack.kernel import Array
+from oprack.kernel import Array, KernelSpecialization, decline
 
 from oprack_onednn import _c
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.callsite import attempt, call_site
+from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
+from oprack_onednn.kernels._rows import RowMajorPrimitive
+from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
+from oprack_onednn.kernels.pool2d import PoolShape
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS
+from oprack_onednn.memory import BUFFERS, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import joins
 
 # Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.
 _LONGEST = 1 << 14
+# What follows in memory has to fill a vector at least.
+_NARROWEST = 16
 
 
 def build(rows: int, columns: int, algorithm: int) -> PrimitiveChain:
@@ -58,6 +67,91 @@ def reduce_sum(X: Array, *, dim: list[int], keep_dim: bool, reduce_all: bool, ou
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_SUM)
 
 
-@onednn_kernel("reduce_mean", min_numel="binary")
+class WindowPrimitive(RowMajorPrimitive):
+    """[outer, columns, inner] to [outer, inner], as pooling with one window."""
+
+    def __init__(self, kind: str, outer: int, columns: int, inner: int, shape: tuple[int, ...]) -> None:
+        self.shape, self.weights = shape, {}
+        pool = PoolShape((outer, inner, 1, columns), kind, (1, 1), (1, 1), (0, 0), "EXPLICIT", True, False, True, False)
+        chain = self.chain = PrimitiveChain()
+        chain.add(
+            pool.forward(_c.FORWARD_INFERENCE), {_c.SRC: chain.input(pool.source), _c.DST: chain.output(pool.target)}
+        )
+
+
+def _window(x: Array, dims: Sequence[int], keep_dim: bool) -> tuple[int, int, int, tuple[int, ...]] | None:
+    """(outer, columns, inner, shape of the result) as WindowPrimitive takes them; None for what it is not for.
+
+    Row-major arrays of few elements are left to NumPy. One in another order came from this library, and NumPy's result
+    would end what runs in one call.
+    """
+    order, reduced = memory_order(x.shape, x.strides), {d % x.ndim for d in dims}
+    if not x.size or order is None or (x.size < Limits.binary and x.flags.c_contiguous):
+        return None
+    first = next((i for i, d in enumerate(order) if d in reduced), 0)
+    size = sum(d in reduced for d in order)
+    kept = [d for d in order if d not in reduced]
+    if not size or not reduced.issuperset(order[first : first + size]) or kept != sorted(kept):
+        return None
+    outer, columns, inner = (
+        math.prod(x.shape[d] for d in part)
+        for part in (order[:first], order[first : first + size], order[first + size :])
+    )
+    if inner < _NARROWEST or columns > _LONGEST:
+        return None
+    shape = tuple(1 if d in reduced else n for d, n in enumerate(x.shape) if keep_dim or d not in reduced)
+    return outer, columns, inner, shape
+
+
+def _find_window(kind: str, x: Array, dims: Sequence[int], keep_dim: bool) -> WindowPrimitive | None:
+    found = _window(x, dims, keep_dim) if dims and all(-x.ndim <= d < x.ndim for d in dims) else None
+    return None if found is None else THREAD.primitive(("window", kind, *found), WindowPrimitive, kind, *found)
+
+
+def _specialize_max(call: KernelSpecialization) -> Callable[..., Array] | None:
+    dims, keep_dim = call.attrs["dim"], call.attrs["keep_dim"]
+    if call.attrs["reduce_all"] or not dims:
+        return None
+    site = call_site(lambda x: _find_window("max", x, dims, keep_dim))
+
+    def run(X: Array) -> Array:
+        y = site(X)
+        return y if y is NotImplemented or is_ordinary(X) else decline(NOT_ORDINARY)
+
+    return joins(run, replace(site.part, looks_at="input"))
+
+
+@onednn_kernel("reduce_max", specialize=_specialize_max)
+def reduce_max(X: Array, *, dim: list[int], keep_dim: bool, reduce_all: bool) -> Array:
+    """Greatest element over some dims; NumPy's kernel hands on NaN, pooling does not."""
+    if reduce_all:
+        return decline("of all elements NumPy finds the greatest as fast")
+    y: Array = attempt(lambda x: _find_window("max", x, dim, keep_dim), X)
+    return y if y is NotImplemented or is_ordinary(X) else decline(NOT_ORDINARY)
+
+
+def _specialize_mean(call: KernelSpecialization) -> Callable[..., Array] | None:
+    dims, keep_dim, reduce_all = (call.attrs[name] for name in ("dim", "keep_dim", "reduce_all"))
+    if reduce_all or not dims:
+        return None
+
+    def fallback(X: Array) -> Array:
+        return _mean(X, dims, keep_dim, reduce_all)
+
+    return call_site(lambda x: _find_window("avg", x, dims, keep_dim), fallback=fallback)
+
+
+def _mean(x: Array, dims: Sequence[int], keep_dim: bool, reduce_all: bool) -> Array:
+    if not reduce_all:
+        y: Array = attempt(lambda x: _find_window("avg", x, dims, keep_dim), x)
+        if y is not NotImplemented:
+            return y
+    if x.size < Limits.binary:
+        return decline("NumPy is as fast for so few elements")
+    return apply(x, dims, keep_dim, reduce_all, _c.REDUCTION_MEAN)
+
+
+@onednn_kernel("reduce_mean", specialize=_specialize_mean)
 def reduce_mean(X: Array, *, dim: list[int], keep_dim: bool, reduce_all: bool) -> Array:
-    return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_MEAN)
+    """Mean over some dims."""
+    return _mean(X, dim, keep_dim, reduce_all)

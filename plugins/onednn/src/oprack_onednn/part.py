@@ -1,0 +1,47 @@
+"""What a stretch has to know of the functions that it joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oprack_onednn.memory import Outlet
+
+if TYPE_CHECKING:
+    from oprack_onednn.bound_chain import BoundChain
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One op's chain for certain shapes and parameters.
+
+    Attributes:
+        chain: The chain, which takes the inputs that vary, and then the results.
+        outlets: Allocate the results.
+        given: Positions of the inputs that the chain takes.
+    """
+
+    chain: BoundChain
+    outlets: Sequence[Outlet]
+    given: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a stretch has to know of a prepared function.
+
+    Attributes:
+        free: Positions of the inputs that vary from run to run, after `arrange`; all others are parameters.
+        bound: Called with the inputs, it returns their Bound, or None when nothing can be bound for them.
+        arrange: Makes one row of inputs of the function's arguments.
+        looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
+            it returns; else "".
+    """
+
+    free: Sequence[int]
+    bound: Callable[..., Bound | None]
+    arrange: Callable[..., Sequence[Any]] = lambda *arguments: arguments
+    looks_at: str = ""
+    is_exact: bool = False
+    prepare: Callable[..., Any] = lambda *inputs: None
