@@ -101,6 +101,15 @@ def test_the_report_tells_agreement_from_what_cannot_be_judged():
     times = {"oprack": {"median_ms": 2.0}, "paddle": {"median_ms": 4.0}}
     columns = [line for line in report.table([net], {"lenet": one}) if line.startswith("|")]
     assert len({line.count("|") for line in columns}) == 1
+    timed, slower = ({"times": times | {"oprack": {"median_ms": ms}}} for ms in (2.0, 6.0))
+    assert report.pace({"a": timed, "b": slower, "c": {}}) == (
+        "Of 2 ratios of times half are below 1.50; the greatest are b at 1.50, a at 0.50."
+    )
+    assert report.pace({"c": {}}) == ""
+    pir = one | {"pir": {"passes": 1e-6, "plain": 1e-6, "paddle3_itself": 0.0}}
+    assert report.paddle3(net, pir) == "yes"
+    assert report.paddle3(net, one | {"pir": pir["pir"] | {"paddle3_itself": np.inf}}) == "yes, not as Paddle 2"
+    assert report.paddle3(net, one | {"pir": pir["pir"] | {"plain": 1.0}}) == "no"
     assert report.ratio(one | {"times": times}) == 0.5 and "0.50" in report.row(net, one | {"times": times})
 
 

@@ -118,6 +118,16 @@ def table(nets: list[Net], results: dict[str, dict[str, Any]]) -> list[str]:
     return [head, "| --- " * (head.count("|") - 1) + "|", *(row(net, results[net.name]) for net in nets)]
 
 
+def pace(results: dict[str, dict[str, Any]]) -> str:
+    """How the times of nets compare, in a sentence; empty without times."""
+    found = sorted((r, name) for name, result in results.items() if (r := ratio(result)))
+    if not found:
+        return ""
+    slowest = ", ".join(f"{name} at {r:.2f}" for r, name in reversed(found[-3:]))
+    middle = found[len(found) // 2][0]
+    return f"Of {len(found)} ratios of times half are below {middle:.2f}; the greatest are {slowest}."
+
+
 def write(out: Path, file: Path) -> None:
     """Write docs/zoo.md from what was found."""
     results = {
@@ -132,6 +142,7 @@ def write(out: Path, file: Path) -> None:
     lines = [
         HEAD,
         f"{len(ALL)} nets with {len(types)} op types; {verdicts.count('yes')} agree, {both} as files of Paddle 3, too.",
+        pace(results),
     ]
     for group in dict.fromkeys(net.group for net in ALL.values()):
         nets = [net for net in ALL.values() if net.group == group]
