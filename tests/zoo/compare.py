@@ -19,6 +19,7 @@ import weights
 from distance import distance
 from oprack import Program, Scope, inference
 from oprack.io import save_vars
+from oprack.tensor import numpy_dtype
 
 
 def remake(folder: Path) -> Path:
@@ -27,8 +28,9 @@ def remake(folder: Path) -> Path:
     if not file.exists():
         scope, program = Scope(), Program.parse((folder / "model.pdmodel").read_bytes())
         for name, value in weights.values(folder):
-            # Paddle's quantization stores scales without a dim, for which the program declares one
-            scope.var(name).set(value if value.ndim else value.reshape(program.global_block().var(name).shape))
+            # Paddle's quantization stores weights as int8 and scales with other dims of 1 than the program declares
+            declared = program.global_block().var(name)
+            scope.var(name).set(value.astype(numpy_dtype(declared.dtype)).reshape(declared.shape))
         save_vars(folder, program, scope, filename=file.name)
     return file
 

@@ -40,10 +40,10 @@ def quantize(x: Array, scale: Array, bit_length: int, round_type: int, xp: Array
     tiny = scale <= 1e-30
     factor = bound * (1 / xp.where(tiny, scale + x.dtype.type(1e-6), scale))
     if round_type == 0:
-        out = factor * x
+        out = xp.asarray(factor * x)  # of a single number NumPy makes no array
         xp.rint(out, out=out)
         return xp.clip(out, -bound - 1, bound, out=out)
-    out = xp.clip(x, -scale, scale)
+    out = xp.asarray(xp.clip(x, -scale, scale))
     out *= factor
     out += xp.copysign(x.dtype.type(0.5), out)
     return xp.trunc(out, out=out)
