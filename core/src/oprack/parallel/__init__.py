@@ -11,7 +11,7 @@ from oprack.op.sbp import Sbp, broadcast, partial_sum, split
 from oprack.parallel.boxing import box
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.data_parallel import DataParallel
-from oprack.parallel.distribute import distribute
+from oprack.parallel.distribute import Distributed, distribute
 from oprack.parallel.gathering import strict
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.modules import clip_grad_norm, to_global
@@ -23,6 +23,7 @@ from oprack.parallel.zero import Zero
 __all__ = [
     "Communicator",
     "DataParallel",
+    "Distributed",
     "Layout",
     "Pipeline",
     "Placement",

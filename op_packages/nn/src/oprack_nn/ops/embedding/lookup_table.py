@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 from oprack_nn.ops.embedding._family import (
@@ -38,6 +39,10 @@ class LookupTable(OpDef, type="lookup_table"):
     expected_kernel_type = dtype_of("W")
     infer_var_type = infer_rows_type
     versions = OpVersion("lookup_table").checkpoint("New attribute entry_config.", ("new_attr", "entry_config", ""))
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        ids = letters(len(ctx.dim("Ids")) - 1)
+        return factors({"Ids": [*ids, None], "W": [None, "width"]}, {"Out": [*ids, "width"]})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ids, table = ctx.dim("Ids"), table_dims(ctx)
