@@ -116,8 +116,10 @@ def distribute(
     feeds, kept = list(_fed(block)), [v.name for v in block.vars.values() if _is_kept(v)]
     given = _layouts(placement, layouts or {}, logical.blocks[0], feeds, kept)
     fixed = {name: given[name] for name in kept}
+    named = _named(layouts or {}, kept)
     for name, state in _state(block, kept):
-        fixed[state] = given[state] = given[name] if state not in _named(layouts or {}, kept) else given[state]
+        if state not in named:
+            fixed[state] = given[state] = given[name]
     rewriter = Rewriter(block, logical.blocks[0], placement, given, fixed)
     rewriter.run()
     _start(begin.desc.blocks[0], placement, fixed)

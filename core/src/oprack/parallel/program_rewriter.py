@@ -86,7 +86,7 @@ class Rewriter:
         self.everywhere = placement.layout(["B"] * len(placement.shape))
         self.ops: list[OpDesc] = []
         self.boxing = ProgramBoxing(block, self.ops.append)
-        self._copies: dict[tuple[str, Layout], str] = {}
+        self._copies: dict[str, dict[Layout, str]] = {}
         self._sums: dict[str, tuple[Layout, str]] = {}
         self._computed: dict[int, Computed] = {}
         self._gradients = gradients_of(block)
@@ -253,12 +253,12 @@ class Rewriter:
         source, own = self._source(name)
         if source is target:
             return own
-        key = (name, target)
-        if key not in self._copies:
-            self._copies[key] = self.boxing.box(own, len(self._shape(name) or ()), source, target)
+        copies = self._copies.setdefault(name, {})
+        if target not in copies:
+            copies[target] = self.boxing.box(own, len(self._shape(name) or ()), source, target)
             if source.is_partial and not target.is_partial:
-                self._sums[name] = target, self._copies[key]
-        return self._copies[key]
+                self._sums[name] = target, copies[target]
+        return copies[target]
 
     def _written(self, op: OpDesc, argument: Argument, computed: Computed, layout: Layout) -> str:
         """The variable that the op writes instead of an output that has to be brought into another layout."""
@@ -279,8 +279,7 @@ class Rewriter:
 
     def _finish(self, name: str, own: str, layout: Layout, wanted: Layout, share: float) -> None:
         """Bring what an op wrote into the variable and the layout that it is wanted in."""
-        for key in [k for k in self._copies if k[0] == name]:
-            del self._copies[key]
+        self._copies.pop(name, None)
         self._sums.pop(name, None)
         if share != 1.0:
             own = self.boxing.scaled(own, share, name if wanted is layout else None)
