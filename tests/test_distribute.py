@@ -153,6 +153,13 @@ def test_layers_with_clipping_and_adam(shape: tuple[int, ...], layouts: Any, mes
     assert {t: n for t, n in ops.items() if t.startswith("c_")} == messages
 
 
+def test_updates_that_need_the_norm_of_a_parameter_gather_it() -> None:
+    layouts = {"a.w_0": "S(1)", "a.b_0": "S(0)", "b.w_0": "S(0)"}
+    whole, found, ops = losses(mlp(optimizer.Lamb(0.05)), (2,), layouts)
+    np.testing.assert_allclose(found, np.tile(whole, (len(found), 1)), atol=1e-5)
+    assert ops["c_allgather"] > 0
+
+
 @pytest.mark.parametrize(
     ("shape", "layouts"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oprack import Executor, Program, Scope
+from oprack import Executor, Program, Scope, parallel
 from oprack.testing.worlds import ThreadWorld
 
 FOLDER = Path(__file__).parent / "data" / "programs_distributed"
@@ -110,31 +110,55 @@ def test_the_programs_are_of_these_kinds() -> None:
     assert "c.w_0" in kept[1] and "c.w_0" not in kept[0]
 
 
+SPLIT = {"table": 0, "up.w": 1, "up.b": 0, "down.w": 0, "head.w": 1, "head.b": 0}
+TENSOR_SHAPES = {
+    "table": (12, 8),
+    "up.w": (8, 8),
+    "up.b": (8,),
+    "down.w": (8, 8),
+    "down.b": (8,),
+    "head.w": (8, 12),
+    "head.b": (12,),
+}
+
+
 def test_tensor_parallel_programs_train_as_one() -> None:
     """Two groups of two ranks, which the startup programs form; each group has half of the rows."""
     rng = np.random.default_rng(3)
     x, y = rng.integers(0, 12, (BATCH, 3)), rng.integers(0, 12, (BATCH, 1))
-    split = {"table": 0, "up.w": 1, "up.b": 0, "down.w": 0, "head.w": 1, "head.b": 0}
-    start = drawn(
-        {
-            "table": (12, 8),
-            "up.w": (8, 8),
-            "up.b": (8,),
-            "down.w": (8, 8),
-            "down.b": (8,),
-            "head.w": (8, 12),
-            "head.b": (12,),
-        }
-    )
+    start = drawn(TENSOR_SHAPES)
     whole = trained("one_tensor", 0, {"x": x, "y": y}, start)
 
     def rank(world: Any) -> list[float]:
         group, inside = divmod(world.rank, 2)
         rows = slice(group * BATCH // 2, (group + 1) * BATCH // 2)
-        parts = {n: np.split(v, 2, split[n])[inside] if n in split else v for n, v in start.items()}
+        parts = {n: np.split(v, 2, SPLIT[n])[inside] if n in SPLIT else v for n, v in start.items()}
         return trained("tensor", world.rank, {"x": x[rows], "y": y[rows]}, parts)
 
     found = np.array(ThreadWorld(4).run(rank))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_allclose((found[0] + found[2]) / 2, whole, atol=1e-5)
     assert whole[0] - whole[-1] > 1e-2
+
+
+def test_paddles_program_of_one_trainer_is_distributed() -> None:
+    """The same net over the same grid, by `parallel.distribute` instead of fleet."""
+    rng = np.random.default_rng(3)
+    feed = {"x": rng.integers(0, 12, (BATCH, 3)), "y": rng.integers(0, 12, (BATCH, 1))}
+    start = drawn(TENSOR_SHAPES)
+    whole = trained("one_tensor", 0, feed, start)
+    main, startup = program("one_tensor.0.main"), program("one_tensor.0.startup")
+    loss = (FOLDER / "one_tensor.0.loss").read_text().strip()
+
+    def rank(world: Any) -> list[float]:
+        grid = parallel.placement(shape=(2, 2))
+        layouts = {n: ["B", f"S({dim})"] for n, dim in SPLIT.items()} | {n: ["S(0)", "B"] for n in feed}
+        mine = parallel.distribute(main, startup, grid, layouts)
+        scope, executor = Scope(), Executor()
+        executor.run(mine.startup, scope=scope)
+        mine.set_state(scope, start)
+        rows = {n: np.split(v, 2)[grid.coords[0]] for n, v in feed.items()}
+        return [executor.run(mine.main, feed=rows, fetch_list=[loss], scope=scope)[0].item() for _ in range(STEPS)]
+
+    for found in ThreadWorld(4).run(rank):
+        np.testing.assert_allclose(found, whole, atol=1e-5)
