@@ -93,6 +93,6 @@ def join_ring(number: int, group: str, rank: int, size: int) -> Communicator:
         )
     known: dict[tuple[int, str], Communicator] = here.__dict__.setdefault("joined", {})
     if (number, group) not in known:  # the same on all of its ranks, which ran the same program before
-        known[number, group] = here.split(facts.index([number, group]), rank, f"ring {number}")
+        known[number, group] = here.split(facts.index([number, group]), rank, f"ring {number}", size)
     here.__dict__.setdefault("rings", {0: here})[number] = known[number, group]
     return known[number, group]

@@ -36,6 +36,9 @@ def unfuse_all_reduce(program: ProgramDesc) -> ProgramDesc:
     found = program.clone()
     changed = False
     for block in found.blocks:
+        for position, op in enumerate(block.ops):
+            # Random numbers are drawn by the place that an op had.
+            op.origin = position if op.origin is None else op.origin
         for op in [op for op in block.ops if op.type == "coalesce_tensor"]:
             if _relies_on_memory(found, op):
                 changed = True
