@@ -92,7 +92,7 @@ def distribute(
 
     Optimizer, regularization and gradient clipping belong to `main` already. Each rank feeds its part of what is split,
     the same number of rows on every rank, and runs with the same seed. What the program's fetch ops read is whole on
-    each rank, and so are sums that no other op reads, such as a loss; other variables are this rank's parts.
+    each rank, and so are sums that no other op reads, such as a loss; others are this rank's parts or summands.
 
     Args:
         main: The program; it is not changed.
