@@ -58,7 +58,7 @@ def test_rendering_is_stable_and_read_back():
 MESSAGES = [
     ("conv2d", "`pip install oprack-nn` adds it"),
     ("sequence_pool_grad", "`pip install oprack-sequence` adds it"),
-    ("p_send_array", "none of oprack's own packs does, though Paddle has it"),
+    ("send_and_recv", "none of oprack's own packs does, though Paddle has it"),
     ("conv2e", "(did you mean conv2d"),
 ]
 

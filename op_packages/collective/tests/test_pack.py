@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oprack import Executor, Program, Scope, to_tensor
+from oprack import Executor, LoDTensor, LoDTensorArray, Program, Scope, to_tensor
 from oprack import functional as F
 from oprack.errors import OprackError
 from oprack.testing import Conformance, OpCase
@@ -65,7 +65,7 @@ ON_ONE_RANK = [
 
 # One rank has nobody to send to, and a ring is seen by the ops on it alone; the tests below run these.
 TESTED_HERE = {
-    *("send_v2", "recv_v2", "p_send", "p_recv", "partial_send", "partial_recv"),
+    *("send_v2", "recv_v2", "p_send", "p_recv", "p_send_array", "p_recv_array", "partial_send", "partial_recv"),
     *("c_comm_init", "c_comm_init_all", "c_comm_init_multitrainer", "c_gen_xccl_id", "c_gen_nccl_id", "c_gen_bkcl_id"),
 }
 
@@ -297,3 +297,25 @@ def test_a_ring_of_more_ranks_than_run_is_refused() -> None:
 
     with pytest.raises(OprackError, match="written for 2 ranks, but 1 of 3 open this ring"):
         ThreadWorld(3).run(rank)
+
+
+def test_arrays_of_tensors_are_sent() -> None:
+    def array_program(sends: bool) -> Program:
+        program = Program()
+        block = program.global_block()
+        block.create_var("x", type=VarType.LOD_TENSOR_ARRAY, dtype=VarType.FP32)
+        if sends:
+            block.append_op("p_send_array", {"x": ["x"]}, {}, {"peer": 1})
+        else:
+            block.append_op("p_recv_array", {}, {"out": "x"}, {"peer": 0, "dtype": 5})
+        return program
+
+    def rank(world: Any) -> Any:
+        if world.rank == 0:
+            arrays = LoDTensorArray([LoDTensor(X), LoDTensor(X[:, :0]), LoDTensor(X[0])])
+            return Executor().run(array_program(True), feed={"x": arrays}, scope=Scope())
+        return Executor().run(array_program(False), fetch_list=["x"], scope=Scope(), return_numpy=False)[0]
+
+    found = ThreadWorld(2).run(rank)[1]
+    for got, want in zip(found, (X, X[:, :0], X[0]), strict=True):
+        np.testing.assert_array_equal(got.array, want)

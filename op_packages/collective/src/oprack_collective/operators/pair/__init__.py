@@ -1,0 +1,1 @@
+"""Operators by which one rank sends arrays of tensors to another."""
