@@ -264,3 +264,18 @@ def fully_connected(net: Net, x: str) -> str:
     y = net.op("mul", {"X": x, "Y": net.param([net.channels(x), n])})
     y = net.op("elementwise_add", {"X": y, "Y": net.param([n])}, {"axis": net.choose(1, -1)}) if net.flag() else y
     return net.op("softmax", {"X": y}) if net.integer(0, 3) == 3 else activated(net, y)
+
+
+@block(takes="steps", gives="rows")
+def text_windows(net: Net, x: str) -> str:
+    """Convolutions over steps of time, of each channel the greatest or the mean, and what they found side by side."""
+    channels, found = net.channels(x), []
+    x = net.op("transpose2", {"X": x}, {"axis": [0, 2, 1]})
+    for width in net.choose((1,), (2, 3)):
+        y = net.op("unsqueeze2", {"X": x}, {"axes": [2]})
+        filters = net.param([net.choose(16, 20, 5), channels, 1, width])
+        pads = {"paddings": [0, width // 2], "strides": [1, 1]}
+        y = activated(net, biased(net, net.op("conv2d", {"Input": y, "Filter": filters}, pads)), "relu", "")
+        y = net.op("squeeze2", {"X": y}, {"axes": [2]})
+        found.append(net.op(net.choose("reduce_max", "reduce_mean"), {"X": y}, {"dim": [2], "keep_dim": False}))
+    return net.op("concat", {"X": found}, {"axis": 1}) if len(found) > 1 else found[0]

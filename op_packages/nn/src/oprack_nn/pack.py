@@ -18,7 +18,8 @@ ROLES = {
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = """
     affine attention conv_bn_act depthwise_separable feed_forward fully_connected inception inverted_residual
-    layer_normed pool pyramid residual_basic residual_bottleneck squeeze_excite transposed upsampled_convolution
+    layer_normed pool pyramid residual_basic residual_bottleneck squeeze_excite text_windows
+    transposed upsampled_convolution
 """
 
 
