@@ -61,12 +61,6 @@ STATUS = (
 UNIMPLEMENTED, LAST_IMPL_REACHED = 3, 4
 
 
-class ExecArg(Structure):
-    """One argument of a primitive: which one, and its memory object."""
-
-    _fields_ = (("arg", c_int), ("memory", c_void_p))
-
-
 _OUT, _P = POINTER(c_void_p), c_void_p
 _CONV_TAIL = (Dims, Dims, Dims, Dims)
 

@@ -128,6 +128,29 @@ static int run_chain(struct thread *thread, struct chain *chain, char *const *va
     return 0;
 }
 
+typedef int (*create_memory_function)(void **memory, const void *desc, void *engine, void *handle);
+typedef int (*destroy_memory_function)(void *memory);
+
+EXPORTED void oprack_memories_destroy(destroy_memory_function destroy, void **memories, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        destroy(memories[i]);
+}
+
+/* Make memory objects of descriptors and the addresses of what lies there, all or none. Returns oneDNN's status. */
+EXPORTED int64_t oprack_memories_create(create_memory_function create, destroy_memory_function destroy, void *engine,
+                                        const void *const *descs, void *const *handles, void **memories, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int status = create(memories + i, descs[i], engine, handles[i]);
+        if (status) {
+            oprack_memories_destroy(destroy, memories, i);
+            return status;
+        }
+    }
+    return 0;
+}
+
 EXPORTED int64_t oprack_runner_abi(void)
 {
     return ABI;

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from ctypes import addressof, sizeof
+from ctypes import addressof, c_int64, sizeof
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from oprack_onednn import _c
-from oprack_onednn.native import Memory, MemoryObject
+from oprack_onednn.memory_objects import MemoryObjects
+from oprack_onednn.native import Memory
 from oprack_onednn.operands import Operand, addresses
 from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch, array_type
 from oprack_onednn.thread import THREAD
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from oprack_onednn.native import MemoryDesc
     from oprack_onednn.primitive_chain import PrimitiveChain
 
 
@@ -25,40 +29,63 @@ class OneDNNError(RuntimeError):
 class _Arguments:
     """What primitive_execute takes besides a stream, for each step of a chain.
 
+    Args:
+        chain: The chain.
+        stays: The address of each operand that stays, None for one that varies.
+
     Attributes:
         given: (number of arguments, their address) of each step.
         places: (operand or None for scratch memory, offset in bytes, memory object) of what needs an address.
     """
 
-    def __init__(self, chain: PrimitiveChain) -> None:
-        self._objects: dict[Any, MemoryObject] = {}
-        self.places: list[tuple[int | None, int, int]] = []
-        numbers: list[tuple[int, int]] = []
+    def __init__(self, chain: PrimitiveChain, stays: Sequence[int | None]) -> None:
+        self._stays = stays
+        self._numbers: dict[Any, int] = {}
+        self._descs: list[MemoryDesc] = []
+        self._handles: list[int] = []
+        self._arrays: list[np.ndarray] = []  # which objects have the addresses of
+        varying: list[tuple[int | None, int, int]] = []
+        pairs: list[int] = []
         starts = []
         for desc, arguments in chain.steps:
-            starts.append(len(numbers))
+            starts.append(len(pairs))
             for number, memory in arguments.items():
-                numbers.append((number, self._pointer(chain.places.get(memory), memory)))
+                pairs += number, self._number(chain.places.get(memory), memory, varying)
             scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
             if scratchpad.nbytes:
-                numbers.append((_c.SCRATCHPAD, self._pointer((None, chain.size), Memory(scratchpad))))
-        # oneDNN holds plain pointers to the array and the objects
-        self._array = array_type(_c.ExecArg, len(numbers))(*numbers)
-        first, step = addressof(self._array), sizeof(_c.ExecArg)
-        counts = [end - start for start, end in pairwise([*starts, len(numbers)])]
-        addresses = [first + step * start for start in starts]
-        self.given = list(zip(counts, addresses, strict=True))
+                pairs += _c.SCRATCHPAD, self._number((None, chain.size), Memory(scratchpad), varying)
+        self._objects = MemoryObjects(self._descs, self._handles)
+        pointers = self._objects.pointers
+        pairs[1::2] = map(pointers.__getitem__, pairs[1::2])
+        # oneDNN holds plain pointers to the array and the objects. An ExecArg, an int and a pointer, is as long as two
+        # numbers of 64 bits, and on a machine with the low bytes first it is these.
+        self._array = array_type(c_int64, len(pairs))(*pairs)
+        first, step = addressof(self._array), sizeof(c_int64)
+        counts = [(end - start) // 2 for start, end in pairwise([*starts, len(pairs)])]
+        self.given = list(zip(counts, [first + step * start for start in starts], strict=True))
+        self.places = [(operand, offset, pointers[i]) for operand, offset, i in varying]
 
-    def _pointer(self, place: tuple[int | None, int] | None, memory: Memory) -> int:
-        """The object for memory: one for all that lies at one place in one layout."""
-        # objects keep their layouts, so no other layout gets the identity of one
+    def _number(
+        self, place: tuple[int | None, int] | None, memory: Memory, varying: list[tuple[int | None, int, int]]
+    ) -> int:
+        """The number of the object for memory: one for all that lies at one place in one layout."""
+        # descriptors are kept, so no other layout gets the identity of one
         key = memory if place is None else (place, id(memory.desc))
-        found = self._objects.get(key)
+        found = self._numbers.get(key)
         if found is None:
-            found = self._objects[key] = MemoryObject(memory.desc, memory.array)
-            if place is not None:
-                self.places.append((*place, found.pointer))
-        return found.pointer
+            found = self._numbers[key] = len(self._descs)
+            self._descs.append(memory.desc)
+            stays = None if place is None or place[0] is None else self._stays[place[0]]
+            if memory.array is not None:
+                self._arrays.append(memory.array)
+                self._handles.append(memory.array.ctypes.data)
+            elif place is None or stays is None:
+                self._handles.append(0)
+                if place is not None:
+                    varying.append((*place, found))
+            else:
+                self._handles.append(stays + place[1])
+        return found
 
 
 class BoundChain:
@@ -85,14 +112,12 @@ class BoundChain:
         self._free = [chain.external[i] for i in free]
         self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
         self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
-        arguments = _Arguments(chain)
+        arguments = _Arguments(chain, stays)
         for operand, offset, pointer in arguments.places:
             if operand is None:
                 self._scratch.append((pointer, offset))
-            elif (start := stays[operand]) is None:
-                self._places.append((free.index(operand), offset, pointer))
             else:
-                self._set_handle(pointer, start + offset)
+                self._places.append((free.index(operand), offset, pointer))
         self._size, self._arena = chain.size + chain.scratchpad, 0
         # oneDNN holds plain pointers to all of these
         self._referenced = (chain, arguments, given)
@@ -110,9 +135,10 @@ class BoundChain:
         chain, arguments, _ = self._referenced
         return [(p.pointer, *given) for p, given in zip(chain.primitives(), arguments.given, strict=True)]
 
-    def compile_ahead(self) -> None:
-        """Have the primitives compiled before the first run."""
-        self._referenced[0].compile_ahead()
+    def compile_ahead(self, cores: int = 0) -> None:
+        """Have the primitives compiled before the first run, on some of `cores` cores; 0 means all there are."""
+        if "_calls" not in self.__dict__:
+            self._referenced[0].compile_ahead(cores)
 
     def compiled(self) -> BoundChain:
         """Itself, with its primitives compiled. Raises NotServedError when oneDNN refuses."""

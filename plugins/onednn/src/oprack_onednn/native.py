@@ -22,7 +22,6 @@ __all__ = [
     "Footprint",
     "Memory",
     "MemoryDesc",
-    "MemoryObject",
     "Native",
     "NotServedError",
     "Primitive",
@@ -159,17 +158,6 @@ class Memory:
             array.dtype == np.float32 and array.flags.c_contiguous and array.nbytes >= desc.reach
         ):
             raise ValueError(f"an array of {array.nbytes} bytes of {array.dtype} for {desc.reach} bytes of float32")
-        self.desc, self.array = desc, array
-
-
-class MemoryObject(Native):
-    """What a primitive takes for memory; its address is set before every run, unless an array lies there."""
-
-    __slots__ = ("array", "desc")
-    destroy = "memory_destroy"
-
-    def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None) -> None:
-        super().__init__(create("memory_create", desc, LIBRARY.engine, None if array is None else array.ctypes.data))
         self.desc, self.array = desc, array
 
 

@@ -103,10 +103,15 @@ class PrimitiveChain:
         self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
 
-    def compile_ahead(self) -> None:
-        """Have the primitives compiled before `primitives` asks for them."""
+    def compile_ahead(self, cores: int = 0) -> None:
+        """Have the primitives compiled before `primitives` asks for them.
+
+        Args:
+            cores: How many cores may take part, that of the calling thread counted; 0 means as many as primitives may
+                use.
+        """
         for desc, _ in self.steps:
-            desc.compile_ahead(self.threads, THREAD.cores)
+            desc.compile_ahead(self.threads, cores or THREAD.cores)
 
     def primitives(self) -> list[Primitive]:
         """The compiled primitives, one for each step; compiled on first use, since only one of two chains may run."""

@@ -153,7 +153,7 @@ class Runner:
             failed. None where the runner does not serve.
         install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
             where the runner does not serve.
-        library: The whole library, for `compiler`; None where the runner does not serve.
+        library: The whole library, for `compiler` and `memory_objects`; None where the runner does not serve.
         problem: Why it does not serve; "" when it does.
     """
 
@@ -182,6 +182,10 @@ class Runner:
                 lib.oprack_runner_run.restype = c_int64
                 lib.oprack_pool_install.argtypes = (c_void_p,)
                 lib.oprack_pool_install.restype = c_char_p
+                lib.oprack_memories_create.argtypes = (*(c_void_p,) * 6, c_int64)
+                lib.oprack_memories_create.restype = c_int64
+                lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
+                lib.oprack_memories_destroy.restype = None
                 self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"

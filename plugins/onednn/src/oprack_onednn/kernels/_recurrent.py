@@ -132,15 +132,22 @@ def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int,
 
     Threads that share the steps of one direction wait for each other several times per step.
     """
+    count = _threads()
     if not directions_apart(layer, rows):
         with threads_for(_operations(layer, rows) / steps):
-            run_all([call for d in range(layer.directions) for call in calls(d)])
+            found = [call for d in range(layer.directions) for call in calls(d)]
+            for chain, _ in found:
+                chain.compile_ahead(count)
+            run_all(found)
         return
-    count = _threads()
 
     def other() -> None:
         with THREAD.limited(count // 2):
-            run_all(calls(1))
+            found = calls(1)
+            # from the other end: each thread gets what the other one has compiled from oneDNN's cache
+            for chain, _ in reversed(found):
+                chain.compiled()
+            run_all(found)
 
     # The second direction runs over there while this thread does the first one; numbers are the same either way.
     done = _OTHERS.submit(other)
