@@ -20,6 +20,7 @@ from oprack.inference.no_effect import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel
 from oprack.runtime import NaiveExecutor, Profiler
+from oprack.runtime.collector import paused
 from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
@@ -62,10 +63,12 @@ class Predictor:
         # A copy, so that later changes of the client's Config do not affect this predictor.
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
-        self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
-        self._model: InferenceModel = shared._model if shared else self._load()
-        # Prepare all blocks now, so that a wrong attribute is reported when the model is loaded, not by the first run.
-        self._prepared = self._executor.prepare(self._model.program.desc).complete()
+        with paused():
+            self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
+            self._model: InferenceModel = shared._model if shared else self._load()
+            # Prepare all blocks now, so that a wrong attribute is reported when the model is loaded, not by the first
+            # run.
+            self._prepared = self._executor.prepare(self._model.program.desc).complete()
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from oprack.runtime.collector import paused
 from oprack.runtime.kernel_results import is_promised
 from oprack.runtime.plan.generated import BoundOp, Local, present
 from oprack.tensor import LoDTensor
@@ -77,24 +77,8 @@ class Preparation:
     def __call__(self, run: RunContext, *arrays: Any) -> None:
         known = dict(zip(self._entering, arrays, strict=True))
         # What is wrong with an op is said when its turn comes; nothing depends on what was prepared.
-        with suppress(Exception), _without_collector():
+        with suppress(Exception), paused():
             all(op(run, known) for op in self._ops)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause Python's garbage collector, in all threads.
-
-    What a library makes for a shape is thousands of objects that stay. Each seven hundred of them would have the
-    collector look through them, and every few shapes through all objects of the process, for garbage that is not there.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Preparation]:

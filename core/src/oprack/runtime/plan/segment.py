@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
+from oprack.runtime.collector import paused
 from oprack.runtime.compose import StepContext
 from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments
@@ -97,7 +98,8 @@ class Segment:
         compiled = self._compiled.get(key)
         if compiled is None:
             del temporaries  # a reference here would keep memory that ops in place could take
-            self._record(run, scope, key, shapes)
+            with paused():
+                self._record(run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes.get(shapes)
         args = compiled.arguments([*parameters, *temporaries])
