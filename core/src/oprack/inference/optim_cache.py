@@ -25,6 +25,7 @@ import numpy as np
 from oprack.desc.plain import from_plain, to_plain
 from oprack.device import host_array
 from oprack.errors import OprackError
+from oprack.inference.background import Later
 from oprack.inference.mapped_parameter import ALIGN, mapped_parameter
 from oprack.inference.optim_key import cache_key
 from oprack.io.inference_model import InferenceModel
@@ -256,9 +257,19 @@ def _read(path: Path, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
     if magic != _MAGIC or start > len(data) or start % ALIGN:
         raise ValueError("it is no file of this kind")
     with memoryview(data) as view:
-        if hashlib.sha256(view[_HASHED:]).digest() != digest:
-            raise ValueError("its bytes are not those that were written")
-        header = json.loads(bytes(view[_HEAD.size : start]))
+        # of megabytes, while the text is read; whatever that says, bytes that are not those that were written end it
+        made = Later(lambda: hashlib.sha256(view[_HASHED:]).digest())
+        try:
+            found = _parsed(data, bytes(view[_HEAD.size : start]), start, key)
+        finally:
+            if made.result() != digest:
+                raise ValueError("its bytes are not those that were written")
+    return found
+
+
+def _parsed(data: mmap.mmap, text: bytes, start: int, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
+    """The model that a file's header describes, its parameters in `data` from `start` on."""
+    header = json.loads(text)
     if header["key"] != key:
         raise ValueError("it is of another model, or of other settings")
     for name, mtime, length in header["files"]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from oprack import __file__ as _HOME
 from oprack import __version__
+from oprack.inference.background import Later
 from oprack.inference.loading import model_location
 from oprack.io.inference_model import model_files
 from oprack.io.parameters import open_view
@@ -34,6 +35,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
     keep the mtime. Code counts by versions here, and by the states of its files in each entry. Passes count by what
     selects them, so that none has to be selected when there is an entry.
     """
+    digests = Later(lambda: model_digests(config))  # of megabytes, while packs are found and libraries opened
     manager = executor.manager
     packs = [[p.name, p.distribution, p.version, p.status] for p in manager.packs()]
     passes = [(owner, json.loads(options), _name(target)) for owner, options, target in manager.targets("pass")]
@@ -44,7 +46,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
     return json.dumps(
         {
             "format": FORMAT,
-            "model": model_digests(config),
+            "model": digests.result(),
             "oprack": [__version__, os.path.dirname(_HOME)],
             "python": sys.version,
             "numpy": np.__version__,
