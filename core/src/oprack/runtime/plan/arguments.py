@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oprack.runtime.plan.generated import Port
+if TYPE_CHECKING:
+    from oprack.runtime.plan.generated import Port
 
 _ARRAY = attrgetter("array")
 # Forms come with the data.

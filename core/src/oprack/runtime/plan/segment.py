@@ -5,28 +5,43 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oprack.errors import OpError
 from oprack.runtime.collector import paused
 from oprack.runtime.compose import StepContext
 from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments
-from oprack.runtime.plan.codegen import SegmentGenerator
-from oprack.runtime.plan.generated import Generated, Port
 from oprack.runtime.plan.shape_check import shapes_of
 from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
+    from oprack.device import DeviceContext
     from oprack.runtime.kernel_operator import OperatorWithKernel
+    from oprack.runtime.plan.generated import Generated, Port
     from oprack.runtime.run_context import RunContext
 
 # Both are bounded, since shapes come with the data and each entry holds memory: signatures also hold generated code.
 _SIGNATURES = 8
 _SHAPES = 1024
+
+
+class _Recorded(NamedTuple):
+    """What the first run for a signature decided, for the second one to compile."""
+
+    records: list[OpRecord]
+    shapes: Any
+    device: DeviceContext
+    context: Callable[[OperatorWithKernel], StepContext]
+
+
+def _contexts(run: RunContext) -> Callable[[OperatorWithKernel], StepContext]:
+    """What tells an op in which run it will take part."""
+    manager, rules, place, xp = run.program.manager, run.rules, run.place, run.device.xp
+    return lambda op: StepContext(manager, op.type, op.attrs, rules, place=place, xp=xp)
 
 
 @dataclass
@@ -75,6 +90,8 @@ class Segment:
     def __init__(self, operators: Sequence[OperatorWithKernel], variables: SegmentVariables) -> None:
         self.operators, self.variables = list(operators), variables
         self._compiled: OrderedDict[Any, CompiledSegment] = OrderedDict()
+        # What the first run for a signature recorded, which the second one compiles: many a process has no second run.
+        self._recorded: dict[Any, _Recorded] = {}
         # The parameters of the last run, with the numbers of their signatures and shapes; threads may replace it at any
         # time, so it is read and written as one tuple.
         self._last: tuple[list[Any], int, int] = ([], 0, 0)
@@ -95,7 +112,7 @@ class Segment:
             self._last = (parameters, parameter_key, parameter_shapes)
         key = (run.rules, run.place, parameter_key, tuple(map(signature, temporaries)))
         shapes = (parameter_shapes, shapes_of(temporaries))
-        compiled = self._compiled.get(key)
+        compiled = self._compiled.get(key) or self._compile_recorded(key)
         if compiled is None:
             del temporaries  # a reference here would keep memory that ops in place could take
             with paused():
@@ -162,29 +179,36 @@ class Segment:
             finally:
                 run.recorder = None
             self._drop(scope, dying)
-        compiled = self._compiled.get(key)
         # Another thread may have compiled it while this one ran on the reference path.
-        if compiled is None and all(r.compilable for r in records):
-            compiled = self._compiled[key] = self._compile(records, run)
-            # Where shapes are known inside only, the numbers of what follows are not known here; the next run asks the
-            # rules.
-            if not compiled.generated.meets:
-                compiled.accept(shapes, ())
-            if len(self._compiled) > _SIGNATURES:
-                self._compiled.popitem(last=False)
+        if key not in self._compiled and all(r.compilable for r in records):
+            if len(self._recorded) >= _SIGNATURES:
+                self._recorded.clear()
+            self._recorded[key] = _Recorded(records, shapes, run.device, _contexts(run))
 
-    def _compile(self, records: list[OpRecord], run: RunContext) -> CompiledSegment:
-        xp, manager, rules, place = run.device.xp, run.program.manager, run.rules, run.place
+    def _compile_recorded(self, key: Any) -> CompiledSegment | None:
+        """Compile what was recorded for a signature; None when nothing was."""
+        recorded = self._recorded.pop(key, None)
+        if recorded is None:
+            return None
+        compiled = self._compiled[key] = self._compile(recorded)
+        # Where shapes are known inside only, the numbers of what follows are not known here; this run asks the rules.
+        if not compiled.generated.meets:
+            compiled.accept(recorded.shapes, ())
+        if len(self._compiled) > _SIGNATURES:
+            self._compiled.popitem(last=False)
+        return compiled
 
-        def context(op: OperatorWithKernel) -> StepContext:
-            return StepContext(manager, op.type, op.attrs, rules, place=place, xp=xp)
+    def _compile(self, recorded: _Recorded) -> CompiledSegment:
+        from oprack.runtime.plan.codegen import SegmentGenerator  # with modules that a first run does not need
 
-        variables = self.variables
-        generated = SegmentGenerator(records, variables.keep, xp, variables.parameters, context).generate()
+        device, variables = recorded.device, self.variables
+        generated = SegmentGenerator(
+            recorded.records, variables.keep, device.xp, variables.parameters, recorded.context
+        ).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
         arguments = SegmentArguments(generated.inputs, [*self.variables.parameters, *self.variables.reads])
-        function = run.device.plan_function(function, {op.type for op in self.operators})
+        function = device.plan_function(function, {op.type for op in self.operators})
         return CompiledSegment(generated, arguments, function, lines)
 
     def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
@@ -223,4 +247,6 @@ class Segment:
 
     def sources(self) -> list[str]:
         """Generated code, one text per signature."""
+        for key in list(self._recorded):
+            self._compile_recorded(key)
         return [c.generated.source.text for c in self._compiled.values()]

@@ -1,0 +1,116 @@
+"""What first runs leave to later ones, and to other threads: generated code, the garbage collector, hashing."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack.errors import OprackError
+from oprack.inference.background import Later
+from oprack.packs.manager import PackManager
+from oprack.program import Program
+from oprack.runtime import Executor
+from oprack.runtime.collector import paused
+from oprack.runtime.plan.segment import Segment
+from oprack.tensor import Scope
+
+Build = Callable[..., Program]
+X = np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)
+DOUBLED = [("double", {"X": "x"}, {"Out": "y"}, {"factor": 2.0})]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of ops of each segment that was compiled."""
+    counts: list[int] = []
+    compile_segment = Segment._compile
+
+    def counted(self: Segment, *args: Any) -> Any:
+        counts.append(len(self.operators))
+        return compile_segment(self, *args)
+
+    monkeypatch.setattr(Segment, "_compile", counted)
+    return counts
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    assert gc.isenabled()
+    yield
+    gc.enable()
+
+
+def run(exe: Executor, program: Program, x: Any) -> Any:
+    return exe.run(program, {"x": x}, ["y"], Scope())[0]
+
+
+def test_code_is_generated_for_who_runs_twice(rack: PackManager, build: Build, compiled: list[int]) -> None:
+    program, exe = build({"x": X}, DOUBLED), Executor()
+    for count, x in enumerate([X, 3 * X, -X]):
+        assert len(compiled) == min(max(0, count - 1), 1)
+        np.testing.assert_array_equal(run(exe, program, x), 2 * x)
+    assert compiled == [1]
+
+
+def test_who_asks_for_the_code_gets_that_of_the_first_run(rack: PackManager, build: Build, compiled: list[int]) -> None:
+    program, exe = build({"x": X}, DOUBLED), Executor()
+    run(exe, program, X)
+    source = exe.prepare(program.desc).block(0).plan(("y",)).source()
+    assert "def segment(run" in source and compiled == [1]
+
+
+def test_the_collector_rests_within_and_goes_on_behind(collecting: None) -> None:
+    with paused():
+        assert not gc.isenabled()
+        with paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="inside"), paused():
+        raise ValueError("inside")
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_off(collecting: None) -> None:
+    gc.disable()
+    with paused():
+        pass
+    assert not gc.isenabled()
+
+
+def test_a_first_run_that_fails_leaves_the_collector_on(
+    rack: PackManager, build: Build, collecting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def fail(*args: Any) -> Any:
+        seen.append(gc.isenabled())
+        raise ValueError("a kernel failed")
+
+    monkeypatch.setattr(Segment, "_record", fail)
+    with pytest.raises((OprackError, ValueError), match="a kernel failed"):
+        run(Executor(), build({"x": X}, DOUBLED), X)
+    assert seen == [False] and gc.isenabled()
+
+
+def test_a_result_of_another_thread() -> None:
+    ready, here = threading.Event(), threading.get_ident()
+
+    def other() -> bool:
+        ready.wait(10)
+        return threading.get_ident() != here
+
+    later = Later(other)
+    ready.set()
+    assert later.result() and later.result()
+
+
+def test_an_error_of_another_thread_is_raised_where_it_is_asked_for() -> None:
+    later = Later(lambda: 1 // 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            later.result()
