@@ -5,6 +5,7 @@
    will be needed, and collects each of them later: what nobody has begun is then compiled by who collects it, and what
    is under way is waited for. */
 
+#define _GNU_SOURCE
 #include "_pool.h"
 
 #include <stdint.h>
@@ -20,8 +21,10 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #define MOST 64 /* threads */
+#define IDLE 2  /* seconds after which a thread without work ends */
 
 enum state { WAITING, RUNNING, DONE };
 
@@ -57,9 +60,15 @@ static void *work(void *nothing)
     for (;;) {
         struct job *job = queue.next;
         if (job == &queue) {
+            struct timespec until;
+            int ends;
+            clock_gettime(CLOCK_REALTIME, &until);
+            until.tv_sec += IDLE;
             idle++;
-            pthread_cond_wait(&something, &lock);
+            ends = pthread_cond_timedwait(&something, &lock, &until) && queue.next == &queue;
             idle--;
+            if (ends)
+                break;
             continue;
         }
         dequeue(job);
@@ -75,6 +84,8 @@ static void *work(void *nothing)
         running--;
         pthread_cond_broadcast(&done);
     }
+    workers--;
+    pthread_mutex_unlock(&lock);
     return NULL;
 }
 

@@ -117,8 +117,6 @@ class PrimitiveChain:
         """The compiled primitives, one for each step; compiled on first use, since only one of two chains may run."""
         if not self._primitives:
             THREAD.use(self.threads)
-            for desc, _ in self.steps[1:]:
-                desc.compile_ahead(self.threads, THREAD.cores)
             self._primitives = [desc.primitive() for desc, _ in self.steps]
         return self._primitives
 
