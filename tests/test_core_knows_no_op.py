@@ -46,16 +46,17 @@ OTHERWISE_MEANT = {
     "parallel/__init__.py": {"partial_sum"},
     "parallel/communicator.py": {"sum"},
     "parallel/program_boxing.py": {"scale"},  # of the role affine
-    "testing/fuzz/example.py": {"broadcast"},
     "parallel/simulated.py": {"sum"},
     "runtime/shape_operator.py": {"shape"},  # an attribute of values
     "tensor/shape_array.py": {"size"},  # a slot of a class
+    "testing/fuzz/example.py": {"broadcast", "shape"},
     "testing/worlds.py": {"sum"},
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
     "runtime/plan/shape_check.py": {"shape"},
     "tensor/eager_tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
+    "tensor/sparse_tensor.py": {"shape"},
     "tensor/shape_only.py": {"shape", "where"},  # where: who asks, in a message
     "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
     "runtime/checks.py": {"fc"},
@@ -64,6 +65,7 @@ OTHERWISE_MEANT = {
     "testing/fuzz/ops.py": {"fill"},
     "testing/fuzz/value_changes.py": {"fill"},
     "testing/cases.py": {"fc"},
+    "testing/any_kind.py": {"fc"},
     "testing/fuzz/values.py": {"fc"},
     "testing/op_case.py": {"fc"},
     "testing/runner.py": {"fc"},

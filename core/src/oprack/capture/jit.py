@@ -21,8 +21,9 @@ from oprack.nn.module import Module
 from oprack.packs.spelling import instead
 from oprack.program import Program
 from oprack.runtime.prepared import PreparedProgram
-from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
+from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.eager_tensor import new_tensor
+from oprack.tensor.kinds import KINDS
 from oprack.tensor.meta import CPU, meta_of_value
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
@@ -124,7 +125,7 @@ def _value(scope: Scope, name: str) -> Any:
 
 def _as_tensor(value: Any) -> Tensor:
     """Wrap a value that a program computed in a tensor, without a copy."""
-    if isinstance(value, SelectedRows) or not isinstance(value, LoDTensor):
+    if not isinstance(value, LoDTensor):
         return new_tensor(value, meta_of_value(value))
     return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)
 
@@ -175,12 +176,14 @@ class JitFunction:
         return self._run(*compiled, tensors)
 
     def _compile(self, tensors: Sequence[Tensor], grad: bool, form: Any) -> tuple[JitProgram, Any]:
-        specs = self.specs or [InputSpec(x.shape, str(x.dtype), None, len(x._lod)) for x in tensors]
+        specs = self.specs or [
+            InputSpec(x.shape, str(x.dtype), None, len(x._lod), KINDS[x._meta.container]) for x in tensors
+        ]
         if len(specs) != len(tensors):
             raise InvalidArgumentError(
                 f"{self.__name__}: got {len(tensors)} tensors; expected {len(specs)}, as its specs"
             )
-        specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level) for i, s in enumerate(specs)]
+        specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level, s.kind) for i, s in enumerate(specs)]
         function = self._function if form is None else joined_call(self._function, form)
         exported = to_program(_with_gradients(function, [x.requires_grad for x in tensors]), specs)
         names = [n for n, x in zip(exported.feed_names, tensors, strict=True) if x.requires_grad]

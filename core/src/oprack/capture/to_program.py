@@ -18,16 +18,19 @@ from oprack.nn.parameter import Parameter
 from oprack.program import ParameterInfo, Program
 from oprack.tensor import Scope
 from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.kinds import KINDS
+from oprack.types import VarType
 
 
 @dataclass(frozen=True)
 class InputSpec:
-    """An input of a program: shape with None (or -1) for dims that vary, dtype, name, and the number of LoD levels."""
+    """An input: shape with None (or -1) for dims that vary, dtype, name, number of LoD levels, and kind of variable."""
 
     shape: Sequence[int | None]
     dtype: str = "float32"
     name: str | None = None
     lod_level: int = 0
+    kind: VarType = VarType.LOD_TENSOR
 
     @classmethod
     def of(cls, value: Any) -> InputSpec:
@@ -45,7 +48,7 @@ class InputSpec:
         if isinstance(value, InputSpec):
             return value
         if isinstance(value, Tensor) and not value.is_sparse:
-            return cls(value.shape, str(value.dtype), value.name, len(value._lod))
+            return cls(value.shape, str(value.dtype), value.name, len(value._lod), KINDS[value._meta.container])
         raise InvalidArgumentError(f"{value!r} is no spec of an input; expected an InputSpec or a tensor")
 
 
@@ -143,6 +146,7 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
             for i, spec in enumerate(input_specs):
                 shape = [None if d is None or d < 0 else d for d in spec.shape]
                 var = data(spec.name or f"x{i}", shape, spec.dtype, lod_level=spec.lod_level)
+                var.desc.type = spec.kind
                 inputs.append(symbol(var))
             result = function(*inputs)
             fetches: dict[str, None] = {}

@@ -8,7 +8,7 @@ from oprack.device.constants import constant, set_constant_store
 from oprack.device.context import CPUDeviceContext, DeviceContext
 from oprack.device.pool import DeviceContextPool
 from oprack.device.rows import dense_rows, merged_rows, row_totals
-from oprack.device.transform import host_array, transform_rows, transform_tensor, transform_value
+from oprack.device.transform import host_array, transform_sparse, transform_tensor, transform_value
 
 __all__ = [
     "CPUDeviceContext",
@@ -20,16 +20,20 @@ __all__ = [
     "merged_rows",
     "row_totals",
     "set_constant_store",
-    "transform_rows",
+    "transform_sparse",
     "transform_tensor",
     "transform_value",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    from oprack.deprecation import deprecated
+
+    if name == "transform_rows":
+        deprecated("oprack.device.transform_rows", "write transform_sparse, which takes any sparse value")
+        return transform_sparse
     if name not in ("register_layout_transform", "transform_layout"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from oprack.deprecation import deprecated
     from oprack.device import layouts
 
     deprecated(

@@ -11,7 +11,7 @@ from oprack.device.pool import DeviceContextPool
 from oprack.tensor.dtype import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.place import Place
-from oprack.tensor.selected_rows import SelectedRows
+from oprack.tensor.sparse_value import SparseValue
 
 
 def transform_tensor(
@@ -49,26 +49,26 @@ def transform_tensor(
     return LoDTensor(array, tensor.lod, place=place, check=False, shared=shared)
 
 
-def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) -> SelectedRows:
-    """Move row numbers and values to a place.
+def transform_sparse(value: SparseValue, place: Place, pool: DeviceContextPool) -> Any:
+    """Move the pattern and the elements of a sparse value to a place.
 
     Args:
-        rows: The rows.
+        value: The value.
         place: The target place.
         pool: The contexts of the devices.
 
     Returns:
-        The rows at `place`; the same object when they are there already.
+        The value at `place`; the same object when it is there already.
     """
-    if rows.place == place:
-        return rows
-    source, target = pool.get(rows.place), pool.get(place)
-    numbers, value = (target.from_host(source.to_host(a)) for a in (rows.rows, rows.value))
-    return SelectedRows(numbers, value, rows.height, place=place, check=False, shared=True)
+    if value.place == place:
+        return value
+    source, target = pool.get(value.place), pool.get(place)
+    *pattern, elements = (target.from_host(source.to_host(a)) for a in (*value.pattern, value.elements))
+    return value.rebuilt(pattern, elements, place=place, shared=True)
 
 
 def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
-    """Move a variable's value to a place: a tensor, rows or an array of tensors; other values are returned unchanged.
+    """Move a variable's value to a place: a tensor, a sparse value or an array of tensors; others stay.
 
     Args:
         value: The value of a variable.
@@ -80,8 +80,8 @@ def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
     """
     if isinstance(value, LoDTensor):
         return value if value.place == place else transform_tensor(value, place, pool)
-    if isinstance(value, SelectedRows):
-        return transform_rows(value, place, pool)
+    if isinstance(value, SparseValue):
+        return transform_sparse(value, place, pool)
     if isinstance(value, LoDTensorArray):
         moved = [t if t is None else transform_value(t, place, pool) for t in value]
         return value if all(a is b for a, b in zip(moved, value, strict=True)) else LoDTensorArray(moved)

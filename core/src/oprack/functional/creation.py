@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.interpreter.devices import context, required_place
-from oprack.tensor import CUDAPlace, LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype, plain_value
+from oprack.device import transform_sparse
+from oprack.interpreter.devices import context, pool, required_place
+from oprack.tensor import CUDAPlace, LoDTensor, LoDTensorArray, Place, SparseValue, check_lod, numpy_dtype, plain_value
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU, dense_array, meta_of_value, tensor_meta
 
@@ -20,7 +21,7 @@ def to_tensor(
     requires_grad: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor of an array, a number or nested lists, a LoDTensor, SelectedRows or a LoDTensorArray; arrays are copied.
+    """A tensor of an array, a number, nested lists, a LoDTensor, sparse value or LoDTensorArray; arrays are copied.
 
     Args:
         data: The values.
@@ -43,7 +44,9 @@ def to_tensor(
         data, place = data.value, place or data.place
     data = plain_value(data)
     tensor: Tensor
-    if isinstance(data, SelectedRows | LoDTensorArray):
+    if isinstance(data, SparseValue) and place is not None:
+        data = transform_sparse(data, place, pool())
+    if isinstance(data, SparseValue | LoDTensorArray):
         tensor = new_tensor(data, meta_of_value(data))
     else:
         if isinstance(data, LoDTensor):

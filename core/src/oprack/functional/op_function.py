@@ -22,12 +22,12 @@ from oprack.op.signature import function_signature
 from oprack.packs.manager import default_manager
 from oprack.packs.spelling import keywords_instead
 from oprack.packs.vocabulary import op_for
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.kinds import KINDS
 from oprack.types import dtype_enum
 
 _EXPRS = 256
-_VALUES = (LoDTensor, SelectedRows, LoDTensorArray)
+_VALUES = tuple(KINDS)
 Table = dict[Any, Any]
 
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.autograd.walk import backward
+from oprack.device import transform_sparse
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
 from oprack.functional.tensor_ranks import GlobalMethods
 from oprack.functional.tensor_standard import StandardMembers
-from oprack.interpreter.devices import context, place_and_dtype
+from oprack.interpreter.devices import context, place_and_dtype, pool
 from oprack.interpreter.modes import is_grad_enabled
-from oprack.tensor import CUDAPlace, LoDTensor, Place
+from oprack.tensor import CUDAPlace, LoDTensor, Place, SparseValue
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU, TensorMeta, tensor_meta
 
@@ -45,8 +46,8 @@ class Conversions(StandardMembers, GlobalMethods):
             value = self._meta.layout.whole_value(self)  # type: ignore[arg-type]
             return np.asarray(value.to_dense() if self.is_sparse else context(self._meta.place).to_host(value.array))
         if self._meta.container is not LoDTensor:
-            if self.is_sparse:
-                return np.asarray(self._value.to_dense())
+            if isinstance(self._value, SparseValue):
+                return np.asarray(transform_sparse(self._value, CPU, pool()).to_dense())
             raise InvalidArgumentError(f"{self.describe()} is no array; use its elements")
         if self._meta.place == CPU:
             return self._value  # type: ignore[no-any-return]
@@ -70,7 +71,7 @@ class Conversions(StandardMembers, GlobalMethods):
         return f"Tensor({', '.join(marks)},\n{body})"
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory; for sparse rows, of the dense matrix.
+        """A copy in host memory; of a sparse value, the dense array.
 
         Returns:
             A NumPy array.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
+from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
 from oprack.runtime.kernel_results import is_promised
 from oprack.runtime.limits import Limits
@@ -22,7 +24,8 @@ from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.record import OpRecord
 from oprack.runtime.run_context import RunContext
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
+from oprack.tensor import LoDTensor, Place, Scope
+from oprack.tensor.kinds import KINDS
 from oprack.tensor.meta import TensorMeta, meta_of_value
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
@@ -30,11 +33,6 @@ if TYPE_CHECKING:
     from oprack.tensor.eager_tensor import Tensor
 
 
-_VAR_TYPES = {
-    LoDTensor: VarType.LOD_TENSOR,
-    SelectedRows: VarType.SELECTED_ROWS,
-    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
-}
 _SHAPES = 256  # bounds the memory of an op that sees a new shape in every call
 Outputs = list[Any]
 
@@ -100,7 +98,7 @@ class BoundExpr:
         for name, meta, arg in zip(self.names_in, self.metas, args, strict=True):
             if meta is not None and arg is not None and not block.has_var(name):
                 dtype = None if meta.name is None else dtype_enum(meta.name)
-                var_type = _VAR_TYPES.get(meta.container, VarType.RAW)
+                var_type = KINDS.get(meta.container, VarType.RAW)
                 block.create_var(name, type=var_type, dtype=dtype, shape=arg.shape, lod_level=meta.lod_level)
         for name in self.names_out:
             if name != EMPTY_VAR and not block.has_var(name):  # an output that is an input is declared already
@@ -164,7 +162,10 @@ class BoundExpr:
                 if self.run.limits.memory is not None:
                     positions = [(s, i) for s, flags in self.expr.outputs for i in range(len(flags))]
                     dtypes = {p: k.dtype for p, k in zip(positions, self.outputs, strict=True) if k is not None}
-                    self.run.limits.check_outputs(operator, inferred.dims, lambda slot, i: dtypes.get((slot, i)))
+                    listed = partial(lists_elements, operator, values)
+                    self.run.limits.check_outputs(
+                        operator, inferred.dims, lambda slot, i: dtypes.get((slot, i)), listed
+                    )
             except Exception:
                 self.reference(args)  # It fails as well, with the op and the user's line in the message.
                 raise

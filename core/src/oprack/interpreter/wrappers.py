@@ -13,6 +13,7 @@ from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.vocabulary import op_for
 from oprack.runtime.profiler import current_profiler, watch
+from oprack.tensor import SparseValue
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import HALF_FLOATS, dtype_name
 
@@ -73,8 +74,8 @@ class FiniteCheck(Wrapped):
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
         result = self.inner.apply(expr, args)
         for y in tensors_in(result):
-            # Rows that a sparse tensor lacks are zeros.
-            value = y._value.value if y.is_sparse else y._value
+            # what a sparse value does not list is zero
+            value = y._value.elements if isinstance(y._value, SparseValue) else y._value
             if y._meta.differentiable and hasattr(value, "dtype"):
                 bad = ~_finite(value)
                 if bool(bad.any()):

@@ -11,7 +11,7 @@ from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundE
 from oprack.kernel.decorator import KernelSpec
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery
-from oprack.kernel.signature import KernelSignature, bind_signature
+from oprack.kernel.signature import CONTAINERS, KernelSignature, bind_signature
 from oprack.kernel.ties import Rank, may_tie, ranked, tie_text, untied
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
@@ -292,7 +292,7 @@ def _reason(
         if kind is None:
             continue
         parameter_kind = container or "LoDTensor"
-        if kind != parameter_kind:
+        if kind not in CONTAINERS[parameter_kind]:
             return f"{slot} is a {kind}, but this kernel takes a {parameter_kind}"
     if spec.when is not None and not spec.when(query):
         return f"needs {spec.when.text}"

@@ -26,8 +26,8 @@ class KernelQuery:
         op_type: The op.
         attrs: All attributes.
         dtypes: For each present input slot, the dtype of its first variable.
-        kinds: For each present input slot, the container of its first variable: "LoDTensor", "SelectedRows" or
-            "LoDTensorArray".
+        kinds: For each present input slot, the container of its first variable, the name of a class of
+            `oprack.tensor.kinds`: "LoDTensor", "SelectedRows" ...
         place: Kind of place of the run, such as "cpu".
     """
 

@@ -12,7 +12,13 @@ from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
 
 INJECTED = ("out", "ctx", "xp")
-CONTAINERS = ("LoDTensor", "SelectedRows", "LoDTensorArray")
+_KINDS = ("LoDTensor", "SelectedRows", "LoDTensorArray", "SparseCooTensor", "SparseCsrTensor")
+CONTAINERS: dict[str, frozenset[str]] = {
+    **{name: frozenset({name}) for name in _KINDS},
+    "SparseTensor": frozenset({"SparseCooTensor", "SparseCsrTensor"}),
+}
+"""Class that an annotation may name -> classes of values that the parameter takes, those of `oprack.tensor.kinds`. This
+package does not import them, since definitions of ops must not bring NumPy along."""
 
 
 @dataclass(frozen=True)

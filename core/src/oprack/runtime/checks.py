@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InputOverwrittenError, NanInfError
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, ShapeOnly
+from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
@@ -23,8 +23,8 @@ class UnusedInputWarning(UserWarning):
 def _arrays(value: Any) -> list[Any]:
     if isinstance(value, LoDTensor):
         return [] if isinstance(value.array, ShapeOnly) else [value.array]
-    if isinstance(value, SelectedRows):
-        return [value.value]
+    if isinstance(value, SparseValue):
+        return [value.elements]
     if isinstance(value, LoDTensorArray):
         return [t.array for t in value if t is not None]
     return []
@@ -113,8 +113,8 @@ def _bytes(array: Any, whole: bool) -> bytes:
 def _structure(value: Any, whole: bool) -> list[Any]:
     if isinstance(value, LoDTensor):
         return [[list(level) for level in value.lod]]
-    if isinstance(value, SelectedRows) and (whole or isinstance(value.rows, np.ndarray)):
-        return [_host(value.rows).tolist(), value.height]
+    if isinstance(value, SparseValue) and (whole or isinstance(value.elements, np.ndarray)):
+        return [_host(a).tolist() for a in value.pattern] + [value.shape]
     return []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.op.attrs import COMMON_ATTRS
-from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SparseValue
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
@@ -20,8 +20,8 @@ def describe_value(value: Any) -> str:
     if isinstance(value, LoDTensor):
         lod = f" lod={_short(value.lod)}" if value.lod else ""
         return f"{value.array.dtype}{list(value.shape)}{lod}"
-    if isinstance(value, SelectedRows):
-        return f"SelectedRows {value.value.dtype}{list(value.shape)} ({len(value.rows)} rows)"
+    if isinstance(value, SparseValue):
+        return f"{type(value).__name__} {value.elements.dtype}{list(value.shape)} ({value.listed})"
     if isinstance(value, LoDTensorArray):
         return f"LoDTensorArray of {len(value)}"
     return type(value).__name__

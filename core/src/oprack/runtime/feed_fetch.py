@@ -21,7 +21,8 @@ from oprack.errors import (
     InvalidLoDError,
 )
 from oprack.runtime.operator import OperatorBase
-from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, check_lod, numpy_dtype, plain_array
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SparseValue, check_lod, numpy_dtype, plain_array
+from oprack.tensor.kinds import SPARSE_TENSORS, kind_of
 from oprack.types import DTYPE_NAMES, VarType, dtype_name
 
 if TYPE_CHECKING:
@@ -66,12 +67,12 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
 
     Args:
         name: The variable.
-        value: Array, LoDTensor or eager tensor, SelectedRows, a pair (array, LoD offsets), or a list of these for an
-            array of tensors.
+        value: Array, LoDTensor or eager tensor, a sparse value, a pair (array, LoD offsets), or a list of these for
+            an array of tensors.
         var: The variable's VarDesc; None skips the checks against it.
 
     Returns:
-        The LoDTensor, SelectedRows or LoDTensorArray to feed.
+        The LoDTensor, LoDTensorArray or sparse value to feed.
 
     Raises:
         FeedDtypeError: The dtype is not that of the variable, or none that kernels know.
@@ -86,9 +87,12 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
         _check_kind(name, "LoDTensorArray", var, VarType.LOD_TENSOR_ARRAY)
         items: list[Any] = [t if t is None else as_fed_value(f"{name}[{i}]", t, None) for i, t in enumerate(value)]
         return LoDTensorArray(items)
-    if isinstance(value, SelectedRows):
-        array = fed_array(name, value.value)
-        return SelectedRows(value.rows, array, value.height, place=value.place, check=False, shared=True)
+    if isinstance(value, SparseValue):
+        if kind_of(value) in SPARSE_TENSORS:
+            _check_kind(name, type(value).__name__, var, kind_of(value))
+            _check_sparse(name, value, var)
+        pattern, array = [fed_array(name, a) for a in value.pattern], fed_array(name, value.elements)
+        return value.rebuilt(pattern, array, shared=True)
     tensor = _fed_tensor(name, value, var)
     try:
         tensor.lod = check_lod(tensor.lod, tensor.shape[0] if tensor.array.ndim else 0, f"feed {name!r}")
@@ -132,9 +136,32 @@ def fed_array(name: str, array: Any) -> Any:
 
 
 def _check_kind(name: str, fed: str, var: VarDesc | None, kind: VarType) -> None:
-    """Refuse a tensor for an array of tensors and the reverse; other sorts of values are for the ops to judge."""
-    if var is not None and var.type != kind and {var.type, kind} == {VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY}:
+    """Refuse one of a tensor, an array of tensors and a sparse tensor for another; ops judge other sorts of values.
+
+    Paddle declares sparse tensors of either layout as SPARSE_COO.
+    """
+    told = _TOLD_APART.get(kind)
+    if var is not None and told is not None and _TOLD_APART.get(var.type, told) != told:
         raise FeedError(f"feed {name!r}: got a {fed}; the program expects a {var.type.name}")
+
+
+_TOLD_APART = {
+    VarType.LOD_TENSOR: "dense",
+    VarType.LOD_TENSOR_ARRAY: "array",
+    **dict.fromkeys(SPARSE_TENSORS, "sparse"),
+}
+
+
+def _check_sparse(name: str, value: SparseValue, var: VarDesc | None) -> None:
+    """Raise unless dtype and dims of a sparse tensor are those that the program declares."""
+    if var is None or var.type not in SPARSE_TENSORS:
+        return
+    expected = DTYPE_NAMES.get(var.dtype) if var.dtype is not None else None
+    if expected is not None and value.dtype != expected:
+        raise FeedDtypeError(
+            f"feed {name!r}: got a {type(value).__name__} of {value.dtype}; the program expects {expected}"
+        )
+    _check_dims(name, value.shape, tuple(var.shape or ()), var)
 
 
 def _array(value: Any, var: VarDesc | None) -> np.ndarray:

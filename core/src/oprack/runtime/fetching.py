@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.desc import BlockDesc
-from oprack.device import DeviceContextPool, host_array, transform_rows
+from oprack.device import DeviceContextPool, host_array, transform_sparse
 from oprack.errors import FetchNameError, InvalidArgumentError
 from oprack.runtime.feed_fetch import fetch_columns
-from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Scope, SelectedRows
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Scope, SparseValue
 
 
 def fetch_names(block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
@@ -70,8 +70,8 @@ def fetched(scope: Scope, name: str, block: BlockDesc, pool: DeviceContextPool, 
 
 def _on_host(value: Any, name: str, pool: DeviceContextPool, return_numpy: bool, *, copied: bool) -> Any:
     """The value in host memory; `copied` when the scope goes on using its own."""
-    if isinstance(value, SelectedRows):
-        return transform_rows(value, CPUPlace(), pool)
+    if isinstance(value, SparseValue):
+        return transform_sparse(value, CPUPlace(), pool)
     if not isinstance(value, LoDTensor):
         return value
     array = host_array(value, pool)

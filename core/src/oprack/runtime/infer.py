@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import PreconditionNotMetError
+from oprack.errors import OprackError, PreconditionNotMetError
 from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.proto import OpProto
-from oprack.runtime.limits import check_fits
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.runtime.limits import Listed, check_fits
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
+from oprack.tensor.kinds import LISTED, kind_of
 from oprack.types import VarType, dtype_name
 
-
-def kind_of(value: Any) -> VarType:
-    """The VarType of a variable's value."""
-    if isinstance(value, LoDTensor):
-        return VarType.LOD_TENSOR
-    if isinstance(value, SelectedRows):
-        return VarType.SELECTED_ROWS
-    if isinstance(value, LoDTensorArray):
-        return VarType.LOD_TENSOR_ARRAY
-    return VarType.RAW
+if TYPE_CHECKING:
+    from oprack.runtime.kernel_operator import OperatorWithKernel
 
 
 @dataclass
@@ -49,7 +42,7 @@ NOTHING_INFERRED = Inferred({}, ())
 
 
 def dtype_of_value(value: Any) -> str | None:
-    """dtype of a tensor, of SelectedRows, or of the first element of an array; None for anything else."""
+    """dtype of a tensor, of a sparse value, or of the first element of an array; None for anything else."""
     if isinstance(value, LoDTensorArray):
         return next((t.dtype for t in value if t is not None), None)
     return getattr(value, "dtype", None)
@@ -107,9 +100,11 @@ class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
         dims_set: (slot, i) -> shape set by the rule, -1 where only the kernel knows.
         shares: ((source, i), (target, j)) pairs of inputs and the outputs that get their LoD.
         read_values: Whether the rule looked at a value or at offsets, so that its result holds for these only.
+        listed: Whether output i of a slot lists its elements, so that its dims take no memory.
     """
 
     is_runtime = True
+    listed: Listed = staticmethod(lambda slot, i: False)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -133,7 +128,7 @@ class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
     def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
         if i < len(self.output_names(slot)):
             self.dims_set[slot, i] = tuple(map(int, dims))
-            check_fits(self.op_type, slot, self.output_names(slot), self.dims_set[slot, i])
+            check_fits(self.op_type, (slot, i), self.output_names(slot)[i], self.dims_set[slot, i], self.listed)
 
     def lod_level(self, slot: str, i: int = 0) -> int:
         value = self._value(slot, i)
@@ -155,14 +150,15 @@ class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
     def value(self, slot: str, i: int = 0) -> Any:
         self.read_values = True
         value = self._value(slot, i)
-        return np.asarray(value.value if isinstance(value, SelectedRows) else value)
+        return np.asarray(value.elements if isinstance(value, SparseValue) else value)
 
 
 class RuntimeInferVarTypeContext(_RuntimeContext, InferVarTypeContext):
-    """Containers and dtypes of present values; records the dtypes that the rule sets for outputs, by (slot, i)."""
+    """Containers and dtypes of present values; records what the rule sets for outputs, by (slot, i)."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.kinds_set: dict[tuple[str, int], VarType] = {}
         self.dtypes_set: dict[tuple[str, int], str] = {}
 
     def dtype(self, slot: str, i: int = 0) -> str:
@@ -176,4 +172,16 @@ class RuntimeInferVarTypeContext(_RuntimeContext, InferVarTypeContext):
             self.dtypes_set[slot, k] = dtype_name(dtype)
 
     def set_kind(self, slot: str, kind: VarType, i: int | None = None) -> None:
-        """Ignored: the kernel decides the container."""
+        """Noted alone: the kernel decides the container."""
+        for k in range(self.output_count(slot)) if i is None else (i,):
+            self.kinds_set[slot, k] = kind
+
+
+def lists_elements(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], slot: str, i: int) -> bool:
+    """Whether an output lists its elements by the op's type rule; what a program declares is not to be trusted."""
+    context = RuntimeInferVarTypeContext(op.info.proto, op.attrs, values, op.inputs, op.outputs)
+    try:
+        op.info.run_infer_var_type(context)
+    except OprackError:
+        return False  # the rule needs something that is known only when the program is built
+    return context.kinds_set.get((slot, i)) in LISTED

@@ -7,6 +7,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from oprack.kernel import Candidate, OpKernelMap, OpKernelType
 from oprack.op import OpInfo
 from oprack.runtime import checks
 from oprack.runtime.describe import created_at
-from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value
+from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value, lists_elements
 from oprack.runtime.kernel_call import compute
 from oprack.runtime.kernel_choice import at_place, choose
 from oprack.runtime.kernel_inputs import Values, require_inputs, resolved_attrs, transformed
@@ -121,8 +122,8 @@ class OperatorWithKernel(OperatorBase):
         clock = self._step(run, "prepare_data", clock)
         inferred = self.run_infer_shape(values, attrs)
         if run.limits.memory is not None:
-            kernel_dtype = numpy_dtype(expected.dtype)
-            run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
+            dtype_of = partial(self._largest_dtype, dtype=numpy_dtype(expected.dtype))
+            run.limits.check_outputs(self, inferred.dims, dtype_of, partial(lists_elements, self, values))
         clock = self._step(run, "infer_shape", clock)
         chosen, result, computed = self._compute(best, values, attrs, inferred, new, run, at)
         outputs = computed if at is run else self._moved_back(computed, run)
@@ -263,6 +264,7 @@ class OperatorWithKernel(OperatorBase):
         if rule is None:
             return NOTHING_INFERRED
         context = RuntimeInferShapeContext(self.info.proto, attrs, values, self.inputs, self.outputs)
+        context.listed = partial(lists_elements, self, values)
         rule(context)
         return Inferred(context.dims_set, context.shares, context.read_values)
 

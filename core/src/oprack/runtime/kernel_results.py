@@ -10,7 +10,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError, KernelResultError, OprackError
 from oprack.kernel.invoke import returned
 from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 from oprack.types import ALL_DTYPES, COMPLEX, DTYPE_NAMES, EMPTY_VAR, FLOATS, HALF_FLOATS, dtype_name
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ def _by_slot(op: OperatorWithKernel, chosen: Candidate, result: Any) -> dict[str
 def _wrap(op: OperatorWithKernel, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:
     if value is None or isinstance(value, LoDTensorArray):
         return value
-    if isinstance(value, SelectedRows):
+    if isinstance(value, SparseValue):
         value.place = run.place
+        _check_known(op, value.elements.dtype, slot, chosen)
         return value
     if isinstance(value, LoDTensor):
         value.place = run.place
@@ -159,7 +160,7 @@ def check_results(
     for (slot, i), dims in promised.items():
         made = outputs.get(slot, ())
         value = made[i] if i < len(made) else None
-        if isinstance(value, LoDTensor | SelectedRows) and not is_promised(value.shape, dims):
+        if isinstance(value, LoDTensor | SparseValue) and not is_promised(value.shape, dims):
             raise KernelResultError(
                 f"{_kernel_of(op, chosen)} returned shape {list(value.shape)} for output {slot} (variable "
                 f"{op.outputs[slot][i]!r}), but infer_shape promised {list(dims)}; the kernel and the definition of "

@@ -16,6 +16,8 @@ from oprack.errors import InvalidArgumentError, LoopLimitError, MemoryLimitError
 if TYPE_CHECKING:
     from oprack.runtime.operator import OperatorBase
 
+Listed = Callable[[str, int], bool]
+"""Whether output i of a slot lists its elements, so that its dims take no memory."""
 MEMORY, ROUNDS = "OPRACK_MEMORY_LIMIT", "OPRACK_LOOP_LIMIT"
 
 
@@ -45,6 +47,7 @@ class Limits:
         op: OperatorBase,
         dims: Mapping[tuple[str, int], Sequence[int]],
         dtype_of: Callable[[str, int], np.dtype | None],
+        listed: Listed,
     ) -> None:
         """Check that the outputs of an op stay within the memory limit.
 
@@ -52,17 +55,21 @@ class Limits:
             op: The op.
             dims: (slot, i) -> shape of each output.
             dtype_of: Returns the dtype of output i of a slot; None when it is unknown.
+            listed: Whether output i of a slot takes no memory by its dims.
 
         Raises:
             MemoryLimitError: The outputs are too large.
         """
         if self.memory is None:
             return
-        total = 0
+        sizes = {}
         for (slot, i), shape in dims.items():
             dtype = dtype_of(slot, i)
             # An unknown dtype counts as 8 bytes, the largest common size, so that it errs towards refusing.
-            total += _elements(shape) * (8 if dtype is None else dtype.itemsize)
+            sizes[slot, i] = _elements(shape) * (8 if dtype is None else dtype.itemsize)
+        total = sum(sizes.values())
+        if total > self.memory:
+            total -= sum(size for position, size in sizes.items() if listed(*position))
         if total > self.memory:
             shapes = ", ".join(f"{slot}[{i}] {list(shape)}" for (slot, i), shape in dims.items())
             raise MemoryLimitError(
@@ -84,12 +91,12 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-def check_fits(op_type: str, slot: str, names: Sequence[str], shape: Sequence[int]) -> None:
+def check_fits(op_type: str, output: tuple[str, int], name: str, shape: Sequence[int], listed: Listed) -> None:
     """Raise InvalidArgumentError for an output that exceeds the machine's memory even at one byte per element."""
     size = _elements(shape)
-    if size > _memory():
+    if size > _memory() and not listed(*output):
         raise InvalidArgumentError(
-            f"op {op_type}: output {slot} (variable {', '.join(map(repr, names))}) would have shape {list(shape)}, "
+            f"op {op_type}: output {output[0]} (variable {name!r}) would have shape {list(shape)}, "
             f"which takes {size} bytes or more; this machine has {_memory()}, so check the shapes and attributes that "
             "it follows from"
         )

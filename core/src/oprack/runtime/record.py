@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
@@ -22,8 +22,8 @@ def signature(value: Any) -> Signature:
     """What the choice of kernels depends on: class, dtype, place and number of LoD levels, never the shape."""
     if isinstance(value, LoDTensor):
         return (LoDTensor, value.array.dtype, len(value.lod), value.place)
-    if isinstance(value, SelectedRows):
-        return (SelectedRows, value.value.dtype, value.place)
+    if isinstance(value, SparseValue):
+        return (type(value), value.elements.dtype, value.place)
     if isinstance(value, LoDTensorArray):
         first = next((t for t in value if t is not None), None)
         return (LoDTensorArray, signature(first))
@@ -74,8 +74,9 @@ def hollow(value: Any) -> Any:
     """A value of the same class, dtype and LoD levels without its memory, so that a record keeps nothing alive."""
     if isinstance(value, LoDTensor):
         return LoDTensor(np.empty(0, value.array.dtype), [[0]] * len(value.lod), check=False)
-    if isinstance(value, SelectedRows):
-        return SelectedRows([], np.empty((0, 1), value.value.dtype), 0, check=False)
+    if isinstance(value, SparseValue):
+        pattern = [np.empty((*a.shape[:-1], 0), a.dtype) for a in value.pattern]
+        return value.rebuilt(pattern, np.empty((0, *value.elements.shape[1:]), value.elements.dtype))
     if isinstance(value, LoDTensorArray):
         return LoDTensorArray()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Values that variables hold, and where they live: LoDTensor, SelectedRows, LoDTensorArray, Scope, Place."""
+"""Values that variables hold, and where they live: LoDTensor, SelectedRows, sparse tensors, Scope, Place."""
 
 import sys
 from types import ModuleType
@@ -11,6 +11,8 @@ from oprack.tensor.plain import plain_array
 from oprack.tensor.scope import Scope, Variable
 from oprack.tensor.selected_rows import SelectedRows, merge_rows
 from oprack.tensor.shape_only import ShapeOnly
+from oprack.tensor.sparse_tensor import SparseCooTensor, SparseCsrTensor, SparseTensor
+from oprack.tensor.sparse_value import SparseValue
 from oprack.tensor.values import plain_value
 
 __all__ = [
@@ -23,6 +25,10 @@ __all__ = [
     "Scope",
     "SelectedRows",
     "ShapeOnly",
+    "SparseCooTensor",
+    "SparseCsrTensor",
+    "SparseTensor",
+    "SparseValue",
     "Variable",
     "check_lod",
     "lod_from_lengths",

@@ -25,7 +25,7 @@ else:
 
 
 class Tensor(_Installed):
-    """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. `oprack.to_tensor` creates one.
+    """An array, a sparse value or an array of tensors, with LoD and gradient; made by `oprack.to_tensor`.
 
     Operators, indexing and methods call ops. A call is recorded when one of its arguments has requires_grad;
     `backward()` then accumulates into `grad` of the leaves that the result was computed from.
@@ -49,7 +49,7 @@ class Tensor(_Installed):
     # What it is -------------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, ...]:
-        """Dims; for sparse rows, those of the dense matrix; for a global tensor, those of the whole."""
+        """Dims; for a sparse value, those of the dense array; for a global tensor, those of the whole."""
         if self._meta.layout is not None:
             return self._logical_shape
         if self._meta.container is LoDTensorArray:
@@ -88,7 +88,7 @@ class Tensor(_Installed):
 
     @property
     def value(self) -> Any:
-        """The LoDTensor, SelectedRows or LoDTensorArray, on the same memory; of a global tensor, the whole."""
+        """The LoDTensor, LoDTensorArray or sparse value, on the same memory; of a global tensor, the whole."""
         if self._meta.layout is not None:
             return self._meta.layout.whole_value(self)
         if self._meta.container is LoDTensor:
@@ -245,7 +245,8 @@ class Tensor(_Installed):
         name = f" {self.name!r}" if self.name else ""
         if self._meta.layout is not None:
             return f"tensor{name} {self.dtype}{list(self.shape)} in {self._meta.layout!r}"
-        return f"tensor{name} {'SelectedRows ' if self.is_sparse else ''}{self.dtype}{list(self.shape)}"
+        kind = "" if self._meta.container is LoDTensor else f"{self._meta.container.__name__} "
+        return f"tensor{name} {kind}{self.dtype}{list(self.shape)}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         copy = memo[id(self)] = type(self).__new__(type(self))

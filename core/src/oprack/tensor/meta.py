@@ -9,7 +9,7 @@ import numpy as np
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.place import CPUPlace, Place
 from oprack.tensor.plain import plain_array
-from oprack.tensor.selected_rows import SelectedRows
+from oprack.tensor.sparse_value import SparseValue
 from oprack.types import dtype_name
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ CPU = CPUPlace()
 class TensorMeta:
     """What all tensors have in common that one generated function serves.
 
-    container: the class of the value: LoDTensor, SelectedRows, LoDTensorArray, or that of an object such as a rank
-        table. dtype: NumPy's; None of
-    an array without elements. grad: whether gradients are wanted. tracked: the memory was written in place, or is
-    shared with another tensor, so that what is saved for a gradient has to remember its version. with_grad,
-    without_grad, with_tracking: metas that differ in that alone. layout: how the parts of a global tensor lie over
-    ranks, local: the meta of the part that is here; None and the meta itself for a tensor of this process alone.
+    container: the class of the value: one of `oprack.tensor.kinds`, or that of an object such as a rank table.
+    dtype: NumPy's; None of an array without elements. grad: whether gradients are wanted. tracked: the memory was
+    written in place, or is shared with another tensor, so that what is saved for a gradient has to remember its
+    version. with_grad, without_grad, with_tracking: metas that differ in that alone. layout: how the parts of a global
+    tensor lie over ranks, local: the meta of the part that is here; None and the meta itself for a tensor of this
+    process alone.
     """
 
     __slots__ = (
@@ -89,9 +89,9 @@ def tensor_meta(
 
 
 def meta_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> TensorMeta:
-    """The TensorMeta, without gradient, of a bare array, of SelectedRows, of a LoDTensorArray or of another object."""
-    if isinstance(value, SelectedRows):
-        return tensor_meta(SelectedRows, value.value.dtype, value.place)
+    """The TensorMeta, without gradient, of a bare array, a sparse value, a LoDTensorArray or another object."""
+    if isinstance(value, SparseValue):
+        return tensor_meta(type(value), value.elements.dtype, value.place)
     if isinstance(value, LoDTensorArray):
         first = next((t for t in value if t is not None), None)
         return tensor_meta(LoDTensorArray, None if first is None else first.array.dtype, place)

@@ -9,7 +9,7 @@ from oprack.errors import NotFoundError, PreconditionNotMetError
 
 
 class Variable:
-    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, or the private state of an op.
+    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, a sparse tensor, or the state of an op.
 
     Args:
         name: The name.

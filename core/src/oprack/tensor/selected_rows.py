@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.tensor.place import CPUPlace, Place
-from oprack.types import dtype_name
+from oprack.tensor.sparse_value import SparseValue
 
 
 def _row_numbers(rows: Any) -> np.ndarray:
@@ -68,7 +69,7 @@ def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return keys >> bits, keys & ((1 << bits) - 1)
 
 
-class SelectedRows:
+class SelectedRows(SparseValue):
     """A matrix of `height` rows, of which row `rows[i]` is `value[i]`; the values of a row listed twice add up.
 
     Args:
@@ -83,7 +84,7 @@ class SelectedRows:
         InvalidArgumentError: When the number of rows and of values differ or a row lies outside the height.
     """
 
-    __slots__ = ("height", "place", "rows", "shared", "value")
+    __slots__ = ("height", "rows", "value")
 
     def __init__(
         self,
@@ -118,9 +119,26 @@ class SelectedRows:
         return (self.height, *self.value.shape[1:])
 
     @property
-    def dtype(self) -> str:
-        """Name of the dtype, for example "float32"."""
-        return dtype_name(self.value.dtype)
+    def elements(self) -> Any:
+        """The value, under the name that all sparse values have for it."""
+        return self.value
+
+    @property
+    def pattern(self) -> tuple[Any, ...]:
+        """The row numbers."""
+        return (self.rows,)
+
+    @property
+    def listed(self) -> str:
+        """How much is listed, in words."""
+        return f"{len(self.rows)} rows"
+
+    def rebuilt(
+        self, pattern: Sequence[Any], elements: Any, *, place: Place | None = None, shared: bool = False
+    ) -> SelectedRows:
+        """As SparseValue.rebuilt."""
+        (rows,) = pattern
+        return SelectedRows(rows, elements, self.height, place=place or self.place, check=False, shared=shared)
 
     def merged(self) -> SelectedRows:
         """The same matrix with each row listed once, in ascending order; the values of a row are added.

@@ -6,7 +6,7 @@ from typing import Any
 
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.plain import plain_array
-from oprack.tensor.selected_rows import SelectedRows
+from oprack.tensor.sparse_value import SparseValue
 
 
 def plain_value(value: Any) -> Any:
@@ -23,9 +23,10 @@ def plain_value(value: Any) -> Any:
         if array is value.array:
             return value
         return LoDTensor(array, value.lod, place=value.place, check=False)
-    if isinstance(value, SelectedRows):
-        array = plain_array(value.value)
-        return value if array is value.value else SelectedRows(value.rows, array, value.height, place=value.place)
+    if isinstance(value, SparseValue):
+        array, pattern = plain_array(value.elements), [plain_array(a) for a in value.pattern]
+        same = array is value.elements and all(a is b for a, b in zip(pattern, value.pattern, strict=True))
+        return value if same else value.rebuilt(pattern, array)
     if isinstance(value, LoDTensorArray):
         items = [plain_value(t) for t in value]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else LoDTensorArray(items)

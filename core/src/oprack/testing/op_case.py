@@ -18,22 +18,18 @@ from oprack.op.proto import OpProto
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.runtime import Executor
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, SparseTensor
+from oprack.tensor.kinds import KINDS, kind_of
+from oprack.testing.any_kind import as_value, copied, difference, elements, map_values, to_float64, with_elements
 from oprack.testing.runner import CHECKS
 from oprack.types import EMPTY_VAR, AttrType, VarType
-
-_KINDS = {
-    LoDTensor: VarType.LOD_TENSOR,
-    SelectedRows: VarType.SELECTED_ROWS,
-    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
-}
 
 
 @dataclass
 class OpCase:
     """`OpCase("relu", {"X": x}, outputs={"Out": np.maximum(x, 0)}, grads=["X"])`.
 
-    inputs, outputs: slot -> array, LoDTensor, SelectedRows, or a list of these for a duplicable slot. An output given
+    inputs, outputs: slot -> array, LoDTensor, sparse value, or a list of these for a duplicable slot. An output given
     as None is not compared. grads: input slots whose gradient is checked against central differences at float64.
     loss: output slots through which; default: all. rtol, atol: of the outputs, |got - want| <= atol + rtol * |want|.
     """
@@ -75,7 +71,7 @@ class OpCase:
         values = executor.run(built.program, built.feed, built.fetch, built.scope(), return_numpy=False)
         found = []
         for name, want, got in zip(built.fetch, built.expected, values, strict=True):
-            reason = _difference(want, got, self.rtol, self.atol)
+            reason = difference(want, got, self.rtol, self.atol)
             if reason:
                 found.append(f"{self.id}: {name} {reason}")
         return found
@@ -86,15 +82,15 @@ class OpCase:
         The loss is the inner product of the floating outputs with random cotangents, at float64 and complex128. The
         gradient of a complex input is what makes the slope in direction d the real part of sum(conj(gradient) * d).
         """
-        wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
+        wide = {slot: map_values(v, to_float64) for slot, v in self.inputs.items()}
         built = build(self, wide)
         rng = np.random.default_rng(0)
         executor = Executor()
         outputs = executor.run(built.program, built.feed, built.outputs, built.scope(), return_numpy=False)
         cotangents = {
-            name: LoDTensor(random_like(v.array, rng), v.lod)
+            name: with_elements(v, random_like(elements(v), rng))
             for name, v in zip(built.outputs, outputs, strict=True)
-            if isinstance(v, LoDTensor) and v.dtype in ("float64", "complex128")
+            if isinstance(v, LoDTensor | SparseTensor) and v.dtype in ("float64", "complex128")
         }
         try:
             gradients = built.gradients(executor, cotangents, self.grads)
@@ -103,13 +99,14 @@ class OpCase:
         found = []
         for slot in self.grads:
             for name, value in built.bound[slot]:
-                direction = random_like(value.array, rng)
+                direction = random_like(elements(value), rng)
                 analytic = inner(np.asarray(gradients[name]), direction)
                 losses = []
                 for sign in (1, -1):
-                    moved = dict(built.feed) | {name: LoDTensor(value.array + sign * step * direction, value.lod)}
+                    moved = dict(built.feed) | {name: with_elements(value, elements(value) + sign * step * direction)}
                     outs = executor.run(built.program, moved, list(cotangents), built.scope(), return_numpy=False)
-                    losses.append(sum(inner(o.array, c.array) for o, c in zip(outs, cotangents.values(), strict=True)))
+                    pairs = zip(outs, cotangents.values(), strict=True)
+                    losses.append(sum(inner(elements(o), elements(c)) for o, c in pairs))
                 numeric = (losses[0] - losses[1]) / (2 * step)
                 if abs(analytic - numeric) > tolerance * max(1.0, abs(numeric)):
                     found.append(
@@ -137,14 +134,13 @@ class Built:
     expected: list[Any]
 
     @property
-    def feed(self) -> dict[str, LoDTensor]:
+    def feed(self) -> dict[str, Any]:
         """The inputs that can be fed."""
-        return {n: v for n, v in self.given.items() if isinstance(v, LoDTensor)}
+        return {n: v for n, v in self.given.items() if isinstance(v, LoDTensor | SparseTensor)}
 
     def scope(self) -> Any:
         """A scope with the inputs that can't be fed."""
         from oprack.tensor import Scope
-        from oprack.testing.runner import copied
 
         scope = Scope()
         for name, value in self.given.items():
@@ -152,22 +148,22 @@ class Built:
                 scope.var(name).set(copied(value))
         return scope
 
-    def gradients(
-        self, executor: Executor, cotangents: Mapping[str, LoDTensor], slots: Sequence[str]
-    ) -> dict[str, Any]:
+    def gradients(self, executor: Executor, cotangents: Mapping[str, Any], slots: Sequence[str]) -> dict[str, Any]:
         """Gradients of the inputs in `slots`, by the op's own gradient ops."""
         wanted = [n for slot in slots for n, _ in self.bound[slot]]
         program = self.program.clone()
         block = program.global_block()
         for name, value in cotangents.items():
-            block.create_var(grad_name(name), dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
+            lod_level, kind = len(getattr(value, "lod", ())), kind_of(value)
+            block.create_var(grad_name(name), type=kind, dtype=value.dtype, shape=value.shape, lod_level=lod_level)
         for desc in grad_op_descs(self.info, self.op, [n for n in self.given if n not in wanted]):
             _append_gradient_op(block, desc)
         feed = dict(self.feed) | {grad_name(n): v for n, v in cotangents.items()}
         fetch = [grad_name(n) for n in wanted]
         values = executor.run(program, feed, fetch, self.scope(), return_numpy=False)
-        dense = [v.to_dense() if isinstance(v, SelectedRows) else v.array for v in values]
-        return dict(zip(wanted, dense, strict=True))
+        # that of a sparse tensor has its pattern
+        arrays = [v.to_dense() if isinstance(v, SelectedRows) else elements(v) for v in values]
+        return dict(zip(wanted, arrays, strict=True))
 
 
 def _append_gradient_op(block: BlockDesc, desc: OpDesc) -> None:
@@ -239,35 +235,17 @@ def _declare(block: BlockDesc, name: str, value: Any) -> None:
         return
     block.create_var(
         name,
-        type=_KINDS[type(value)],
+        type=KINDS[type(value)],
         dtype=value.dtype,
         shape=value.shape,
         lod_level=len(getattr(value, "lod", [])),
-        persistable=not isinstance(value, LoDTensor),
+        persistable=not isinstance(value, LoDTensor | SparseTensor),
     )
 
 
 def _named(slot: str, value: Any) -> list[tuple[str, Any]]:
     items = value if isinstance(value, list) and not isinstance(value, LoDTensorArray) else [value]
-    return [(f"{slot}_{i}", _as_value(v)) for i, v in enumerate(items)]
-
-
-def _as_value(value: Any) -> Any:
-    return value if value is None or type(value) in _KINDS else LoDTensor(np.asarray(value))
-
-
-def _map(value: Any, function: Any) -> Any:
-    if isinstance(value, list) and not isinstance(value, LoDTensorArray):
-        return [function(_as_value(v)) for v in value]
-    return function(_as_value(value))
-
-
-def _to_float64(value: Any) -> Any:
-    if isinstance(value, LoDTensor) and value.dtype in ("float16", "bfloat16", "float32", "complex64"):
-        return LoDTensor(value.array.astype(np.complex128 if value.dtype == "complex64" else np.float64), value.lod)
-    if isinstance(value, SelectedRows) and value.dtype == "float32":
-        return SelectedRows(value.rows, value.value.astype(np.float64), value.height)
-    return value
+    return [(f"{slot}_{i}", as_value(v)) for i, v in enumerate(items)]
 
 
 def random_like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -279,20 +257,3 @@ def random_like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def inner(a: np.ndarray, b: np.ndarray) -> float:
     """The real part of sum(conj(a) * b), by which complex numbers are pairs of real ones."""
     return float((a.conj() * b).sum().real)
-
-
-def _difference(want: Any, got: Any, rtol: float, atol: float) -> str:
-    if isinstance(want, SelectedRows):
-        want, got = LoDTensor(want.to_dense()), LoDTensor(got.to_dense())
-    if isinstance(want, LoDTensorArray):
-        pairs = zip(want, got, strict=True)
-        return next((r for w, g in pairs if (r := _difference(w, g, rtol, atol))), "")
-    if got.lod != want.lod:
-        return f"has LoD {got.lod}, expected {want.lod}"
-    if got.array.dtype != want.array.dtype or got.shape != want.shape:
-        return f"is {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if want.array.dtype.kind in "fc":
-        if np.allclose(got.array, want.array, rtol=rtol, atol=atol, equal_nan=True):
-            return ""
-        return f"differs by up to {np.nanmax(np.abs(got.array - want.array)):.3g}"
-    return "" if np.array_equal(got.array, want.array) else "differs"

@@ -14,7 +14,8 @@ from oprack.ir import Pass, optimize, select_passes
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.runtime import Checks, Executor
-from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, SparseValue
+from oprack.testing.any_kind import copied
 from oprack.testing.cases import FileCase, Stage, compare
 
 CHECKS = Checks(overwritten_input=True)
@@ -90,15 +91,6 @@ def _fetched(case: FileCase, stage: Stage) -> list[Any]:
 
 def _as_array_object(value: Any) -> Any:
     return LoDTensorArray(value) if isinstance(value, list) else value
-
-
-def copied(value: Any) -> Any:
-    """Copy a value, since ops may overwrite it in place."""
-    if isinstance(value, LoDTensor):
-        return LoDTensor(value.array.copy(), value.lod, check=False)
-    if isinstance(value, SelectedRows):
-        return SelectedRows(value.rows.copy(), value.value.copy(), value.height)
-    return LoDTensorArray(copied(t) for t in value)
 
 
 def differences(case: FileCase, stage: Stage, got: Mapping[str, Any], scale: float = 1.0) -> list[str]:
@@ -204,7 +196,8 @@ def check_rewritten(case: FileCase, plain: Mapping[str, Any], manager: Any = Non
 def _identical(a: Any, b: Any) -> bool:
     if isinstance(a, LoDTensorArray):
         return len(a) == len(b) and all(_identical(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, SelectedRows):
-        return np.array_equal(a.rows, b.rows) and np.array_equal(a.value, b.value, equal_nan=a.value.dtype.kind in "fc")
+    if isinstance(a, SparseValue):
+        same = all(np.array_equal(x, y) for x, y in zip(a.pattern, b.pattern, strict=True))
+        return same and np.array_equal(a.elements, b.elements, equal_nan=a.elements.dtype.kind in "fc")
     x, y = np.asarray(a), np.asarray(b)
     return a.lod == b.lod and x.dtype == y.dtype and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")

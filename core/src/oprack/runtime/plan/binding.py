@@ -8,7 +8,7 @@ from typing import Any
 from oprack.runtime.plan.generated import Bound, BoundOp, Local
 from oprack.runtime.plan.shape_check import ShapeCheck
 from oprack.runtime.record import OpRecord
-from oprack.tensor import LoDTensor, SelectedRows
+from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR
 
 
@@ -79,7 +79,7 @@ class Binder:
                 local = self.current[name] = self._local(value, viewed.buffer if viewed else None)
                 local.used = i
                 # Only the kernel knows this shape, so generated code must look it up once the op has run.
-                if isinstance(value, LoDTensor | SelectedRows) and (slot, len(outs[slot])) not in check.known_outputs:
+                if isinstance(value, LoDTensor | SparseValue) and (slot, len(outs[slot])) not in check.known_outputs:
                     kernel_sized.append(local)
                 outs[slot].append(local)
         return outs, kernel_sized

@@ -12,7 +12,7 @@ from oprack.errors import KernelNotFoundError
 from oprack.kernel import Candidate, KernelSpecialization
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.runtime.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 
 
 @dataclass
@@ -196,7 +196,7 @@ class KernelCode:
                 yield f"{made.lod} = {made.name}.lod"
             yield f"{made.name} = {made.name}.array"
             return
-        if isinstance(returned, SelectedRows | LoDTensorArray):
+        if isinstance(returned, SparseValue | LoDTensorArray):
             return
         yield from self.as_array(made, returned)
         if made.lod:

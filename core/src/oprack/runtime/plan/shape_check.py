@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import KernelResultError
+from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_results import is_promised
-from oprack.tensor import LoDTensor, SelectedRows
+from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
@@ -37,9 +39,7 @@ class ShapeCheck:
         self._slots = [(slot, len(values)) for slot, values in record.inputs.items()]
         values = [v for vs in record.inputs.values() for v in vs if v is not None]
         # Arrays of tensors grow in place, so that their shapes say nothing of the next run.
-        self.by_shapes = not record.inferred.from_values and all(
-            isinstance(v, LoDTensor | SelectedRows) for v in values
-        )
+        self.by_shapes = not record.inferred.from_values and all(isinstance(v, LoDTensor | SparseValue) for v in values)
         dims = record.inferred.dims if self.by_shapes else {}
         self.known_outputs = frozenset(position for position, d in dims.items() if -1 not in d)
         self.needed = record.op.info.infer_shape is not None and bool(values)
@@ -49,7 +49,7 @@ class ShapeCheck:
             for i, (name, v) in enumerate(zip(record.op.outputs[slot], vs, strict=False))
             if name != EMPTY_VAR
         ]
-        self.made = [(slot, i) for slot, i, v in outputs if isinstance(v, LoDTensor | SelectedRows)]
+        self.made = [(slot, i) for slot, i, v in outputs if isinstance(v, LoDTensor | SparseValue)]
         self._dtypes = {(slot, i): v.array.dtype for slot, i, v in outputs if isinstance(v, LoDTensor)}
         # Bounded by _SHAPES and emptied when a kernel breaks a promise; threads may add to it at once, which is
         # harmless.
@@ -89,7 +89,8 @@ class ShapeCheck:
             k += count
         inferred = self._operator.ask_shape_rule(values_by_slot, self._operator.attrs)
         if run.limits.memory is not None:
-            run.limits.check_outputs(self._operator, inferred.dims, lambda slot, i: self._dtypes.get((slot, i)))
+            listed = partial(lists_elements, self._operator, values_by_slot)
+            run.limits.check_outputs(self._operator, inferred.dims, lambda slot, i: self._dtypes.get((slot, i)), listed)
         if not self.by_shapes:
             return inferred.dims, None
         if inferred.from_values or any([-1 in inferred.dims.get(p, _UNKNOWN) for p in self.known_outputs]):
@@ -114,5 +115,5 @@ def _shapes_present(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def shapes_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Shapes of tensors and sparse rows, None for other values: what a plan remembers of its inputs."""
+    """Shapes of tensors and sparse values, None for other values: what a plan remembers of its inputs."""
     return tuple([v.array.shape if type(v) is LoDTensor else getattr(v, "shape", None) for v in values])

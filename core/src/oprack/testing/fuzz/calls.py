@@ -15,11 +15,12 @@ from oprack.desc import OpDesc
 from oprack.errors import OprackError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray
+from oprack.testing.any_kind import as_value, elements
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.fuzz.paths import _Executor, filled_scope
 from oprack.testing.fuzz.values import fresh
-from oprack.testing.op_case import OpCase, _as_value
+from oprack.testing.op_case import OpCase
 from oprack.types import EMPTY_VAR, AttrType
 
 _LARGEST = 1 << 14
@@ -143,7 +144,7 @@ def _values_of(
 def _size(value: Any) -> int:
     if isinstance(value, LoDTensorArray):
         return sum(_size(t) for t in value if t is not None)
-    return int(value.value.size if isinstance(value, SelectedRows) else value.array.size)
+    return int(elements(value).size)
 
 
 def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
@@ -153,7 +154,7 @@ def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
     for slot, slot_value in record.inputs.items():
         items = _items(slot_value)
         inputs[slot] = [f"{slot}_{i}" for i in range(len(items))]
-        values |= dict(zip(inputs[slot], map(_as_value, items), strict=True))
+        values |= dict(zip(inputs[slot], map(as_value, items), strict=True))
     if any(v is None or _size(v) > _LARGEST for v in values.values()):
         return None
     outputs = {}

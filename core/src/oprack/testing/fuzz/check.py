@@ -13,7 +13,7 @@ import numpy as np
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
 from oprack.runtime import Executor
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import SAME, ULPS, Difference, Outcome, compared, differing
 from oprack.testing.fuzz.paths import PassFailedError, Path, Paths, _Executor, _run_all, filled_scope
@@ -187,8 +187,8 @@ def _mapped(example: Example, function: Callable[[Any], Any]) -> Example:
 def _changed(value: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
     if isinstance(value, LoDTensorArray):
         return LoDTensorArray(None if t is None else _changed(t, function) for t in value)
-    if isinstance(value, SelectedRows):
-        return SelectedRows(value.rows, function(value.value), value.height)
+    if isinstance(value, SparseValue):
+        return value.rebuilt(value.pattern, function(value.elements))
     return LoDTensor(function(value.array), value.lod, check=False)
 
 

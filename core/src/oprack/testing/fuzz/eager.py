@@ -17,9 +17,9 @@ from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
 from oprack.runtime.feed_fetch import as_fed_value
 from oprack.tensor import LoDTensor, LoDTensorArray
+from oprack.testing.any_kind import copied
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import Outcome, attempt
-from oprack.testing.runner import copied
 from oprack.types import EMPTY_VAR, AttrType
 
 _UNCALLABLE = (AttrType.BLOCK, AttrType.BLOCKS, AttrType.VAR, AttrType.VARS)

@@ -13,7 +13,15 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.program import Program
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, numpy_dtype
+from oprack.tensor import (
+    LoDTensor,
+    LoDTensorArray,
+    SelectedRows,
+    SparseCooTensor,
+    SparseCsrTensor,
+    SparseTensor,
+    numpy_dtype,
+)
 
 _FORMAT = 1
 
@@ -163,6 +171,10 @@ def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {"array": [None if t is None else _described(t, arrays) for t in value]}
     if isinstance(value, SelectedRows):
         return {"rows": _kept(np.asarray(value.rows), arrays), "height": value.height, **_typed(value.value, arrays)}
+    if isinstance(value, SparseTensor):
+        pattern = [_kept(np.asarray(a), arrays) for a in value.pattern]
+        kind = type(value).__name__
+        return {"sparse": kind, "pattern": pattern, "shape": list(value.shape), **_typed(value.values, arrays)}
     return {"lod": value.lod, **_typed(value.array, arrays)}
 
 
@@ -185,6 +197,9 @@ def _value(described: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     array = arrays[described["data"]]
     if described.get("bfloat16"):
         array = array.view(numpy_dtype("bfloat16"))
+    if "sparse" in described:
+        kinds: dict[str, Any] = {kind.__name__: kind for kind in (SparseCooTensor, SparseCsrTensor)}
+        return kinds[described["sparse"]](*(arrays[k] for k in described["pattern"]), array, described["shape"])
     if "rows" in described:
         return SelectedRows(arrays[described["rows"]], array, described["height"])
     return LoDTensor(array, described["lod"], check=False)

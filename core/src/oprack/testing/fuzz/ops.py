@@ -13,7 +13,8 @@ from oprack.op.desc_infer import infer_op
 from oprack.op.proto import OpProto
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray
+from oprack.tensor.kinds import kind_of
 from oprack.testing.fuzz.calls import OpCall
 from oprack.testing.fuzz.example import LAYOUTS, Example
 from oprack.testing.fuzz.gradient import with_gradients
@@ -153,10 +154,9 @@ def declare(block: Any, name: str, value: Any, persistable: bool, declared: str)
     if not persistable:
         count = {"static": 0, "open batch": 1}.get(declared, len(dims))
         dims = [-1] * min(count, len(dims)) + dims[count:]
-    kind = VarType.SELECTED_ROWS if isinstance(value, SelectedRows) else VarType.LOD_TENSOR
     lod_level = len(getattr(value, "lod", []))
     held = persistable or not isinstance(value, LoDTensor)
-    block.create_var(name, type=kind, dtype=value.dtype, shape=dims, lod_level=lod_level, persistable=held)
+    block.create_var(name, type=kind_of(value), dtype=value.dtype, shape=dims, lod_level=lod_level, persistable=held)
 
 
 # Changes of attributes ------------------------------------------------------------------------------------------------

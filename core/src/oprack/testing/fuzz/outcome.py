@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import OprackError
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, SparseTensor
 
 ULPS, AMPLIFIED, NEAR_OVERFLOW = 4, 16.0, 1024.0
 _RTOL = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
@@ -121,6 +121,8 @@ def _compare(want: Any, got: Any, tolerance: Tolerance, moved: list[Any], exact:
         return _compare_elements(want, got, tolerance, moved, exact)
     if isinstance(want, SelectedRows):
         return _compare_rows(want, got, tolerance, moved, exact)
+    if isinstance(want, SparseTensor):
+        return _compare_sparse(want, got, tolerance, moved, exact)
     if want.lod != got.lod:
         return "lod", f"has LoD {got.lod}, expected {want.lod}"
     near = [np.asarray(m.array) for m in moved if isinstance(m, LoDTensor)]
@@ -154,6 +156,21 @@ def _compare_rows(
     dense = [m.to_dense() for m in moved if isinstance(m, SelectedRows) and _in_range(m)]
     total = exact.to_dense() if isinstance(exact, SelectedRows) and _in_range(exact) else None
     return _compare_arrays(want.to_dense(), got.to_dense(), tolerance, dense, total)
+
+
+def _compare_sparse(
+    want: SparseTensor, got: SparseTensor, tolerance: Tolerance, moved: list[Any], exact: Any
+) -> tuple[str, str] | None:
+    """Patterns are equal, element by element; values within the tolerance."""
+    if want.shape != got.shape:
+        return "shape", f"has shape {list(got.shape)}, expected {list(want.shape)}"
+    for w, g in zip(want.pattern, got.pattern, strict=True):
+        found = _compare_arrays(np.asarray(w), np.asarray(g), SAME, [], None)
+        if found:
+            return found
+    near = [m.values for m in moved if isinstance(m, SparseTensor)]
+    wide = exact.values if isinstance(exact, SparseTensor) else None
+    return _compare_arrays(want.values, got.values, tolerance, near, wide)
 
 
 def _in_range(value: SelectedRows) -> bool:

@@ -20,11 +20,12 @@ from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor, NaiveExecutor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
+from oprack.testing.any_kind import copied
 from oprack.testing.fuzz.clones import run_clones, run_predictor
 from oprack.testing.fuzz.eager import run_eager, run_jit
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
-from oprack.testing.runner import _identical, copied
+from oprack.testing.runner import _identical
 from oprack.types import VarType
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, SparseTensor
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import Difference
 from oprack.types import VarType
@@ -63,6 +63,9 @@ def _value(value: Any) -> str:
         return f"oprack.LoDTensorArray([{', '.join('None' if t is None else _value(t) for t in value)}])"
     if isinstance(value, SelectedRows):
         return f"oprack.SelectedRows({list(map(int, value.rows))}, {_array(value.value)}, {value.height})"
+    if isinstance(value, SparseTensor):
+        parts = ", ".join(map(_array, (*value.pattern, value.values)))
+        return f"oprack.{type(value).__name__}({parts}, {list(value.shape)})"
     assert isinstance(value, LoDTensor)
     lod = f", {value.lod}" if value.lod else ""
     return f"T({_array(value.array)}{lod})"

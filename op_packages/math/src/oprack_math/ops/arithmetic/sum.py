@@ -48,9 +48,8 @@ class Sum(OpDef, type="sum"):
         kinds = [ctx.kind("X", i) for i in range(ctx.input_count("X"))]
         if VarType.LOD_TENSOR_ARRAY in kinds:
             ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY)
-        else:
-            rows = all(k == VarType.SELECTED_ROWS for k in kinds)
-            ctx.set_kind("Out", VarType.SELECTED_ROWS if rows else VarType.LOD_TENSOR)
+        else:  # sparse values of one kind stay so
+            ctx.set_kind("Out", kinds[0] if len(set(kinds)) == 1 else VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("X"))
 
     def make_grad(fwd: ForwardOp) -> list[GradOp]:
