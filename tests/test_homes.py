@@ -118,13 +118,13 @@ def test_missing_ops_of_paddle(capsys):
 def test_a_reason_is_given_for_each_op_that_no_distribution_brings_and_for_no_other():
     brought = {*homes.names("ops"), "feed", "fetch"}  # core's own
     assert sorted(homes.missing_reasons()) == [t for t in homes.paddle_ops() if t not in brought]
-    assert homes.why_missing("sparse_add") == homes.missing_reasons()["sparse_add"]
+    assert homes.why_missing("send_and_recv") == homes.missing_reasons()["send_and_recv"]
     assert homes.why_missing("conv2d") == homes.why_missing("not_an_op") == ""
 
 
 def test_missing_ops_are_printed_with_their_reason(capsys):
-    _, text = missing(capsys, "sparse_add", "--missing")
-    assert "none: its variables are sparse tensors" in text
+    _, text = missing(capsys, "pull_sparse", "--missing")
+    assert "none: a part of Paddle's parameter servers" in text
 
 
 def test_paddles_list_is_that_of_the_reference():

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         nets as nets,
         nn as nn,
         optimizer as optimizer,
+        sparse as sparse,
     )
     from oprack.autograd import PyLayer as PyLayer, grad as grad
     from oprack.capture.jit import jit as jit
@@ -85,6 +86,8 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         LoDTensorArray as LoDTensorArray,
         Scope as Scope,
         SelectedRows as SelectedRows,
+        SparseCooTensor as SparseCooTensor,
+        SparseCsrTensor as SparseCsrTensor,
         lod_from_lengths as lod_from_lengths,
     )
     from oprack.testing.gradcheck import gradcheck as gradcheck
@@ -104,6 +107,7 @@ _SUBMODULES = (
     "nn",
     "optimizer",
     "packs",
+    "sparse",
 )
 _HOMES = {
     "oprack.autograd": ("PyLayer", "grad"),
@@ -147,6 +151,8 @@ _HOMES = {
         "LoDTensorArray",
         "Scope",
         "SelectedRows",
+        "SparseCooTensor",
+        "SparseCsrTensor",
         "lod_from_lengths",
     ),
     "oprack.testing.gradcheck": ("gradcheck",),

@@ -37,6 +37,7 @@ RESERVED = {
     "selected_rows",
     "sequence",
     "serve",
+    "sparse",
     "tensor",
     "ui",
 }

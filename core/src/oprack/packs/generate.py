@@ -28,6 +28,7 @@ LAYERS = {
     "modules": "nn",
     "initializers": "initializer",
     "metrics": "metrics",
+    "sparse": "sparse",
 }
 """Modules (or packages) of a pack that hold what it brings below `oprack.<namespace>`, and the namespace."""
 

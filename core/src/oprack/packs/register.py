@@ -20,15 +20,7 @@ if TYPE_CHECKING:
 
 
 NAMESPACES = (
-    "layers",
-    "functional",
-    "optimizer",
-    "initializer",
-    "metrics",
-    "nets",
-    "nn",
-    "amp",
-    "array_api",
+    *("layers", "functional", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "array_api", "sparse"),
     "fuzz",
 )
 """Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`:

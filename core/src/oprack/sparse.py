@@ -1,0 +1,21 @@
+"""Functions of sparse tensors that packs bring: `oprack.sparse.sparse_coo_tensor`, `matmul`, `nn.functional.relu` ...
+
+Sparse tensors are a kind of variable of the core (`oprack.tensor.SparseCooTensor`, `SparseCsrTensor`); what computes
+with them comes through the hook oprack_layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.layers.namespace import core_and_packs
+
+_getattr, _dir = core_and_packs("sparse")
+
+
+def __getattr__(name: str) -> Any:
+    return _getattr(name)
+
+
+def __dir__() -> list[str]:
+    return _dir()

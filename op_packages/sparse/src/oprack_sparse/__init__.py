@@ -1,0 +1,1 @@
+"""Sparse tensors for oprack: COO and CSR, products, convolutions over points, attention over patterns."""

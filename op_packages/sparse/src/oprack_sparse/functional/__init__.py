@@ -1,0 +1,1 @@
+"""Functions of tensors beside the ops: found as methods of Tensor."""

@@ -1,0 +1,1 @@
+"""Kernels, imported on the first use of their op."""

@@ -1,0 +1,1 @@
+"""Kernels of ops that make sparse tensors, and take them apart."""

@@ -1,0 +1,1 @@
+"""Kernels of ops of two sparse tensors, element by element."""

@@ -1,0 +1,1 @@
+"""Definitions of the ops, without any array library."""

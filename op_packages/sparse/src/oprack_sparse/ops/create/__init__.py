@@ -1,0 +1,1 @@
+"""Ops that make sparse tensors, and take them apart."""

@@ -1,0 +1,1 @@
+"""Ops of two sparse tensors, element by element."""

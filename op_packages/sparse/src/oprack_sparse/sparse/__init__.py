@@ -1,0 +1,1 @@
+"""Functions of sparse tensors with the names of paddle.sparse: found as `oprack.sparse.<name>`."""
