@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from oprack.errors import OprackError
 from oprack.op.signature import OpSignature
-from oprack.tensor import LoDTensor
+from oprack.tensor import LoDTensor, SparseTensor
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.cases import FileCase, load_cases
 from oprack.testing.op_case import OpCase
@@ -163,6 +163,10 @@ def _argument(signature: OpSignature, slot: str, given: list[Any]) -> str:
 
 
 def _value(value: Any) -> str | None:
+    if isinstance(value, SparseTensor):
+        parts = [_value(LoDTensor(a)) for a in (*value.pattern, value.values)]
+        plain = None not in parts and not any("random" in str(part) for part in parts)
+        return f"oprack.{type(value).__name__}({', '.join(map(str, parts))}, {list(value.shape)})" if plain else None
     if not isinstance(value, LoDTensor):
         return None
     array = np.asarray(value)
@@ -223,4 +227,6 @@ def _outputs(given: Mapping[str, list[Any]]) -> dict[str, Any] | None:
     for slot, values in given.items():
         if len(values) == 1 and isinstance(values[0], LoDTensor) and values[0].array.size <= SHOWN:
             found[slot] = values[0].array
+        elif len(values) == 1 and isinstance(values[0], SparseTensor) and math.prod(values[0].shape) <= SHOWN:
+            found[slot] = values[0].to_dense()
     return found or None
