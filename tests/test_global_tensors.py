@@ -234,6 +234,20 @@ def test_a_state_saved_by_four_ranks_goes_on_on_any_number(tmp_path, start, alon
             np.testing.assert_allclose(rest, alone[3:], atol=1e-5)
 
 
+def test_gradients_go_back_through_a_move_to_another_grid() -> None:
+    def rank(world: parallel.Communicator) -> tuple[Any, Any]:
+        line, square = parallel.placement(), parallel.placement("cpu", (2, 2), ("a", "b"))
+        w = oprack.to_tensor(X[:4, :4].copy(), requires_grad=True)
+        x = w.to_global(line, "S(0)", from_whole=True)
+        y = (x * x).to_global(square, ["S(1)", "P"])
+        (y * y).sum().backward()
+        return y.numpy(), w.grad.numpy()
+
+    for value, gradient in ThreadWorld(4).run(rank):
+        np.testing.assert_allclose(value, X[:4, :4] ** 2, rtol=1e-6)
+        np.testing.assert_allclose(gradient, 4 * X[:4, :4] ** 3, rtol=1e-5)
+
+
 def test_dropout_draws_other_numbers_for_other_parts():
     def rank(world: parallel.Communicator) -> np.ndarray:
         x = oprack.to_tensor(np.ones((8, 64), "float32")).to_global(parallel.placement(), "S(0)", from_whole=True)

@@ -7,6 +7,7 @@ import pytest
 from oprack.errors import CollectiveError, InvalidArgumentError
 from oprack.parallel import Layout, box, broadcast, partial_sum, placement, split
 from oprack.parallel.boxing import route
+from oprack.parallel.moving import moved
 from oprack.testing.worlds import ThreadWorld
 
 SHAPES = ((8, 6), (7, 5), (3, 1), (1, 9), (0, 4), (5, 4, 3))
@@ -83,6 +84,23 @@ def test_every_pair_of_layouts_keeps_the_whole(grid_shape):
         np.testing.assert_array_equal(assemble(target, shape, [r[3] for r in row]), whole, err_msg=str(target))
         cases.append(target)
     assert len(cases) >= (105 if len(grid_shape) == 1 else 100)
+
+
+@pytest.mark.parametrize("grids", [((4,), (2, 2)), ((2, 2), (4,)), ((2, 3), (3, 2))], ids=str)
+def test_a_tensor_moves_between_grids_of_the_same_ranks(grids):
+    def rank(world):
+        first, second = placement("cpu", grids[0]), placement("cpu", grids[1])
+        results = []
+        for shape in ((8, 6), (7, 5), (3, 1), (0, 4)):
+            whole = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+            for source, target in itertools.product(all_layouts(first, shape), all_layouts(second, shape)):
+                own = parts(whole, source, seed=1)[first.coords]
+                results.append((shape, whole, target, moved(own, shape, source, target)))
+        return results
+
+    for row in zip(*ThreadWorld(int(np.prod(grids[0]))).run(rank), strict=True):
+        shape, whole, target, _ = row[0]
+        np.testing.assert_array_equal(assemble(target, shape, [r[3] for r in row]), whole, err_msg=str(target))
 
 
 def test_a_route_has_at_most_one_step_for_each_axis_that_changes_unless_a_split_is_nested():

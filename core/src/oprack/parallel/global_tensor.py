@@ -13,6 +13,7 @@ from oprack.interpreter.modes import is_grad_enabled
 from oprack.op.sbp import Sbp
 from oprack.parallel.boxing import box
 from oprack.parallel.layout import TENSOR_FUNCTIONS, Layout, Placement
+from oprack.parallel.moving import moved
 from oprack.parallel.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
@@ -79,6 +80,8 @@ def box_part(part: Any, shape: Sequence[int], source: Layout, target: Layout) ->
     """`box`, for SelectedRows as well."""
     if isinstance(part, SelectedRows):
         return box_rows(part, shape, source, target)
+    if source.placement is not target.placement:
+        return moved(part, shape, source, target)
     return box(part, shape, source, target)
 
 
@@ -88,6 +91,8 @@ def dual(source: Layout, arrived: Layout) -> Layout:
     It is split like the tensor and whole where that is a partial sum. Where the tensor is whole, it is as it arrives:
     whole, or in summands that are added when somebody needs the sum.
     """
+    if source.placement is not arrived.placement:
+        return source.placement.layout(["B" if s.kind == "P" else s for s in source.sbps])
     sbps = []
     for s, a in zip(source.sbps, arrived.sbps, strict=True):
         if s.kind == "S":
@@ -103,14 +108,20 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
     """Make a tensor of this process a global one, or give a global one another layout; see Tensor.to_global."""
     layout = x._meta.layout
     if layout is not None:
-        if placement is not None and placement is not layout.placement:
-            raise UnimplementedError(
-                f"to_global: {x.describe()} lies on {layout.placement!r}; moving it to {placement!r} is not supported: "
-                "use one placement object for all tensors"
-            )
         if from_whole:
             raise InvalidArgumentError(f"to_global: {x.describe()} is global; from_whole is for tensors of one process")
-        return relaid(x, layout, layout if sbp is None else layout.placement.layout(sbp))
+        placement = placement or layout.placement
+        if sbp is None and placement is not layout.placement:
+            raise InvalidArgumentError(
+                f"to_global: {x.describe()} goes to {placement!r}; expected how it lies there: x.to_global(placement, "
+                '"split(0)")'
+            )
+        if placement is not layout.placement and (layout.even is not layout or x._meta.lod_level):
+            raise UnimplementedError(
+                f"to_global: {x.describe()} is split by sequences; only dense tensors in even parts go to another "
+                'placement: make it whole by x.to_global(sbp="broadcast") of x without LoD'
+            )
+        return relaid(x, layout, layout if sbp is None else placement.layout(sbp))
     if placement is not None:
         placement.world.adopt(x)
     target = _target(x, placement, sbp)
@@ -190,6 +201,8 @@ def relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
         rows = x._rows if x._rows is None else Rows(x._rows.cuts)
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
+            if target.placement is not source.placement:
+                return [boxed(gradients[0], dual(source, gradients[0]._meta.layout))]
             return [boxed_rows(gradients[0], dual(source, gradients[0]._meta.layout), rows)]
 
         attach(CustomRule("to_global", 1, back), [x], [found], None)
