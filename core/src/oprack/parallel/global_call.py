@@ -125,12 +125,14 @@ class Plan:
             dims.setdefault(slot, []).append(shape)
         found = self._fitting(candidates(rule, SbpContext(expr.type, expr.attrs, dims)), slots_in, slots_out)
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
+        self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]
         return self._choose(found, slots_in, slots_out, sizes)
 
     def _choose(
         self, found: Sequence[Signature], slots_in: list[str], slots_out: list[str], sizes: Sequence[int]
     ) -> Choice:
-        return choose(found, self.placement, slots_in, slots_out, self.sources, self.shapes, sizes)
+        here, shapes, results, grads = self.placement, self.shapes, self.results or (), self._differentiated
+        return choose(found, here, slots_in, slots_out, self.sources, shapes, sizes, None, results, grads)
 
     def _fitting(
         self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]

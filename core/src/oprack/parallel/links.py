@@ -97,18 +97,21 @@ class Links:
 
 
 def traffic(collective: str, size: float, ranks: int) -> tuple[float, int]:
-    """Bytes that each rank sends in a collective by rings, and after how many others' messages it waits."""
+    """Bytes that each rank sends in a collective, and after how many others' messages it waits, one after the other.
+
+    The ranks exchange halves, quarters and so on, which takes the fewest bytes and messages at once.
+    """
     if ranks == 1:
         return 0.0, 0
-    share = (ranks - 1) / ranks
+    share, rounds = (ranks - 1) / ranks, math.ceil(math.log2(ranks))
     if collective == "all_reduce":
-        return 2 * size * share, 2 * (ranks - 1)
+        return 2 * size * share, 2 * rounds
     if collective in ("all_gather", "reduce_scatter"):
-        return size * share, ranks - 1
-    if collective == "all_to_all":  # each rank has a part, and keeps a part of that
+        return size * share, rounds
+    if collective == "all_to_all":  # each rank has a part, and keeps a part of that; every other one gets a message
         return size * share / ranks, ranks - 1
     if collective == "broadcast":
-        return size, math.ceil(math.log2(ranks))
+        return size, rounds
     return size, 1
 
 

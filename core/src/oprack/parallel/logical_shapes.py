@@ -9,6 +9,7 @@ from typing import Any
 from oprack.errors import OprackError
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr
+from oprack.runtime.limits import shapes_elsewhere
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta
@@ -47,7 +48,8 @@ def logical_shapes(
             values[slot].append(
                 None if t is None else LoDTensor(t._value, t._lod, place=t.place, check=False, shared=True)
             )
-        inferred = bound.operator.ask_shape_rule(values, bound.operator.attrs)  # type: ignore[attr-defined]
+        with shapes_elsewhere():  # no machine has to hold the whole
+            inferred = bound.operator.ask_shape_rule(values, bound.operator.attrs)  # type: ignore[attr-defined]
     except (OprackError, AttributeError, TypeError):
         return None, {}  # it asks for values, which are in parts; where the call itself is wrong, running it says so
     found: list[Any] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oprack.errors import DefinitionError
@@ -28,7 +28,7 @@ class Choice:
         signatures: One for each axis of the placement.
         inputs: The layout that each argument has to have; None for an absent one.
         outputs: The layout of each output, flat.
-        seconds: What the boxing of the arguments costs, by the model.
+        seconds: What it costs by the model: boxing of the arguments, of their gradients, and sums of the outputs.
     """
 
     signatures: tuple[Signature, ...]
@@ -63,8 +63,14 @@ def choose(
     shapes: Shapes,
     itemsizes: Sequence[int],
     allowed: Callable[[Signature, int], bool] | None = None,
+    results: Shapes = (),
+    differentiated: Sequence[bool] = (),
 ) -> Choice:
     """The cheapest combination of signatures, one for each axis; of equal ones, that which changes least.
+
+    What a call costs is the boxing of its arguments, of their gradients on the way back, and the sum that somebody has
+    to take later where an output is left in summands. With the first alone, a slice would be free though its gradient
+    is gathered, and a product of parts cheap though its sum is not.
 
     Args:
         found: Signatures of the op.
@@ -75,6 +81,8 @@ def choose(
         shapes: The logical shape of each argument.
         itemsizes: Bytes of an element of each argument.
         allowed: Whether a signature may be used along an axis; where it allows none, all may be.
+        results: The logical shape of each output, where sums of outputs count.
+        differentiated: Of which arguments gradients are asked for.
 
     Returns:
         The choice.
@@ -100,17 +108,49 @@ def choose(
             if layout is not None and shape is not None and 0 not in shape and not layout.is_broadcast
         ):
             continue
-        seconds, changed = 0.0, 0
-        for source, target, shape, size in zip(sources, inputs, shapes, itemsizes, strict=True):
+        outputs = tuple(placement.layout([sbp(sig.outputs, slot) for sig in signatures]) for slot in slots_out)
+        choice = Choice(signatures, inputs, outputs, 0.0)
+        seconds, changed = _owed(outputs, results, max(itemsizes, default=4)), 0
+        for k, (source, target, shape, size) in enumerate(zip(sources, inputs, shapes, itemsizes, strict=True)):
             if source is not None and target is not None and shape is not None and source is not target:
                 seconds += cost(source, target, shape, size)
+                if k < len(differentiated) and differentiated[k]:
+                    seconds += cost(*_way_back(source, target, choice.splits), shape, size)
                 changed += 1
         rank = (seconds, changed)
         if best is None or rank < best[0]:
-            outputs = tuple(placement.layout([sbp(sig.outputs, slot) for sig in signatures]) for slot in slots_out)
-            best = rank, Choice(signatures, inputs, outputs, seconds)
+            best = rank, replace(choice, seconds=seconds)
     assert best is not None  # that everything is whole always fits
     return best[1]
+
+
+def _owed(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
+    """Seconds that the sums of outputs in summands take at least, when somebody reads them."""
+    seconds = 0.0
+    for layout, shape in zip(outputs, results, strict=False):
+        if shape is None or not layout.is_partial:
+            continue
+        placement = layout.placement
+        size = math.prod(layout.local_shape(shape)) * itemsize
+        for axis, s in enumerate(layout.sbps):
+            if s.kind == "P":
+                link = placement.world.links.of(placement.axes[axis])
+                seconds += link.seconds("reduce_scatter", size, placement.shape[axis])
+    return seconds
+
+
+def _way_back(source: Layout, target: Layout, splits: Sequence[bool]) -> tuple[Layout, Layout]:
+    """The layout in which the gradient of an argument leaves a call, and that in which it has to arrive."""
+    whole, summands = Sbp("B"), Sbp("P")
+    leaving = [
+        s if s.kind == "S" else summands if s.kind == "B" and split else whole
+        for s, split in zip(target.sbps, splits, strict=True)
+    ]
+    arriving = [
+        s if s.kind == "S" else g if s.kind == "B" and g.kind == "P" else whole
+        for s, g in zip(source.sbps, leaving, strict=True)
+    ]
+    return source.placement.layout(leaving), source.placement.layout(arriving)
 
 
 def sbp(slots: Mapping[str, Sbp], slot: str) -> Sbp:

@@ -22,6 +22,7 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.links import Links, traffic
 from oprack.parallel.world import use_world, world
+from oprack.runtime.limits import shapes_elsewhere
 from oprack.tensor import LoDTensor
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import tensor_meta
@@ -245,6 +246,7 @@ class FakeWorld:
         try:
             with ExitStack() as stack:
                 stack.enter_context(use_world(here))
+                stack.enter_context(shapes_elsewhere())
                 stack.enter_context(use_home(SHAPES))
                 stack.enter_context(use_ledger(ledger))
                 stack.enter_context(wrapped(_Maker(here)))

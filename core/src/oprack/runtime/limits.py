@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -91,10 +93,23 @@ class Limits:
 NO_LIMITS = Limits()
 
 
+_ELSEWHERE: ContextVar[bool] = ContextVar("oprack_elsewhere", default=False)
+
+
+@contextlib.contextmanager
+def shapes_elsewhere() -> Iterator[None]:
+    """Shapes inside a with block are of tensors that this machine need not hold: in parts on several, or simulated."""
+    token = _ELSEWHERE.set(True)
+    try:
+        yield
+    finally:
+        _ELSEWHERE.reset(token)
+
+
 def check_fits(op_type: str, output: tuple[str, int], name: str, shape: Sequence[int], listed: Listed) -> None:
     """Raise InvalidArgumentError for an output that exceeds the machine's memory even at one byte per element."""
     size = _elements(shape)
-    if size > _memory() and not listed(*output):
+    if size > _memory() and not _ELSEWHERE.get() and not listed(*output):
         raise InvalidArgumentError(
             f"op {op_type}: output {output[0]} (variable {name!r}) would have shape {list(shape)}, "
             f"which takes {size} bytes or more; this machine has {_memory()}, so check the shapes and attributes that "
