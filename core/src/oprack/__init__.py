@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         nets as nets,
         nn as nn,
         optimizer as optimizer,
+        quantization as quantization,
         sparse as sparse,
     )
     from oprack.autograd import PyLayer as PyLayer, grad as grad
@@ -107,6 +108,7 @@ _SUBMODULES = (
     "nn",
     "optimizer",
     "packs",
+    "quantization",
     "sparse",
 )
 _HOMES = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from oprack.errors import InvalidArgumentError
 from oprack.inference.config_device import DeviceSettings
 from oprack.inference.config_model import ModelSettings
+from oprack.inference.config_precision import PrecisionSettings
 from oprack.inference.config_table import settings_table
 from oprack.inference.enums import PrecisionType
 from oprack.inference.no_effect import NoEffectSettings, say_once
@@ -19,7 +19,7 @@ from oprack.runtime.limits import Limits
 _OPTIM_CACHE_BYTES = 2 << 30
 
 
-class Config(ModelSettings, DeviceSettings, NoEffectSettings):
+class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings):
     """Settings of a predictor.
 
     Config(model_dir): a folder with `__model__`. Config(model_file, params_file): a pair of files. Config(config): a
@@ -51,8 +51,6 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._log = True
         self._mkldnn = True
         self._mkldnn_cache_capacity = 10
-        self._bfloat16 = False
-        self._bfloat16_ops: set[str] | None = None
         self._passes = PassBuilder()
         self._optim_cache_dir = ""
         self._optim_cache_bytes = _OPTIM_CACHE_BYTES
@@ -200,34 +198,12 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         """Whether kernels of oneDNN may run."""
         return self._mkldnn
 
-    def enable_mkldnn_bfloat16(self) -> None:
-        """Let convolutions and products with weights round their factors to bfloat16, and add up in float32.
-
-        It takes half the time on CPUs that have such instructions, and has no effect on others.
-        """
-        self._bfloat16 = True
-
-    def set_bfloat16_op(self, op_list: Iterable[str]) -> None:
-        """Which op types may compute in bfloat16, instead of all that can."""
-        self._bfloat16_ops = {*op_list}
-
-    def mkldnn_bfloat16_enabled(self) -> bool:
-        """Whether enable_mkldnn_bfloat16 was called."""
-        return self._bfloat16
-
-    def precisions(self) -> dict[str, list[str] | None]:
-        """Dtypes that ops may compute in other than their own, each with the op types that may; None: all."""
-        ops = None if self._bfloat16_ops is None else sorted(self._bfloat16_ops)
-        return {"bfloat16": ops} if self._bfloat16 else {}
-
     def set_mkldnn_cache_capacity(self, capacity: int) -> None:
         """How many shapes a library's primitives are kept for."""
         self._mkldnn_cache_capacity = int(capacity)
 
     # The names that Paddle 3 has for them
     enable_onednn = enable_mkldnn
-    enable_onednn_bfloat16 = enable_mkldnn_bfloat16
-    onednn_bfloat16_enabled = mkldnn_bfloat16_enabled
     disable_onednn = disable_mkldnn
     onednn_enabled = mkldnn_enabled
     set_onednn_cache_capacity = set_mkldnn_cache_capacity

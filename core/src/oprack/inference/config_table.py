@@ -23,6 +23,8 @@ _GROUPS = (
         ("_mkldnn_cache_capacity", _ALWAYS, "mkldnn_cache_capacity"),
         ("_bfloat16", _WHEN_SET, "bfloat16"),
         ("_bfloat16_ops", _WHEN_SET, "bfloat16_ops"),
+        ("_int8", _WHEN_SET, "int8"),
+        ("_int8_ops", _WHEN_SET, "int8_ops"),
     ),
     (
         ("_use_gpu", _ALWAYS, "use_gpu"),

@@ -39,10 +39,8 @@ NO_EFFECT: dict[str, str] = {
     "enable_ipu": _DEVICES,
     "enable_lite_engine": _ENGINES,
     "enable_low_precision_io": _ONEDNN_INT8,
-    "enable_mkldnn_int8": _ONEDNN_INT8,
     "enable_new_executor": "there is one executor",
     "enable_new_ir": _OTHER_IR,
-    "enable_onednn_int8": _ONEDNN_INT8,
     "enable_onnxruntime": _ENGINES,
     "enable_opencl": _DEVICES,
     "enable_openvino_engine": _ENGINES,
@@ -84,9 +82,7 @@ NO_EFFECT: dict[str, str] = {
 
 ALWAYS_FALSE = (
     "lite_engine_enabled",
-    "mkldnn_int8_enabled",
     "new_ir_enabled",
-    "onednn_int8_enabled",
     "onnxruntime_enabled",
     "openvino_engine_enabled",
     "shape_range_info_collected",

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 NAMESPACES = (
-    *("layers", "functional", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "array_api", "sparse"),
+    *("layers", "functional", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "quantization", "array_api"),
+    "sparse",
     "fuzz",
 )
 """Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`:

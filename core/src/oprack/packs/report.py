@@ -207,6 +207,7 @@ _OWN_WAY = {
     "nets": "see dir(oprack.nets) for what there is",
     "nn": "see dir(oprack.nn), or derive a class from oprack.nn.Module",
     "amp": "see dir(oprack.amp) for what there is",
+    "quantization": "see dir(oprack.quantization) for what there is",
     "sparse": "see dir(oprack.sparse) for what there is",
     "array_api": "see dir(oprack.array_api) for what the array API standard has",
 }

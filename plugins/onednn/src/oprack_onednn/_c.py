@@ -9,7 +9,7 @@ Dims = c_int64 * MAX_DIMS
 
 CPU_ENGINE = 1
 DEFAULT_STREAM = 1
-UNKNOWN, BF16, F32 = 0, 2, 3
+UNKNOWN, BF16, F32, S8 = 0, 2, 3, 5
 ANY_TAG = 1
 SCRATCHPAD_USER = 1
 
@@ -47,6 +47,7 @@ MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
 WORKSPACE, SCRATCHPAD = 64, 80
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_SCALE, DIFF_SHIFT = 129, 145, 161, 255, 256
 MULTIPLE_SRC = 1024
+SCALES = 4096
 POST_OP = 32768
 
 STATUS = (
@@ -83,6 +84,7 @@ _ARGUMENTS: dict[str, tuple] = {
     "primitive_attr_destroy": (_P,),
     "primitive_attr_set_scratchpad_mode": (_P, c_int),
     "primitive_attr_set_post_ops": (_P, _P),
+    "primitive_attr_set_scales_mask": (_P, c_int, c_int),
     "post_ops_create": (_OUT,),
     "post_ops_destroy": (_P,),
     "post_ops_append_sum": (_P, c_float, c_int32, c_int),

@@ -35,8 +35,10 @@ class ShapedPrimitive:
         chain: The primitives.
         shape: Of the result: [N, C, *spatial] in channels-last memory, or fewer dims in row-major memory.
         weights: Layouts of inputs that the chain wants packed, by their position among the present inputs.
+        dtype: Of the result.
     """
 
+    dtype = FLOAT
     chain: PrimitiveChain
     shape: tuple[int, ...]
     weights: dict[int, Weights]
@@ -44,7 +46,7 @@ class ShapedPrimitive:
     def outlet(self) -> Outlet:
         """Allocates results of this shape."""
         strides = last_strides(self.shape) if len(self.shape) > 2 else (self.shape[-1], 1)[-len(self.shape) :]
-        return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in strides))
+        return Outlet(self.shape, tuple(self.dtype.itemsize * s for s in strides), self.dtype)
 
     def outlets(self) -> Sequence[Outlet]:
         """Allocate each array of a result."""
@@ -137,7 +139,10 @@ class _Bound:
 
 
 def call_site(
-    find: Callable[..., ShapedPrimitive | None], free: Sequence[int] = (0,), fallback: Callable[..., Any] | None = None
+    find: Callable[..., ShapedPrimitive | None],
+    free: Sequence[int] = (0,),
+    fallback: Callable[..., Any] | None = None,
+    first: np.dtype = FLOAT,
 ) -> Callable[..., Any]:
     """Make a function of an op's inputs that computes its result, or declines.
 
@@ -146,6 +151,7 @@ def call_site(
         free: Positions, in order, of the inputs that vary; the first input is one of them. All others are parameters,
             whose addresses are set once.
         fallback: Called for inputs for which nothing can be bound; None attempts the primitive without binding.
+        first: The dtype of the first input; the others that vary are float32.
     """
     if fallback is None:
         fallback = partial(attempt, find)
@@ -169,7 +175,7 @@ def call_site(
             key += (others[i].shape, others[i].strides)
         if key in entries:
             bound = entries[key]
-        elif x.dtype is not FLOAT or any(others[i].dtype is not FLOAT for i in varying):
+        elif x.dtype is not first or any(others[i].dtype is not FLOAT for i in varying):
             bound = None
         else:
             bound = bind((x, *others))
@@ -195,7 +201,7 @@ def call_site(
 
     def part_for(x: Any, *others: Any) -> Bound | None:
         """What is bound for these inputs, which `run` has computed with."""
-        if x.dtype is not FLOAT or any(others[i].dtype is not FLOAT for i in varying) or not THREAD.ready():
+        if x.dtype is not first or any(others[i].dtype is not FLOAT for i in varying) or not THREAD.ready():
             return None
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
         for i in varying:
@@ -207,7 +213,7 @@ def call_site(
 
     def run(x: Any, *others: Any) -> Any:
         # a primitive was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
-        if x.dtype is not FLOAT:
+        if x.dtype is not first:
             return fallback(x, *others)
         if THREAD.revision != LIBRARY.threads_revision:
             if not LIBRARY.usable():
@@ -246,4 +252,4 @@ def call_site(
             bound.run(start, out)
         return y
 
-    return joins(run, Part(free, part_for, prepare=prepare))
+    return joins(run, Part(free, part_for, dtypes=(first, *(FLOAT for _ in varying)), prepare=prepare))

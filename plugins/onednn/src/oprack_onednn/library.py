@@ -172,6 +172,10 @@ class Library:
         """Whether this CPU multiplies numbers in bfloat16 faster than in float32."""
         return self.lib is not None and self.lib.dnnl_get_effective_cpu_isa() & _BFLOAT16 == _BFLOAT16
 
+    def has_int8(self) -> bool:
+        """Whether this CPU adds up products of bytes in 32 bits, which takes a fraction of the time of float32."""
+        return self.lib is not None and bool(self.lib.dnnl_get_effective_cpu_isa() & _VNNI)
+
     def identity(self) -> str:
         """The version and the instructions that it uses, by which optimised models are kept on disk."""
         if not self.usable():
@@ -183,6 +187,8 @@ class Library:
 
 
 _BFLOAT16 = 0xE7
+# the bit of AVX512-VNNI, and that of AVX-VNNI
+_VNNI = 0x48
 _ISAS = {
     0x1: "SSE4.1",
     0x3: "AVX",

@@ -95,7 +95,9 @@ class _Buffer:
         """The array of an outlet's shape and strides, to make views of."""
         if len(self.forms) >= _FORMS:
             self.forms.clear()
-        made = self.forms[outlet] = np.ndarray(outlet.shape, FLOAT, self.memory, self.offset, outlet.strides)
+        made = self.forms[outlet] = np.ndarray(
+            outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides
+        )
         self.idle = _IDLE + len(self.forms)
         return made
 
@@ -187,23 +189,23 @@ BUFFERS = Buffers(most=1 << 28 if getattr(sys, "_is_gil_enabled", lambda: True)(
 
 
 class Outlet:
-    """Makes results of one shape and strides (in bytes)."""
+    """Makes results of one dtype, shape and strides (in bytes)."""
 
-    __slots__ = ("_model", "_size", "nbytes", "shape", "strides")
+    __slots__ = ("_model", "_size", "dtype", "nbytes", "shape", "strides")
 
-    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
-        self.shape, self.strides, self.nbytes = shape, strides, FLOAT.itemsize * math.prod(shape)
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype = FLOAT) -> None:
+        self.dtype, self.shape, self.strides, self.nbytes = dtype, shape, strides, dtype.itemsize * math.prod(shape)
         self._size = BUFFERS.size_of(self.nbytes)
         self._model = None
         if not self._size:
-            model = np.ndarray(shape, FLOAT, None, 0, strides)
+            model = np.ndarray(shape, dtype, None, 0, strides)
             self._model = None if model.flags.c_contiguous else model
 
     def take(self) -> tuple[np.ndarray, int]:
         """An uninitialised array, and its address."""
         if self._size:
             return BUFFERS.form(self._size, self)
-        array = np.empty(self.shape, FLOAT) if self._model is None else np.empty_like(self._model)
+        array = np.empty(self.shape, self.dtype) if self._model is None else np.empty_like(self._model)
         return array, address(array)
 
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 # bytes of an element; bfloat16 is the upper half of a float32
-_SIZES = {_c.F32: 4, _c.BF16: 2}
+_SIZES = {_c.F32: 4, _c.BF16: 2, _c.S8: 1}
 
 
 def _expect_elements(shape: Sequence[int]) -> None:
@@ -79,6 +79,11 @@ class MemoryDesc(Native):
         """The same layout, by strides, of as many numbers in bfloat16."""
         return self.strided(self.shape, self.strides, _c.BF16)
 
+    @property
+    def int8(self) -> MemoryDesc:
+        """The same layout, by strides, of as many signed bytes."""
+        return self.strided(self.shape, self.strides, _c.S8)
+
     @classmethod
     def of(cls, array: np.ndarray) -> MemoryDesc:
         """The layout of a NumPy array. Raises NotServedError for strides that oneDNN has not."""
@@ -97,7 +102,7 @@ class MemoryDesc(Native):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element: 4 of float32, 2 of bfloat16, which NumPy does not have: its arrays hold it as uint16."""
+        """Bytes of an element: 4 of float32, 1 of int8, 2 of bfloat16, which arrays of NumPy hold as uint16."""
         if not self._itemsize:
             dtype = c_int()
             call("memory_desc_query", self, _c.QUERY_DATA_TYPE, byref(dtype))

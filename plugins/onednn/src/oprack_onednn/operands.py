@@ -17,7 +17,7 @@ import numpy as np
 
 from oprack_onednn.native import Footprint, Memory, MemoryDesc, NotServedError, footprint, reach
 
-FLOAT = np.dtype(np.float32)
+FLOAT, INT8 = np.dtype(np.float32), np.dtype(np.int8)
 
 
 class OperandError(NotServedError):

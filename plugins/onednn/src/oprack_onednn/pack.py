@@ -50,6 +50,7 @@ def oprack_passes(register: Register) -> None:
         before: Sequence[str] = (),
         reorders_sums: bool = True,
         ops: Sequence[str] = (),
+        precision: str = "bfloat16",
     ) -> None:
         register.pass_(
             f"onednn_{name}",
@@ -60,7 +61,7 @@ def oprack_passes(register: Register) -> None:
             after=list(after),
             before=list(before),
             reorders_sums=reorders_sums,
-            precision="bfloat16" if ops else "",
+            precision=precision if ops else "",
             ops=list(ops),
         )
 
@@ -78,5 +79,11 @@ def oprack_passes(register: Register) -> None:
     add("chain_eltwise", "chains:chain_eltwise", fused, reorders_sums=False)
     last = ["onednn_upsampled_conv2d", "onednn_chain_eltwise", "onednn_chain_conv2d"]
     add("read_early", "early:read_early", last, reorders_sums=False)
-    add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=["conv2d", "depthwise_conv2d"])
-    add("bfloat16_matmul", "bfloat16:products", ["onednn_read_early"], ops=["mul", "matmul", "matmul_v2", "fc"])
+    fused_floats = ["onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd", "onednn_chain_conv2d"]
+    convs, products = ["conv2d", "depthwise_conv2d"], ["mul", "matmul", "matmul_v2", "fc"]
+    add("int8_conv2d", "int8:convolutions", fused, fused_floats, ops=convs, precision="int8")
+    add("int8_matmul", "int8:products", fused, ["onednn_fuse_recurrent"], ops=products, precision="int8")
+    steps = ["onednn_int8_conv2d", "onednn_int8_matmul"]
+    add("int8_results", "int8:join", steps, reorders_sums=False, ops=convs + products, precision="int8")
+    add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=convs)
+    add("bfloat16_matmul", "bfloat16:products", ["onednn_read_early"], ops=products)

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from oprack_onednn.memory import Outlet
+from oprack_onednn.operands import FLOAT
 
 if TYPE_CHECKING:
     from oprack_onednn.bound_chain import BoundChain
@@ -37,6 +40,7 @@ class Part:
         arrange: Makes one row of inputs of the function's arguments.
         looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
             it returns; else "".
+        dtypes: Of the inputs that vary, in the order of `free`; default: float32.
     """
 
     free: Sequence[int]
@@ -45,3 +49,10 @@ class Part:
     looks_at: str = ""
     is_exact: bool = False
     prepare: Callable[..., Any] = lambda *inputs: None
+    dtypes: Sequence[np.dtype] = ()
+
+    def dtype(self, position: int) -> np.dtype | None:
+        """The dtype of an input that varies; None of a parameter."""
+        if position not in self.free:
+            return None
+        return self.dtypes[list(self.free).index(position)] if self.dtypes else FLOAT

@@ -15,10 +15,10 @@ from oprack_onednn.bound_chain import BoundChain, OneDNNError, run_all
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
-from oprack_onednn.operands import FLOAT, External, Operand, OperandError, Region, addresses
+from oprack_onednn.operands import FLOAT, INT8, External, Operand, OperandError, Region, addresses
 from oprack_onednn.thread import THREAD, PerThread
 
-__all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "pack", "reorder_desc", "run_all"]
+__all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "one_number", "pack", "reorder_desc", "run_all"]
 
 _ALIGN = 64
 # Seconds per product and sum, and per byte read or written in the caches, that one core takes about.
@@ -26,6 +26,8 @@ _PER_OPERATION, _PER_BYTE = 1e-11, 3e-11
 # Implementations whose threads wait for each other within, where nobody can do the share of one that is not there; and
 # for how many seconds of work less they count.
 _WAITING, _WAIT = "bnorm_", 5e-5
+# Of arrays by the size of an element.
+_DTYPES = {4: FLOAT, 2: np.dtype(np.uint16), 1: INT8}
 
 
 class PrimitiveChain:
@@ -56,9 +58,9 @@ class PrimitiveChain:
         """Add memory to be read, which is that of the next operand of `run`."""
         return self._operand(External(desc, False, _dtype(desc)))
 
-    def output(self, desc: MemoryDesc, dtype: Any = np.float32) -> External:
-        """Add memory to be written, which is that of the next operand of `run`."""
-        return self._operand(External(desc, True, np.dtype(dtype)))
+    def output(self, desc: MemoryDesc, dtype: Any = None) -> External:
+        """Add memory to be written, which is that of the next operand of `run`. dtype: default: that of the layout."""
+        return self._operand(External(desc, True, _dtype(desc) if dtype is None else np.dtype(dtype)))
 
     def _operand(self, memory: External) -> External:
         self.places[memory] = len(self.external), 0
@@ -139,6 +141,25 @@ class PrimitiveChain:
         self.add(reorder_desc(source.desc, memory.desc, accumulate), {_c.SRC: source, _c.DST: memory})
         return memory
 
+    def int8(self, source: Memory, layout: MemoryDesc, step: float) -> Memory:
+        """Append a copy of float32 memory as multiples of `step`, from -128 to 127, unless there are such.
+
+        Args:
+            source: float32 numbers, or integers, which are copied if they lie there in another way.
+            layout: The layout of the copy.
+            step: The number that the integer 1 stands for.
+
+        Returns:
+            Memory in that layout.
+        """
+        if source.desc.itemsize == 1:
+            return source if source.desc == layout else self.reorder(source, layout)
+        target, attributes = self.temporary(layout), Attributes((), [(_c.DST, 0)])
+        engine = LIBRARY.engine
+        desc = primitive_desc("reorder", source.desc, engine, target.desc, engine, attributes, any_speed=True)
+        self.add(desc, {_c.SRC: source, _c.DST: target, _c.SCALES | _c.DST: one_number(step)})
+        return target
+
     def bound(self) -> BoundChain:
         """What runs it with operands for all of its external memory."""
         if self._bound is None:
@@ -159,9 +180,14 @@ class PrimitiveChain:
         bound._run(*addresses(self.external, operands))
 
 
+def one_number(value: float) -> Memory:
+    """Memory with one number in it."""
+    return Memory(MemoryDesc.strided((1,)), np.array([value], FLOAT))
+
+
 def _dtype(desc: MemoryDesc) -> np.dtype[Any]:
     """Of arrays that hold what a descriptor describes; NumPy has no bfloat16."""
-    return FLOAT if desc.itemsize == FLOAT.itemsize else np.dtype(np.uint16)
+    return _DTYPES[desc.itemsize]
 
 
 def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:
@@ -198,7 +224,7 @@ def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = Fals
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
-    """What an array holds in another layout, as float32 (or uint16, for bfloat16) that start at a multiple of 64.
+    """What an array holds in another layout, as numbers of that layout's dtype that start at a multiple of 64.
 
     offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
     not what the layout `source` says.
@@ -210,6 +236,6 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
     # The view keeps the raw memory alive.
     packed = raw[start : start + target.nbytes].view(_dtype(target))
     chain = PrimitiveChain()
-    chain.reorder(chain.input(source), chain.output(target, packed.dtype))
+    chain.reorder(chain.input(source), chain.output(target))
     chain.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
     return packed

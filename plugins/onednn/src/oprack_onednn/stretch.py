@@ -77,9 +77,9 @@ class _Joined:
             return None
         key: tuple[Any, ...] = (THREAD.setting,)
         starts, misplaced = [], 0
-        for i in self._varying:
+        for i, dtype in self._varying:
             x = values[i]
-            if x.dtype is not FLOAT:
+            if x.dtype is not dtype:
                 return None
             key += (x.shape, x.strides)
             start = address(x)
@@ -104,7 +104,7 @@ class _Joined:
 
     def _run(self, key: tuple[Any, ...], entry: BoundStretch, values: Sequence[Any], starts: Sequence[int]) -> Any:
         table, results = entry.native.values, []
-        for i, start in zip(self._varying, starts, strict=True):
+        for (i, _), start in zip(self._varying, starts, strict=True):
             table[i] = start
         for i, take in entry.takes:
             y, table[i] = take()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from oprack.kernel.stretch import Argument, StretchStep
 
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.part import Part
 from oprack_onednn.views import flat
 
@@ -19,7 +20,7 @@ class Wiring:
     Attributes:
         inputs: For each step, in one row, what it takes; None for what is absent.
         first: For each step the number of its first result.
-        varying: Arrays that enter and may be others in each run.
+        varying: Arrays that enter and may be others in each run, each with its dtype.
         parameters: Arrays that enter and stay; their addresses are set once.
         parts: What is known of each function; None of a view.
     """
@@ -35,13 +36,13 @@ class Wiring:
             count += step.results
         self.count = count
         taken = [
-            (number, part is None or position in part.free)
+            (number, FLOAT if part is None else part.dtype(position))
             for part, numbers in zip(self.parts, self.inputs, strict=True)
             for position, number in enumerate(numbers)
             if number is not None
         ]
-        self.parameters = sorted({number for number, free in taken if not free})
-        self.varying = sorted({number for number, free in taken if free and number < entering})
+        self.parameters = sorted({number for number, dtype in taken if dtype is None})
+        self.varying = sorted({n: dtype for n, dtype in taken if dtype is not None and n < entering}.items())
 
     def _pairs(self) -> Iterator[tuple[Sequence[Argument], Part | None]]:
         return zip(self._arguments, self.parts, strict=True)

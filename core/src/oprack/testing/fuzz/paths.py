@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from oprack.errors import OprackError
 from oprack.inference import Config, Predictor
-from oprack.io.parameters import persistable_vars
-from oprack.io.streams import write_variable
 from oprack.ir import Pass, optimize, select_passes
 from oprack.kernel import size_limits_ignored
 from oprack.packs.info import BrokenPackWarning
 from oprack.packs.manager import PackManager
-from oprack.program import Program
 from oprack.runtime import Executor, NaiveExecutor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 from oprack.testing.any_kind import copied
 from oprack.testing.fuzz.clones import run_clones, run_predictor
 from oprack.testing.fuzz.eager import run_eager, run_jit
 from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
+from oprack.testing.fuzz.model_bytes import model_bytes
+from oprack.testing.fuzz.outcome import INTEGERS, REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
 from oprack.testing.runner import _identical
-from oprack.types import VarType
 
 
 @dataclass(frozen=True)
@@ -148,11 +146,11 @@ class Paths:
         for p in passes:
             needed = (p.library,) if p.library else ()
             tolerance = REORDERED if p.reorders_sums else ROUNDED
-            add(f"pass {p.name}", tolerance, self._pass([p], needed, True), p.name, "plan", *needed)
+            add(f"pass {p.name}", tolerance, self._pass([p], needed, [p.name]), p.name, "plan", *needed)
         plain = [p for p in passes if p.library is None]
         names = [p.name for p in plain]
         add("predictor", SAME, lambda e: self._predictor(e, [], ()), "plan", "predictor")
-        add("all passes", REORDERED, self._pass(plain, (), False), "plan", *names)
+        add("all passes", REORDERED, self._pass(plain, ()), "plan", *names)
         add("predictor with passes", REORDERED, lambda e: self._predictor(e, plain, ()), "plan", "predictor", *names)
         names = [*(p.name for p in passes), *self.libraries]
         for threads in (1, 2) if self.libraries else ():
@@ -161,6 +159,10 @@ class Paths:
         if self.libraries:
             clones = self._unlimited(lambda e: self._predictor(e, passes, self._everything, 1, run_clones))
             add("two clones with passes and libraries", REORDERED, clones, "plan", "predictor", *names)
+            integers = select_passes(manager=self.manager, precisions={"int8": None})
+            own = [p.name for p in integers if p.precision]
+            if own:
+                add("int8", INTEGERS, self._finite(self._pass(integers, self.libraries, own)), "plan", *names, *own)
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
@@ -189,6 +191,15 @@ class Paths:
             self._served_ops[key] = any(spec.library in libraries for spec in specs)
         return self._served_ops[key]
 
+    def _finite(self, run: Callable[[Example], Any]) -> Callable[[Example], Any]:
+        """Applies to examples without NaN and infinities, which no integer stands for."""
+
+        def finite(example: Example) -> Any:
+            given = [*example.params.values(), *(v for values in example.runs for v in values.values())]
+            return run(example) if all(_is_finite(v) for v in given) else None
+
+        return finite
+
     def _unlimited(self, run: Callable[[Example], Any]) -> Callable[[Example], Any]:
         def unlimited(example: Example) -> Any:
             with without_size_limits(self.manager):
@@ -198,9 +209,9 @@ class Paths:
 
     # Passes -----------------------------------------------------------------------------------------------------------
     def _pass(
-        self, passes: Sequence[Pass], libraries: Sequence[str], matching: bool
+        self, passes: Sequence[Pass], libraries: Sequence[str], needed: Collection[str] = ()
     ) -> Callable[[Example], list[Outcome] | None]:
-        """matching: the path applies only where a pass rewrites something."""
+        """needed: names of passes of which one has to rewrite something, or the path does not apply; empty: it does."""
 
         def run(example: Example) -> list[Outcome] | None:
             chosen = self._chosen(passes, example)
@@ -211,7 +222,7 @@ class Paths:
                     example.program.desc, scope, keep=example.fetch, passes=chosen, manager=self.manager, debug=False
                 )
                 _raise_failed(done.reports)
-                if not chosen or (matching and not any(r.matches for r in done.reports)):
+                if not chosen or (needed and not any(r.matches for r in done.reports if r.name in needed)):
                     return None
                 executor = self._executor(True, libraries)
                 return _run_all(executor, done.program, example, scope)
@@ -234,7 +245,7 @@ class Paths:
         threads: int = 0,
         run_all: Callable[[Predictor, Example], list[Outcome]] = run_predictor,
     ) -> list[Outcome] | None:
-        model = _model(example)
+        model = model_bytes(example)
         if model is None:
             return None
         config = Config()
@@ -257,34 +268,11 @@ class Paths:
         return run_all(predictor, example)
 
 
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, LoDTensor) or value.array.dtype.kind != "f" or bool(np.isfinite(value.array).all())
+
+
 def _raise_failed(reports: Sequence[Any]) -> None:
     failed = [f"{r.name}: {r.error}" for r in reports if r.error]
     if failed:
         raise PassFailedError("; ".join(failed)[:500])
-
-
-def _model(example: Example) -> tuple[bytes, bytes] | None:
-    """The example as the bytes of an inference model; None when it can't be one, or changes its own parameters."""
-    program = Program(example.program.desc.clone())
-    block = program.global_block()
-    feeds = list(example.runs[0])
-    if not all(isinstance(v, LoDTensor) for v in example.runs[0].values()):
-        return None
-    if any(isinstance(v, LoDTensorArray) for v in example.params.values()) or not example.settled:
-        return None
-    if any(block.var(n).type is not VarType.LOD_TENSOR for n in example.fetch):
-        return None
-    block.create_var("@feed", type=VarType.FEED_MINIBATCH, persistable=True)
-    block.create_var("@fetch", type=VarType.FETCH_LIST, persistable=True)
-    for col, name in reversed(list(enumerate(feeds))):
-        block.prepend_op("feed", {"X": "@feed"}, {"Out": name}, {"col": col})
-    for col, name in enumerate(example.fetch):
-        block.append_op("fetch", {"X": name}, {"Out": "@fetch"}, {"col": col})
-    file = io.BytesIO()
-    descs = persistable_vars(program)
-    # A model file has all persistable variables and nothing else.
-    if {v.name for v in descs} != set(example.params):
-        return None
-    for var in descs:
-        write_variable(file, example.params[var.name], var.name)
-    return program.serialize(), file.getvalue()

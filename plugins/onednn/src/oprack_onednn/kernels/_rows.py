@@ -7,14 +7,14 @@ from oprack.kernel import Array
 from oprack_onednn.callsite import ShapedPrimitive
 from oprack_onednn.memory import Outlet
 from oprack_onednn.native import contiguous_strides
-from oprack_onednn.operands import FLOAT
 
 
 class RowMajorPrimitive(ShapedPrimitive):
     """A chain whose result is a row-major array of `shape`."""
 
     def outlet(self) -> Outlet:
-        return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.shape)))
+        strides = tuple(self.dtype.itemsize * s for s in contiguous_strides(self.shape))
+        return Outlet(self.shape, strides, self.dtype)
 
 
 def rows_of(array: Array, count: int = -1) -> tuple[int, ...] | None:

@@ -46,9 +46,15 @@ def after(
 
 
 def as_post_ops(
-    post_ops: tuple[str, ...], residual: MemoryDesc | None = None, first: Sequence[tuple[str, int, MemoryDesc]] = ()
+    post_ops: tuple[str, ...],
+    residual: MemoryDesc | None = None,
+    first: Sequence[tuple[str, int, MemoryDesc]] = (),
+    scales: Sequence[tuple[int, int]] = (),
 ) -> tuple[Attributes, int | None]:
-    """(attributes of the primitive, index of the residual among the post-ops or None). first: what comes before."""
+    """(attributes of the primitive, index of the residual among the post-ops or None).
+
+    first: what comes before. scales: as of Attributes.
+    """
     parts, at = list(first), None
     for text in post_ops:
         if text == RESIDUAL:
@@ -57,4 +63,4 @@ def as_post_ops(
         else:
             name, alpha, beta = algorithm(text)
             parts.append(("eltwise", _c.ELTWISE[name], alpha, beta))
-    return Attributes(parts), at
+    return Attributes(parts, scales), at

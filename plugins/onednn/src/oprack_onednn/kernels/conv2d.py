@@ -193,7 +193,7 @@ def find_primitive(
 
 
 def _window(attrs: Mapping[str, Any]) -> list[int | list[int] | str]:
-    return list(_own(attrs).values())
+    return list(own_attrs(attrs).values())
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
@@ -255,7 +255,8 @@ def reference_conv2d(
     return by_steps(Input, Filter, Bias, Residual, ctx.attrs, ctx)
 
 
-def _own(attrs: Mapping[str, Any]) -> dict[str, int | list[int] | str]:
+def own_attrs(attrs: Mapping[str, Any]) -> dict[str, int | list[int] | str]:
+    """The attributes of the convolution itself."""
     return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
 
 
@@ -263,5 +264,5 @@ def by_steps(
     x: Array, w: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any], ctx: KernelContext
 ) -> Array:
     """The convolution, then what follows it."""
-    y = ctx.run_op("conv2d", {"Input": x, "Filter": w}, _own(attrs))
+    y = ctx.run_op("conv2d", {"Input": x, "Filter": w}, own_attrs(attrs))
     return after(y, 1, bias, residual, attrs["post_ops"], ctx)

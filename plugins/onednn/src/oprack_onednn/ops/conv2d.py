@@ -11,8 +11,8 @@ from oprack_onednn.ops.post_ops import post_ops_attr
 from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
-class OneDNNConv2D(OpDef, type="onednn_conv2d"):
-    r"""$$Output = p_n(... p_1(conv2d(Input, Filter) + Bias))$$ with the post-ops p; made by passes, for inference."""
+class FusedConv2D(OpDef):
+    """A convolution with what follows it; made by passes, for inference."""
 
     Input = op.Input("Images [N, C, H, W].")
     Filter = op.Input("Weights [K, C / groups, kh, kw].")
@@ -25,8 +25,6 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
     groups = Attr(1, "Channel groups.").at_least(1)
     padding_algorithm = Attr("EXPLICIT", "As of conv2d.").in_set(("EXPLICIT", "SAME", "VALID"))
     post_ops = post_ops_attr()
-    mkldnn_data_type = data_type_attr()
-    versions = with_data_type("onednn_conv2d")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
@@ -44,6 +42,13 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
         ctx.require_dims("Bias", [k])
         ctx.require_dims("Residual", [n, k, *out])
         ctx.set_dim("Output", (n, k, *out))
+
+
+class OneDNNConv2D(FusedConv2D, type="onednn_conv2d"):
+    r"""$$Output = p_n(... p_1(conv2d(Input, Filter) + Bias))$$ with the post-ops p; made by passes, for inference."""
+
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_conv2d")
 
 
 class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):

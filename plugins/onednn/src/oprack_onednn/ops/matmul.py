@@ -9,8 +9,8 @@ from oprack_onednn.ops.post_ops import post_ops_attr
 from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
-class OneDNNMatmul(OpDef, type="onednn_matmul"):
-    r"""$$Out = p_n(... p_1(X Y + Bias))$$ with the post-ops p; made by passes, for inference."""
+class FusedMatmul(OpDef):
+    """A product with a weight and what follows it; made by passes, for inference."""
 
     X = op.Input("[*, K]; its first x_num_col_dims dims are rows.")
     Y = op.Input("Weights [K, N].")
@@ -20,8 +20,6 @@ class OneDNNMatmul(OpDef, type="onednn_matmul"):
     x_num_col_dims = Attr(-1, "How many dims of X are rows; -1 = all but the last.")
     trans_x = Attr(False, "The last two dims of X are swapped first.")
     post_ops = post_ops_attr()
-    mkldnn_data_type = data_type_attr()
-    versions = with_data_type("onednn_matmul")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
@@ -33,3 +31,10 @@ class OneDNNMatmul(OpDef, type="onednn_matmul"):
         ctx.require_dims("Bias", width[1:])
         ctx.set_dim("Out", (*x[: rows if rows > 0 else len(x) - 1], width[1]))
         ctx.share_lod("X", "Out")
+
+
+class OneDNNMatmul(FusedMatmul, type="onednn_matmul"):
+    r"""$$Out = p_n(... p_1(X Y + Bias))$$ with the post-ops p; made by passes, for inference."""
+
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_matmul")

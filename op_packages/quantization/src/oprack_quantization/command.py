@@ -1,0 +1,118 @@
+"""oprack quantize MODEL --data FILES [--out DIR] [--method mse] [--per-tensor] [--least-db N] [--skip NAME] [--json]"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oprack.cli.models import add_model, model_arguments
+
+if TYPE_CHECKING:
+    from oprack_quantization.post_training import LayerReport, Quantized
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `oprack quantize`."""
+    from oprack.cli.output import add_json
+
+    from oprack_quantization.post_training.layers import OPS
+    from oprack_quantization.post_training.scales import METHODS
+
+    add = parser.add_argument
+    add_model(parser)
+    add(
+        "--data",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="inputs like those that the model will see: .npz files with an array for each input, or .npy files where "
+        "there is one; each file is one run",
+    )
+    add("--out", metavar="OUT", help="where to write: OUT.pdmodel and OUT.pdiparams (default: MODEL with -int8 behind)")
+    add("--method", choices=list(METHODS), default="mse", help="how scales are chosen (default: %(default)s)")
+    channels = parser.add_mutually_exclusive_group()
+    channels.add_argument(
+        "--per-channel", action="store_true", default=True, help="a scale for each channel of a weight; the default"
+    )
+    channels.add_argument("--per-tensor", dest="per_channel", action="store_false", help="one scale for each weight")
+    add(
+        "--least-db",
+        type=float,
+        default=10.0,
+        metavar="DB",
+        help="layers whose result is less than this above its error stay in floats (default: %(default)s)",
+    )
+    add("--ops", nargs="+", choices=OPS, default=list(OPS), metavar="OP", help="op types to quantise (default: all)")
+    add("--skip", nargs="+", default=[], metavar="NAME", help="layers to leave, by output or weight")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, write the program, and print what it costs."""
+    from oprack.cli.feeds import read_feeds
+    from oprack.cli.main import OK
+    from oprack.errors import InvalidArgumentError
+    from oprack.io import load_inference_model, save_inference_model
+    from oprack.tensor import Scope
+
+    from oprack_quantization.post_training import quantize_post_training
+
+    path, model_filename, params_filename = model_arguments(args)
+    prefix = Path(args.out.removesuffix(".pdmodel")) if args.out else _beside(Path(args.model))
+    if prefix.is_dir():
+        raise InvalidArgumentError(
+            f"--out {prefix} is a folder; expected the files' path without ending, such as {prefix / 'inference'}"
+        )
+    scope = Scope()
+    model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params_filename)
+    feeds = [read_feeds([file], [], model.feed_names) for file in args.data]
+    done = quantize_post_training(
+        model.program,
+        scope,
+        feeds,
+        model.fetch_names,
+        method=args.method,
+        per_channel=args.per_channel,
+        least_decibels=args.least_db,
+        ops=args.ops,
+        skip=args.skip,
+    )
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    save_inference_model(prefix, done.program, model.feed_names, model.fetch_names, scope)
+    _print(args, done, prefix)
+    return OK
+
+
+def _beside(model: Path) -> Path:
+    """Where the quantised model goes when nothing is said: model/inference.pdmodel -> model/inference-int8."""
+    if model.is_dir():
+        return model / "model-int8"
+    name = model.name if model.suffix not in (".pdmodel", ".json") else model.stem
+    return model.with_name(f"{name}-int8")
+
+
+def _print(args: argparse.Namespace, done: Quantized, prefix: Path) -> None:
+    from oprack.cli.output import print_json, print_table, printable
+
+    if args.json:
+        layers = [{k: v for k, v in asdict(layer).items() if not _is_nan(v)} for layer in done.layers]
+        print_json({"model": f"{prefix}.pdmodel", "outputs": done.outputs, "layers": layers})
+        return
+    print_table(["op", "writes", "dB", "scale", "runs in"], [_row(layer) for layer in done.layers])
+    for name, decibels in done.outputs.items():
+        print(f"output {printable(name)}: {decibels:.1f} dB above the error of all layers together")
+    print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams")
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _row(layer: LayerReport) -> tuple[str, ...]:
+    decibels = "" if _is_nan(layer.decibels) else f"{layer.decibels:.1f}"
+    where = f"float32: {layer.left}" if layer.left else "int8"
+    return layer.op_type, layer.output, decibels, f"{layer.scale:.4g}" if layer.scale else "", where

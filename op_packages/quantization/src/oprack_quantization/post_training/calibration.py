@@ -1,0 +1,115 @@
+"""Runs of a program on inputs like those that it will see: what its layers read, and how well they do on integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from oprack import Executor, LoDTensor, Program, Scope
+
+from oprack_quantization.post_training.integers import along, restored, weight_scales
+from oprack_quantization.post_training.layers import CONVOLUTIONS, Layer
+from oprack_quantization.post_training.report import Noise
+from oprack_quantization.post_training.scales import Histogram
+
+Feed = Mapping[str, Any]
+# Variables of one run, so that not all of a net's features are in memory at once.
+_AT_ONCE = 16
+
+
+class Calibration:
+    """Runs one program on some inputs.
+
+    Args:
+        program: The program.
+        scope: Its parameters.
+        feeds: The inputs, each a mapping of names to arrays or LoDTensors.
+    """
+
+    def __init__(self, program: Program, scope: Scope, feeds: Sequence[Feed]) -> None:
+        self._program, self._scope, self._feeds = program, scope, feeds
+        self._executor = Executor()
+
+    def values(self, names: Sequence[str], feed: Feed) -> Iterator[tuple[str, np.ndarray]]:
+        """Variables of a run, some at a time. The program runs as often as it has to."""
+        for some in _in_parts(names):
+            found = self._executor.run(self._program, feed, some, self._scope, return_numpy=False)
+            yield from ((n, v.array) for n, v in zip(some, found, strict=True) if isinstance(v, LoDTensor))
+
+    def histograms(self, names: Sequence[str]) -> dict[str, Histogram]:
+        """What variables hold in all runs; those of pictures of one pixel are left out, as their sums are short."""
+        seen: dict[str, Histogram] = {}
+        for feed in self._feeds:
+            for name, array in self.values(names, feed):
+                if array.dtype == np.float32 and array.size and not (array.ndim == 4 and array.shape[2:] == (1, 1)):
+                    seen.setdefault(name, Histogram()).add(array)
+        return seen
+
+    def noise(self, layers: Mapping[Layer, float], per_channel: bool, most: int) -> dict[Layer, Noise]:
+        """Of each layer with its scale: its result on the floats that it reads, and the error on integers.
+
+        Args:
+            layers: Layers, each with the scale of its input.
+            per_channel: Whether each channel of the weights has a scale of its own.
+            most: How many inputs to take.
+
+        Returns:
+            By layer.
+        """
+        found = {layer: Noise() for layer in layers}
+        alone = {layer: _Alone(layer, scale, per_channel) for layer, scale in layers.items()}
+        for feed in self._feeds[:most]:
+            for some in _in_parts(list(layers), _AT_ONCE // 2):
+                names = list(dict.fromkeys(n for layer in some for n in (layer.x.name, layer.y.name)))
+                values = dict(self.values(names, feed))
+                for layer in some:
+                    x, y = values.get(layer.x.name), values.get(layer.y.name)
+                    if x is not None and y is not None and x.size:
+                        error = alone[layer].run(self._executor, x).astype(np.float64) - y
+                        found[layer].add(float(np.sum(y.astype(np.float64) ** 2)), float(np.sum(error**2)))
+        return found
+
+
+def _in_parts(names: Sequence[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
+    for i in range(0, len(names), size):
+        yield list(names[i : i + size])
+
+
+class _Alone:
+    """One layer in a program of its own, with rounded weights."""
+
+    def __init__(self, layer: Layer, scale: float, per_channel: bool) -> None:
+        self._scale, self._scope, self._program = np.float32([scale]), Scope(), Program()
+        axis = layer.axis if per_channel else None
+        w, block = layer.w, self._program.global_block()
+        self._scope.var("w").set(restored(w, along(weight_scales(w, axis), w.ndim, axis)))
+        rank = 4 if layer.op.type in CONVOLUTIONS else len(layer.x.shape or (0, 0))
+        block.create_var("x", dtype="float32", shape=[-1] * rank)
+        block.create_var("w", dtype="float32", shape=w.shape, persistable=True)
+        block.create_var("y", dtype="float32")
+        attrs = dict(layer.op.desc.attrs)
+        attrs.pop("op_callstack", None)
+        block.append_op(layer.op.type, {layer.slot: "x", layer.weight_slot: "w"}, {layer.out: "y"}, attrs)
+
+    def run(self, executor: Executor, x: np.ndarray) -> np.ndarray:
+        """The result on x rounded to integers."""
+        x = restored(x, along(self._scale, x.ndim, None))
+        (y,) = executor.run(self._program, {"x": x}, ["y"], self._scope, return_numpy=False)
+        return np.asarray(y.array)
+
+
+def output_noise(
+    before: tuple[Program, Scope], after: tuple[Program, Scope], feeds: Sequence[Feed], fetches: Sequence[str]
+) -> dict[str, float]:
+    """Of each output of one program, how far it is above the other one's difference from it, in decibels."""
+    found, executor = {name: Noise() for name in fetches}, Executor()
+    for feed in feeds:
+        wanted, got = (
+            executor.run(program, feed, list(fetches), scope, return_numpy=False) for program, scope in (before, after)
+        )
+        for name, a, b in zip(fetches, wanted, got, strict=True):
+            x, y = (np.asarray(v.array, np.float64) for v in (a, b))
+            error = float(np.sum((x - y) ** 2)) if x.shape == y.shape else float(np.sum(x**2))
+            found[name].add(float(np.sum(x**2)), error)
+    return {name: noise.decibels for name, noise in found.items()}

@@ -1,0 +1,64 @@
+"""What post-training quantisation returns: the program, and what it costs layer by layer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from oprack.program import Program
+
+
+@dataclass
+class LayerReport:
+    """One convolution or product.
+
+    Attributes:
+        op_type: The op.
+        output: The variable that it writes.
+        weight: Its parameter.
+        scale: The number that 127 stands for in its input; 0.0 where it was not measured.
+        decibels: How far its own result is above the error that its quantisation makes, 10 log10(sum y^2 / sum e^2);
+            NaN where it was not measured.
+        left: Why it stays in floats; "" for a layer that is quantised.
+    """
+
+    op_type: str
+    output: str
+    weight: str
+    scale: float = 0.0
+    decibels: float = math.nan
+    left: str = ""
+
+
+@dataclass
+class Quantized:
+    """A quantised program.
+
+    Attributes:
+        program: The program; its new parameters are in the scope that was given.
+        layers: A report of each layer, the costliest first.
+        outputs: Of each output of the model, how far it is above its error, in decibels.
+    """
+
+    program: Program
+    layers: list[LayerReport] = field(default_factory=list)
+    outputs: dict[str, float] = field(default_factory=dict)
+
+
+class Noise:
+    """Signal and error, added up over inputs."""
+
+    def __init__(self) -> None:
+        self._signal = self._error = 0.0
+
+    def add(self, signal: float, error: float) -> None:
+        """Sums of squares of one more result and of its error."""
+        self._signal += signal
+        self._error += error
+
+    @property
+    def decibels(self) -> float:
+        """10 log10(signal / error); NaN before anything was added."""
+        if not self._error:
+            return math.inf if self._signal else math.nan
+        return 10 * math.log10(self._signal / self._error) if self._signal else -math.inf

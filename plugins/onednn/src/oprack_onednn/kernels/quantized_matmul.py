@@ -1,0 +1,127 @@
+"""onednn_quantized_matmul: a product of bytes, with sums in 32 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.callsite import attempt, call_site
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
+from oprack_onednn.kernels._integers import fits, given_dtype, restored, to_result
+from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
+from oprack_onednn.kernels._steps import as_post_ops
+from oprack_onednn.kernels.fused_matmul import by_steps
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights
+from oprack_onednn.native import MemoryDesc
+from oprack_onednn.operands import FLOAT, INT8
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, one_number
+
+
+class QuantizedProductPrimitive(RowMajorPrimitive):
+    """x, m rows that are `apart` elements from each other, times y [k, n], with bias [n], residual and post-ops.
+
+    dtype: of x. residual: None, or how many elements apart its rows are. input_step, output_step: as of the op.
+    """
+
+    def __init__(
+        self,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        m: int,
+        apart: int,
+        y_shape: tuple[int, int],
+        bias: bool,
+        residual: int | None,
+        post_ops: tuple[str, ...],
+        input_step: float,
+        output_step: float,
+    ) -> None:
+        self.shape, self.dtype = shape, INT8 if output_step else FLOAT
+        k, n = y_shape
+        rows, plain, row = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n)), MemoryDesc.strided((1, n))
+        source, result = MemoryDesc.strided((m, k)).int8, plain.int8 if output_step else plain
+        scales = [(_c.SRC, 0), (_c.WEIGHTS, 0b10), *([(_c.DST, 0)] if output_step else [])]
+        attributes, at = as_post_ops(post_ops, plain, scales=scales)
+        wanted = MemoryDesc.any(y_shape, _c.S8)
+        desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, row if bias else None, result, attributes)
+        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+        self.weights = {1: Weights(MemoryDesc.strided(y_shape).int8, chosen)}
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(rows.int8 if dtype == INT8 else rows)
+        memory = {_c.WEIGHTS: chain.input(chosen), _c.SCALES | _c.WEIGHTS: chain.input(MemoryDesc.strided((n,)))}
+        if bias:
+            memory[_c.BIAS] = chain.input(row)
+        if residual is not None:
+            added = chain.input(MemoryDesc.strided((m, n), (residual, 1)))
+            if at is not None:
+                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual == n else chain.reorder(added, plain)
+        memory[_c.DST] = chain.output(result)
+        memory[_c.SRC] = chain.int8(given, source, input_step)
+        memory[_c.SCALES | _c.SRC] = one_number(input_step)
+        if output_step:
+            memory[_c.SCALES | _c.DST] = one_number(output_step)
+        chain.add(desc, memory)
+
+
+def _find(
+    x: Array, y: Array, steps: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any]
+) -> QuantizedProductPrimitive | None:
+    if attrs["trans_x"]:
+        x = x.swapaxes(-1, -2)
+    rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
+    shape, seen = (*x.shape[:rows], y.shape[1]), rows_of(x, rows)
+    added = None if residual is None else rows_of(residual)
+    if seen is None or not x.size or seen[1] != y.shape[0] or not fits(x, y, steps, bias):
+        return None
+    if residual is not None and (added is None or residual.shape != shape):
+        return None
+    own = x.dtype, shape, seen[0], seen[2], y.shape, bias is not None, None if added is None else added[2]
+    key = (*own, tuple(attrs["post_ops"]), attrs["input_step"], attrs["output_step"])
+    return THREAD.primitive(("quantized product", *key), QuantizedProductPrimitive, *key)
+
+
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
+    attrs = call.attrs
+
+    def find(
+        x: Array, y: Array, steps: Array, bias: Array | None = None, residual: Array | None = None
+    ) -> QuantizedProductPrimitive | None:
+        return _find(x, y, steps, bias, residual, attrs)
+
+    return call_site(find, (0, 4) if call.given("Residual") else (0,), first=given_dtype(call, "X"))
+
+
+@onednn_kernel("onednn_quantized_matmul", specialize=_specialize, unread=("X", "Y"))
+def onednn_quantized_matmul(
+    X: Array,
+    Y: Array,
+    FilterStep: Array,
+    Bias: Array | None = None,
+    Residual: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
+    return attempt(lambda *arrays: _find(*arrays, ctx.attrs), X, Y, FilterStep, Bias, Residual)
+
+
+@kernel("onednn_quantized_matmul", place="cpu", dtypes=FLOATS)
+def reference_quantized_matmul(
+    X: Array,
+    Y: Array,
+    FilterStep: Array,
+    Bias: Array | None = None,
+    Residual: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
+    attrs = ctx.attrs
+    x = restored(X, attrs["input_step"], FilterStep.dtype)
+    y = Y.astype(FilterStep.dtype) * FilterStep
+    return to_result(by_steps(x, y, Bias, Residual, attrs, ctx), attrs["output_step"])
