@@ -33,7 +33,9 @@ def model(tmp_path: Path) -> Path:
 
 
 # Names that are not there ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("namespace", ["layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "quantization"])
+@pytest.mark.parametrize(
+    "namespace", ["layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "quantization"]
+)
 def test_advice_for_an_unknown_name_names_what_there_is(namespace: str) -> None:
     """With all packs installed, none of them is to be installed, and what is named in its place exists."""
     with pytest.raises(UnknownLayerError) as caught:

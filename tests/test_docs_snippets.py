@@ -29,6 +29,7 @@ PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
 FILES = {
     "paddle3.md": {"": "../../plugins/pir/tests/data/conv/inference.*"},
     "how_to/run_a_model.md": {"resnet": "small_models/resnet.*"},
+    "how_to/quantize_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/look_into_a_model.md": {"resnet": "small_models/resnet.*"},
 }
 

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engines import BEFORE, ENGINES
+from engines import BEFORE, ENGINES, PRECISIONS
 from report import picture, table
 from turns import PYTHONS, Result, measure, measure_start_up
 from workloads import names, workload
@@ -40,7 +40,8 @@ def about() -> dict[str, Any]:
 
 def chosen_engines(options: argparse.Namespace) -> list[str]:
     """Engines named by --engines and --before."""
-    engines = [e for e in ENGINES if not options.engines or e in options.engines.split(",")]
+    named = options.engines.split(",") if options.engines else [e for e in ENGINES if e not in PRECISIONS]
+    engines = [e for e in ENGINES if e in named]
     if options.before:
         PYTHONS[BEFORE] = str(options.before.absolute() / ".venv" / "bin" / "python")
         engines = list(dict.fromkeys(["oprack", BEFORE, *engines]))

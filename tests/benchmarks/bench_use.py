@@ -1,13 +1,14 @@
 """Times oprack as it is used: inputs of new sizes, runs after a pause, several Python threads, nets nobody tuned for.
 
-    python tests/benchmarks/bench_use.py [--parts streams,idle,clones,nets] [--threads 2] [--rounds 9] [--out FOLDER]
+    python tests/benchmarks/bench_use.py [--parts streams,idle,clones,nets,precision] [--threads 2] [--out FOLDER]
 
 Engines take turns in processes of their own, as in bench_models.py; a ratio is oprack's figure to that of the best peer
 in the same turns, below 1 where oprack is faster.
 
 streams: 20 inputs, each of a size that the process has not met; mean time. idle: the first runs after half a second of
 rest, against runs in a row. clones: runs a second of one Python thread, and of two that have a model of one thread
-each. nets: every net of make_nets.py with one and with eight inputs, run after run and after a rest.
+each. nets: every net of make_nets.py with one and with eight inputs, run after run and after a rest. precision: models
+in float32, bfloat16 and int8; quantised models are made where there are none, in .downloads/bench_models/int8.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench_models import about, chosen_engines
-from engines import OURS, peers_of, serves
+from engines import OURS, PRECISIONS, peers_of, serves
 from report import in_columns
 from turns import PYTHONS, Worker
 from workloads import STREAM, names, nets, streams, workload
@@ -29,6 +30,7 @@ from workloads import STREAM, names, nets, streams, workload
 REST = 0.5
 AFTER_A_REST = 4  # runs of a turn, as a page or a request brings them
 CLONES = ("ocr_cls 1x3x48x192", "ocr_det 1x3x480x480", "lac batch 8")
+PRECISE = ("ocr_det 1x3x736x736", "ocr_rec 6x3x48x320", "resnet50 batch 1", "mobilenet_v2 batch 1")
 WITHOUT_RATIO = ("scaling", "worst ms")
 Row = dict[str, object]
 
@@ -121,13 +123,14 @@ PARTS: dict[str, tuple[Measure, Callable[[], list[str]]]] = {
     "idle": (steady_and_idle, lambda: [n for n in names() if n.startswith(("ocr_", "lac", "mobilenet"))]),
     "clones": (clones, lambda: list(CLONES)),
     "nets": (steady_and_idle, nets),
+    "precision": (steady_and_idle, lambda: [n for n in names() if n in PRECISE]),
 }
 
 
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="streams,idle,clones,nets", help="tables, separated by commas")
+    parser.add_argument("--parts", default="streams,idle,clones,nets,precision", help="tables, separated by commas")
     parser.add_argument("--only", default="", help="parts of names of workloads, separated by commas")
     parser.add_argument("--threads", default="2", help="numbers of threads, separated by commas")
     parser.add_argument("--rounds", type=int, default=9)
@@ -145,7 +148,8 @@ def main() -> int:
             if options.only and not any(p in name for p in options.only.split(",")):
                 continue
             for threads in [1] if part == "clones" else map(int, options.threads.split(",")):
-                rows += measure(name, threads, options.rounds, engines)
+                more = PRECISIONS if part == "precision" and not options.engines else ()
+                rows += measure(name, threads, options.rounds, [*engines, *more])
                 print(f"{part}: {name}, T={threads}", file=sys.stderr, flush=True)
         lines = [f"== {part}", in_columns(rows), *(summary(rows, k) for k in ("ms ratio", "after a rest ratio"))]
         text.append("\n".join(line for line in lines if line))

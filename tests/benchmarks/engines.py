@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ Run = Callable[[], list[np.ndarray]]
 
 
 def _predictor(
-    inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True, bfloat16: bool = False
+    inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True, precision: str = "float32"
 ) -> Any:
-    """Paddle and oprack share this interface."""
+    """Paddle and oprack share this interface. precision: "float32", "bfloat16" or "int8"."""
     if model.is_dir():
         config = inference.Config(str(model))
     else:
@@ -29,8 +30,10 @@ def _predictor(
     config.enable_memory_optim()
     if onednn:
         config.enable_mkldnn()
-        if bfloat16:
+        if precision == "bfloat16":
             config.enable_mkldnn_bfloat16()
+        elif precision == "int8":
+            config.enable_mkldnn_int8()
     else:
         config.disable_mkldnn()
     config.disable_glog_info()
@@ -54,18 +57,23 @@ def _session(model: Any) -> Callable[..., list[np.ndarray]]:
 
 
 def _paddle_interface(
-    inference: Any, workload: Workload, threads: int, onednn: bool, is_paddle: bool = False, bfloat16: bool = False
+    inference: Any,
+    workload: Workload,
+    threads: int,
+    onednn: bool,
+    is_paddle: bool = False,
+    precision: str = "float32",
 ) -> Run:
     if workload.kind == "pipeline":
 
         def load(part: str) -> pipeline.Model:
-            model = _session(_predictor(inference, pipeline.paddle_files(part), threads, onednn, bfloat16=bfloat16))
+            model = _session(_predictor(inference, pipeline.paddle_files(part), threads, onednn, precision=precision))
             return lambda x: model([x], {})
 
         return pipeline.pipeline(load, threads, is_paddle)
     # the time that Paddle's passes need grows with the square of the ops, which is minutes for 10,000
     passes = not (is_paddle and workload.chain > 1000)
-    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes, bfloat16)))
+    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes, precision)))
 
 
 def _over(workload: Workload, model: Callable[..., list[np.ndarray]]) -> Run:
@@ -74,7 +82,7 @@ def _over(workload: Workload, model: Callable[..., list[np.ndarray]]) -> Run:
     return lambda: model(*next(inputs))
 
 
-def _oprack(workload: Workload, threads: int, onednn: bool, bfloat16: bool = False) -> Run:
+def _oprack(workload: Workload, threads: int, onednn: bool, precision: str = "float32") -> Run:
     if workload.kind == "training":
         return training.oprack(workload, () if onednn else ("onednn",))
     import warnings
@@ -82,7 +90,7 @@ def _oprack(workload: Workload, threads: int, onednn: bool, bfloat16: bool = Fal
     from oprack import inference
 
     warnings.simplefilter("ignore", inference.NoEffectWarning)
-    return _paddle_interface(inference, workload, threads, onednn, bfloat16=bfloat16)
+    return _paddle_interface(inference, workload, threads, onednn, precision=precision)
 
 
 def oprack(workload: Workload, threads: int) -> Run:
@@ -92,7 +100,14 @@ def oprack(workload: Workload, threads: int) -> Run:
 
 def oprack_bfloat16(workload: Workload, threads: int) -> Run:
     """oprack's predictor, whose convolutions and products with weights round their factors to bfloat16."""
-    return _oprack(workload, threads, onednn=True, bfloat16=True)
+    return _oprack(workload, threads, onednn=True, precision="bfloat16")
+
+
+def oprack_int8(workload: Workload, threads: int) -> Run:
+    """oprack's predictor in int8, of a model that oprack quantises by the workload's own inputs."""
+    import quantised
+
+    return _oprack(replace(workload, model=quantised.by_oprack(workload)), threads, onednn=True, precision="int8")
 
 
 def oprack_numpy(workload: Workload, threads: int) -> Run:
@@ -114,6 +129,27 @@ def paddle(workload: Workload, threads: int) -> Run:
     from paddle import inference
 
     return _paddle_interface(inference, workload, threads, onednn=True, is_paddle=True)
+
+
+def paddle_bfloat16(workload: Workload, threads: int) -> Run:
+    """Paddle 2.6.2 with enable_mkldnn_bfloat16."""
+    from paddle import inference
+
+    return _paddle_interface(inference, workload, threads, onednn=True, is_paddle=True, precision="bfloat16")
+
+
+def onnxruntime_int8(workload: Workload, threads: int) -> Run:
+    """ONNX Runtime with a model that its own tool quantises by the workload's own inputs."""
+    import quantised
+
+    return onnxruntime(replace(workload, onnx=quantised.by_onnxruntime(workload)), threads)
+
+
+def openvino_int8(workload: Workload, threads: int) -> Run:
+    """OpenVINO with the model that ONNX Runtime's tool quantised."""
+    import quantised
+
+    return _openvino(replace(workload, model=quantised.by_onnxruntime(workload)), threads, "f32")
 
 
 def onnxruntime(workload: Workload, threads: int) -> Run:
@@ -168,7 +204,8 @@ def _openvino(workload: Workload, threads: int, precision: str) -> Run:
     def session(path: Path) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
         if path not in _COMPILED:
             core = ov.Core()
-            _COMPILED[path] = core.compile_model(core.read_model(f"{path}.pdmodel"), "CPU", settings)
+            file = path if path.suffix == ".onnx" else f"{path}.pdmodel"
+            _COMPILED[path] = core.compile_model(core.read_model(str(file)), "CPU", settings)
         request = _COMPILED[path].create_infer_request()
         return lambda feeds: [np.array(v) for v in request.infer(feeds).values()]
 
@@ -207,32 +244,42 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack": oprack,
     "oprack before": oprack,
     "oprack bf16": oprack_bfloat16,
+    "oprack int8": oprack_int8,
     "oprack (NumPy)": oprack_numpy,
     "bare kernels": bare_kernels,
     "paddle": paddle,
+    "paddle bf16": paddle_bfloat16,
     "onnxruntime": onnxruntime,
+    "onnxruntime int8": onnxruntime_int8,
     "openvino": openvino,
     "openvino bf16": openvino_bfloat16,
+    "openvino int8": openvino_int8,
     "torch": torch,
 }
 BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
-OURS = ("oprack", BEFORE, "oprack bf16", "oprack (NumPy)", "bare kernels")
-_HALF = ("oprack bf16", "openvino bf16")
-_PEERS = tuple(e for e in ENGINES if e not in (*OURS, *_HALF))
+OURS = ("oprack", BEFORE, "oprack bf16", "oprack int8", "oprack (NumPy)", "bare kernels")
+_HALF = ("oprack bf16", "openvino bf16", "paddle bf16")
+_INTEGERS = ("oprack int8", "openvino int8", "onnxruntime int8")
+PRECISIONS = ("paddle bf16", *_INTEGERS)
+"""Engines that take part where they are named, or where precisions are compared."""
+_PEERS = tuple(e for e in ENGINES if e not in (*OURS, *_HALF, *_INTEGERS))
 TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 
 
 def peers_of(engine: str) -> tuple[str, ...]:
     """The engines to the best of which the ratios of an engine of ours are taken: those of its precision."""
-    return _HALF[1:] if engine in _HALF else _PEERS
+    own = next((group for group in (_HALF, _INTEGERS) if engine in group), None)
+    return _PEERS if own is None else own[1:]
 
 
 def serves(engine: str, workload: Workload) -> bool:
     """Whether an engine can take part in a workload."""
-    if engine == "oprack bf16":
+    if engine in ("oprack bf16", "paddle bf16"):
         return workload.kind != "training" and not workload.chain
     if engine == "bare kernels":
         return workload.chain > 0
+    if engine in _INTEGERS:
+        return workload.kind == "inference" and workload.onnx is not None and workload.onnx.exists()
     if engine.startswith("openvino"):
         # it reads programs of one file, and knows no LoD
         return workload.kind != "training" and not workload.lods and not workload.model.is_dir()

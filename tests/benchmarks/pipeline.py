@@ -31,10 +31,8 @@ def onnx_file(workload: Workload, part: str) -> Path:
     return workload.onnx / f"{ONNX_OCR[part]}.onnx"
 
 
-def pipeline(load: Callable[[str], Model], threads: int, paddle_is_there: bool) -> Callable[[], list[np.ndarray]]:
-    """A run that reads the picture. load: part ("det", "cls", "rec") -> function of one input. Outputs of a run: boxes
-    [lines, 4, 2], scores [lines], and the code points of all the text.
-    """
+def reader(load: Callable[[str], Model], threads: int, paddle_is_there: bool) -> Any:
+    """The package's RapidOCR over models of our own. load: part ("det", "cls", "rec") -> function of one input."""
     if not paddle_is_there:
         sys.modules["paddle"] = paddle = types.ModuleType("paddle")
         sys.modules["paddle.inference"] = paddle.inference = types.ModuleType("paddle.inference")
@@ -45,7 +43,14 @@ def pipeline(load: Callable[[str], Model], threads: int, paddle_is_there: bool) 
     for part, module in PARTS.items():
         patched = importlib.import_module(f"rapidocr_paddle.ch_ppocr_{part}.{module}")
         patched.PaddleInferSession = lambda config, mode=None, part=part: load(part)
-    read: Any = rapidocr_paddle.RapidOCR()
+    return rapidocr_paddle.RapidOCR()
+
+
+def pipeline(load: Callable[[str], Model], threads: int, paddle_is_there: bool) -> Callable[[], list[np.ndarray]]:
+    """A run that reads the picture. load: as of `reader`. Outputs of a run: boxes [lines, 4, 2], scores [lines], and
+    the code points of all the text.
+    """
+    read = reader(load, threads, paddle_is_there)
 
     def run() -> list[np.ndarray]:
         lines, _ = read(str(PICTURE))

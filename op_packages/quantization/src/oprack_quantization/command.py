@@ -47,6 +47,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--ops", nargs="+", choices=OPS, default=list(OPS), metavar="OP", help="op types to quantise (default: all)")
     add("--skip", nargs="+", default=[], metavar="NAME", help="layers to leave, by output or weight")
+    add(
+        "--enlarged",
+        action="store_true",
+        help="quantise convolutions of enlarged maps, too, which are faster in floats",
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -80,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         least_decibels=args.least_db,
         ops=args.ops,
         skip=args.skip,
+        enlarged=args.enlarged,
     )
     prefix.parent.mkdir(parents=True, exist_ok=True)
     save_inference_model(prefix, done.program, model.feed_names, model.fetch_names, scope)

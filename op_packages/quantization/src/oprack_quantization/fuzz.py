@@ -51,7 +51,9 @@ def quantized_convolution(net: Net, x: str) -> str:
     channels, width = groups * net.choose(1, 2, 5), net.choose(1, 3, 5)
     attrs = {"strides": [net.choose(1, 2)] * 2, "paddings": [net.choose(width // 2, 0)] * 2, "groups": groups}
     kind = "depthwise_conv2d" if groups == c == channels and c > 1 else "conv2d"
-    y = net.op(kind, {"Input": rounded(net, x), "Filter": weights(net, [channels, c // groups, width, width], 0)}, attrs)
+    y = net.op(
+        kind, {"Input": rounded(net, x), "Filter": weights(net, [channels, c // groups, width, width], 0)}, attrs
+    )
     if net.flag():
         y = net.op("elementwise_add", {"X": y, "Y": net.param([channels])}, {"axis": 1})
     if net.flag() and net.shape(y) == net.shape(x):

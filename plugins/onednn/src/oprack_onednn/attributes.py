@@ -18,9 +18,7 @@ class Attributes(Native):
     __slots__ = ()
     destroy = "primitive_attr_destroy"
 
-    def __new__(
-        cls, post_ops: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()
-    ) -> Attributes:
+    def __new__(cls, post_ops: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()) -> Attributes:
         """Find or make attributes.
 
         Args:
@@ -45,9 +43,7 @@ class Attributes(Native):
         """Nothing: the object is complete when it is found or made."""
 
 
-def _made(
-    cls: type[Attributes], post_ops: Sequence[tuple[Any, ...]], scales: Sequence[tuple[int, int]]
-) -> Attributes:
+def _made(cls: type[Attributes], post_ops: Sequence[tuple[Any, ...]], scales: Sequence[tuple[int, int]]) -> Attributes:
     found = Native.__new__(cls)
     found.pointer = create("primitive_attr_create")
     call("primitive_attr_set_scratchpad_mode", found, _c.SCRATCHPAD_USER)

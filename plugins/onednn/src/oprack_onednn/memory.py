@@ -95,9 +95,7 @@ class _Buffer:
         """The array of an outlet's shape and strides, to make views of."""
         if len(self.forms) >= _FORMS:
             self.forms.clear()
-        made = self.forms[outlet] = np.ndarray(
-            outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides
-        )
+        made = self.forms[outlet] = np.ndarray(outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides)
         self.idle = _IDLE + len(self.forms)
         return made
 

@@ -18,7 +18,17 @@ from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, Prim
 from oprack_onednn.operands import FLOAT, INT8, External, Operand, OperandError, Region, addresses
 from oprack_onednn.thread import THREAD, PerThread
 
-__all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "one_number", "pack", "reorder_desc", "run_all"]
+__all__ = [
+    "THREAD",
+    "BoundChain",
+    "OneDNNError",
+    "PerThread",
+    "PrimitiveChain",
+    "one_number",
+    "pack",
+    "reorder_desc",
+    "run_all",
+]
 
 _ALIGN = 64
 # Seconds per product and sum, and per byte read or written in the caches, that one core takes about.

@@ -88,9 +88,9 @@ class _Alone:
         block.create_var("x", dtype="float32", shape=[-1] * rank)
         block.create_var("w", dtype="float32", shape=w.shape, persistable=True)
         block.create_var("y", dtype="float32")
-        attrs = dict(layer.op.desc.attrs)
-        attrs.pop("op_callstack", None)
-        block.append_op(layer.op.type, {layer.slot: "x", layer.weight_slot: "w"}, {layer.out: "y"}, attrs)
+        desc = layer.op.desc.clone()
+        desc.inputs, desc.outputs = {layer.slot: ["x"], layer.weight_slot: ["w"]}, {layer.out: ["y"]}
+        block.append_op(desc)
 
     def run(self, executor: Executor, x: np.ndarray) -> np.ndarray:
         """The result on x rounded to integers."""

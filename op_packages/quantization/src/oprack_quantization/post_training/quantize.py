@@ -12,6 +12,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.ir import Graph, VarNode
 
 from oprack_quantization.post_training.calibration import Calibration, output_noise
+from oprack_quantization.post_training.enlarged import of_enlarged_maps
 from oprack_quantization.post_training.integers import along, integers, weight_scales
 from oprack_quantization.post_training.layers import OPS, Layer, layers_of
 from oprack_quantization.post_training.report import LayerReport, Quantized
@@ -32,6 +33,7 @@ def quantize_post_training(
     least_decibels: float = 10.0,
     ops: Collection[str] = OPS,
     skip: Collection[str] = (),
+    enlarged: bool = False,
 ) -> Quantized:
     r"""Quantise the convolutions and products with a weight of a trained program.
 
@@ -50,6 +52,7 @@ def quantize_post_training(
         least_decibels: Layers whose own result is less than this above the error stay in floats.
         ops: Op types to quantise.
         skip: Layers that stay in floats, by the variable that they write or their weight.
+        enlarged: Whether to quantise convolutions of enlarged maps, too, which oneDNN computes faster in floats.
 
     Returns:
         The program, and what it costs.
@@ -68,14 +71,17 @@ def quantize_post_training(
         )
     reports = {layer: LayerReport(layer.op.type, layer.y.name, layer.weight.name) for layer in layers}
     calibration = Calibration(program, scope, feeds)
-    wanted = [layer for layer in layers if not {layer.y.name, layer.weight.name} & set(skip)]
+    left = {layer: "it was named" for layer in layers if {layer.y.name, layer.weight.name} & set(skip)}
+    if not enlarged:
+        left = {layer: "floats are faster on enlarged maps" for layer in of_enlarged_maps(layers)} | left
+    wanted = [layer for layer in layers if layer not in left]
     seen = calibration.histograms(list(dict.fromkeys(layer.x.name for layer in wanted)))
     scales = {name: METHODS[method](histogram) for name, histogram in seen.items() if histogram.greatest}
     chosen = {layer: scales[layer.x.name] for layer in wanted if layer.x.name in scales}
     for layer, noise in calibration.noise(chosen, per_channel, _MEASURED).items():
         reports[layer].scale, reports[layer].decibels = chosen[layer], noise.decibels
     for layer, report in reports.items():
-        report.left = _why_left(layer, report, wanted, chosen, least_decibels)
+        report.left = left.get(layer) or _why_left(layer, report, chosen, least_decibels)
     rewriting = _Rewriting(graph, per_channel)
     for layer, report in reports.items():
         if not report.left:
@@ -95,12 +101,8 @@ def _check(method: str, ops: Collection[str], feeds: Sequence[Any]) -> None:
         raise InvalidArgumentError(f"ops names {', '.join(map(repr, unknown))}; expected some of {', '.join(OPS)}")
 
 
-def _why_left(
-    layer: Layer, report: LayerReport, wanted: Collection[Layer], chosen: Mapping[Layer, float], least: float
-) -> str:
+def _why_left(layer: Layer, report: LayerReport, chosen: Mapping[Layer, float], least: float) -> str:
     """Why a layer stays in floats; "" when it does not."""
-    if layer not in wanted:
-        return "it was named"
     if layer not in chosen:
         return "its input is one pixel, all zeros, or no float32"
     if not report.decibels >= least:
@@ -153,5 +155,3 @@ class _Rewriting:
         attrs = {"quant_axis": axis, "bit_length": 8, "round_type": 0, "is_test": True, "only_observer": False}
         self._graph.add_op(op_type, inputs, {"Y": [y]}, attrs, before=layer.op)
         return y
-
-

@@ -45,7 +45,11 @@ class QuantizedProductPrimitive(RowMajorPrimitive):
     ) -> None:
         self.shape, self.dtype = shape, INT8 if output_step else FLOAT
         k, n = y_shape
-        rows, plain, row = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n)), MemoryDesc.strided((1, n))
+        rows, plain, row = (
+            MemoryDesc.strided((m, k), (apart, 1)),
+            MemoryDesc.strided((m, n)),
+            MemoryDesc.strided((1, n)),
+        )
         source, result = MemoryDesc.strided((m, k)).int8, plain.int8 if output_step else plain
         scales = [(_c.SRC, 0), (_c.WEIGHTS, 0b10), *([(_c.DST, 0)] if output_step else [])]
         attributes, at = as_post_ops(post_ops, plain, scales=scales)

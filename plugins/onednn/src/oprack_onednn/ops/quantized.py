@@ -26,10 +26,10 @@ def _result_dtype(ctx: InferVarTypeContext, slot: str) -> None:
 
 
 class OneDNNQuantizedConv2D(FusedConv2D, type="onednn_quantized_conv2d"):
-    r"""$$Output = q(p_n(... p_1(conv2d(s\,round(Input / s), Filter \cdot FilterStep) + Bias)), t)$$ where s is input_step.
+    r"""$$Output = q(p_n(... p_1(conv2d(s\,round(Input / s), Filter \cdot FilterStep) + Bias)), t)$$
 
-    p are the post-ops, t is output_step, and $q(y, t)$ is $round(y / t)$ as int8, or y where t is 0. Both roundings cut
-    to [-128, 127]. An int8 Input has been divided and rounded already. Made by passes, for inference.
+    s is input_step, p are the post-ops, t is output_step, and $q(y, t)$ is $round(y / t)$ as int8, or y where t is 0.
+    Both roundings cut to [-128, 127]. An int8 Input has been divided and rounded already. Made by passes, for inference.
     """
 
     Filter = op.Input("int8 weights [K, C / groups, kh, kw]: multiples of FilterStep [K].")
@@ -49,7 +49,7 @@ class OneDNNQuantizedConv2D(FusedConv2D, type="onednn_quantized_conv2d"):
 class OneDNNQuantizedMatmul(FusedMatmul, type="onednn_quantized_matmul"):
     r"""$$Out = q(p_n(... p_1(s\,round(X / s) (Y \cdot FilterStep) + Bias)), t)$$ where s is input_step.
 
-    p are the post-ops, t is output_step, and q rounds as that of onednn_quantized_conv2d. Made by passes, for inference.
+    p are the post-ops, t is output_step, and q rounds as that of onednn_quantized_conv2d. Made by passes.
     """
 
     Y = op.Input("int8 weights [K, N]: multiples of FilterStep [N].")

@@ -1,0 +1,180 @@
+"""Post-training quantisation: scales of what was seen, integers of weights, and what it reports."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import oprack
+import pytest
+from oprack.cli.main import main
+from oprack.errors import InvalidArgumentError
+from oprack.io import load_inference_model, save_inference_model
+from oprack.quantization import quantize_post_training
+from oprack.testing import PassCase
+from oprack_quantization.post_training.scales import BINS, METHODS, Histogram
+
+
+def drawn(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def net():
+    """conv, relu, a product; the convolution's second channel is far smaller than the others."""
+    w = drawn(4, 3, 3, 3)
+    w[1] /= 1000
+    ops = [
+        ("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y"}, {"paddings": [1, 1]}),
+        ("relu", {"X": "y"}, {"Out": "r"}, {}),
+        ("flatten_contiguous_range", {"X": "r"}, {"Out": "f", "XShape": "s"}, {"start_axis": 1, "stop_axis": 3}),
+        ("mul", {"X": "f", "Y": "v"}, {"Out": "out"}, {}),
+    ]
+    return PassCase({"x": drawn(2, 3, 6, 6)}, {"w": w, "v": drawn(144, 5)}, ops, ["out"])
+
+
+def feeds(count=3):
+    return [{"x": drawn(2, 3, 6, 6, seed=i)} for i in range(count)]
+
+
+def quantized(**settings):
+    program, scope = net().build()
+    return program, scope, quantize_post_training(program, scope, feeds(), ["out"], **settings)
+
+
+def parameter(scope, program, op_type, number, slot):
+    found = [op for op in program.blocks[0].ops if op.type == op_type][number]
+    return scope.get_var(found.inputs[slot][0]).get().array
+
+
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_weights_are_kept_as_integers(per_channel):
+    _, scope, done = quantized(method="abs_max", per_channel=per_channel, least_decibels=-100)
+    types = [op.type for op in done.program.blocks[0].ops]
+    assert types.count("quantize_linear") == 2 and types.count("dequantize_linear") == 4
+    readers = [op for op in done.program.blocks[0].ops if op.type == "conv2d"]
+    (made,) = [op for op in done.program.blocks[0].ops if op.outputs.get("Y") == readers[0].inputs["Filter"]]
+    kept, scale = (scope.get_var(made.inputs[s][0]).get().array for s in ("X", "Scale"))
+    w = net().params["w"].astype(np.float64)
+    want = np.abs(w).max(axis=(1, 2, 3)) if per_channel else np.abs(w).max(keepdims=True).reshape(1)
+    np.testing.assert_allclose(scale, want, rtol=1e-6)
+    assert kept.dtype == np.int8
+    np.testing.assert_array_equal(kept, np.rint(127 * w / want.reshape(-1, 1, 1, 1)))
+    # a channel that is far smaller than the others keeps its numbers only with a scale of its own
+    assert bool(np.abs(kept[1]).max() == 127) == per_channel
+
+
+def test_scales_follow_from_what_was_seen():
+    _, scope, done = quantized(method="abs_max")
+    greatest = max(float(np.abs(f["x"]).max()) for f in feeds())
+    np.testing.assert_allclose(parameter(scope, done.program, "quantize_linear", 0, "Scale"), [greatest], rtol=1e-6)
+    conv = next(layer for layer in done.layers if layer.op_type == "conv2d")
+    assert (conv.output, conv.weight, conv.left) == ("y", "w", "")
+    np.testing.assert_allclose(conv.scale, greatest, rtol=1e-6)
+
+
+def test_decibels_are_those_of_the_result():
+    program, scope, done = quantized()
+    signal = error = 0.0
+    executor = oprack.Executor()
+    for feed in feeds():
+        (want,), (got,) = (executor.run(p, feed, ["out"], scope) for p in (program, done.program))
+        signal += float(np.sum(want.astype(np.float64) ** 2))
+        error += float(np.sum((want.astype(np.float64) - got) ** 2))
+    assert error > 0
+    np.testing.assert_allclose(done.outputs["out"], 10 * np.log10(signal / error), rtol=1e-6)
+    assert 20 < done.outputs["out"] < 60
+    assert [layer.decibels for layer in done.layers] == sorted(layer.decibels for layer in done.layers)
+
+
+def test_layers_are_left_by_name_and_by_threshold():
+    _, _, done = quantized(skip=["v"])
+    assert {layer.weight: layer.left for layer in done.layers} == {"w": "", "v": "it was named"}
+    _, _, done = quantized(least_decibels=200.0)
+    assert all("less than 200 dB" in layer.left for layer in done.layers)
+    assert "quantize_linear" not in [op.type for op in done.program.blocks[0].ops]
+    assert done.outputs == {"out": np.inf}
+
+
+def test_convolutions_of_enlarged_maps_stay_floats():
+    scale = {"scale": [2.0, 2.0], "interp_method": "nearest", "align_corners": False}
+    ops = [
+        ("conv2d", {"Input": "x", "Filter": "a"}, {"Output": "small"}, {"strides": [2, 2]}),
+        ("conv2d", {"Input": "x", "Filter": "b"}, {"Output": "large"}, {}),
+        ("nearest_interp_v2", {"X": "small"}, {"Out": "up"}, scale),
+        ("elementwise_add", {"X": "large", "Y": "up"}, {"Out": "sum"}, {"axis": -1}),
+        ("conv2d", {"Input": "sum", "Filter": "c"}, {"Output": "out"}, {"paddings": [1, 1]}),
+    ]
+    params = {"a": drawn(4, 3, 2, 2), "b": drawn(4, 3, 1, 1), "c": drawn(4, 4, 3, 3)}
+    program, scope = PassCase({"x": drawn(1, 3, 8, 8)}, params, ops).build()
+    for enlarged, left in ((False, {"b", "c"}), (True, set())):
+        done = quantize_post_training(program, scope, [{"x": drawn(1, 3, 8, 8)}], ["out"], enlarged=enlarged)
+        assert {layer.weight for layer in done.layers if layer.left} == left
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [({"method": "best"}, "expected one of abs_max"), ({"skip": ["no"]}, "'no'"), ({"ops": ["relu"]}, "'relu'")],
+)
+def test_what_is_wrong_is_said(settings, text):
+    with pytest.raises(InvalidArgumentError, match=text):
+        quantized(**settings)
+
+
+# Scales ---------------------------------------------------------------------------------------------------------------
+def seen(*arrays):
+    histogram = Histogram()
+    for array in arrays:
+        histogram.add(array)
+    return histogram
+
+
+def test_a_histogram_grows_with_what_it_sees():
+    first, second = np.abs(drawn(5000)), 7 * np.abs(drawn(3000, seed=1))
+    found = seen(first, second)
+    both = np.concatenate([first, second])
+    assert found.counts.sum() == both.size and found.end >= both.max() > found.end / 2
+    np.testing.assert_allclose(found.greatest, both.max())
+    want = np.histogram(both, BINS, (0, found.end))[0]
+    # numbers on the edge of two bins may count for either
+    assert np.abs(np.cumsum(found.counts) - np.cumsum(want)).max() <= 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_few_large_numbers_do_not_stretch_the_scale(method):
+    x = drawn(400_000)
+    scale = METHODS[method](seen(x, np.float32([40.0])))
+    if method == "abs_max":
+        assert scale == 40.0
+        return
+    assert 2.0 < scale < 12.0
+
+    def error(s):
+        return float(np.mean((np.clip(np.rint(x * 127 / s), -127, 127) * s / 127 - x) ** 2))
+
+    assert error(scale) < error(40.0) / 10
+
+
+def test_numbers_that_are_all_alike_or_zero():
+    assert all(METHODS[m](seen(np.full(100, 3.0, np.float32))) == pytest.approx(3.0, rel=1e-3) for m in METHODS)
+    assert seen(np.zeros(10, np.float32), np.float32([np.nan])).greatest == 0
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+def test_the_command_writes_a_model(tmp_path, capsys):
+    program, scope = net().build()
+    save_inference_model(tmp_path / "net", program, ["x"], ["out"], scope)
+    files = []
+    for i, feed in enumerate(feeds()):
+        np.save(tmp_path / f"{i}.npy", feed["x"])
+        files.append(str(tmp_path / f"{i}.npy"))
+    assert main(["quantize", str(tmp_path / "net"), "--data", *files, "--method", "abs_max", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {layer["weight"] for layer in report["layers"]} == {"w", "v"} and report["outputs"]["out"] > 20
+    again = oprack.Scope()
+    model = load_inference_model(tmp_path / "net-int8", again)
+    (got,) = oprack.Executor().run(model.program, feeds()[0], model.fetch_names, again)
+    (want,) = oprack.Executor().run(program, feeds()[0], ["out"], scope)
+    assert 0 < np.abs(got - want).max() < 0.1 * np.abs(want).max()
+    assert main(["quantize", str(tmp_path / "net"), "--data", *files, "--out", str(tmp_path / "o"), "--skip", "v"]) == 0
+    text = capsys.readouterr().out
+    assert "float32: it was named" in text and "int8" in text and (tmp_path / "o.pdmodel").exists()
