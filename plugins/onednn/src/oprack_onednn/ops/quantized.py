@@ -29,7 +29,7 @@ class OneDNNQuantizedConv2D(FusedConv2D, type="onednn_quantized_conv2d"):
     r"""$$Output = q(p_n(... p_1(conv2d(s\,round(Input / s), Filter \cdot FilterStep) + Bias)), t)$$
 
     s is input_step, p are the post-ops, t is output_step, and $q(y, t)$ is $round(y / t)$ as int8, or y where t is 0.
-    Both roundings cut to [-128, 127]. An int8 Input has been divided and rounded already. Made by passes, for inference.
+    Both roundings cut to [-128, 127]. An int8 Input has been divided and rounded already. Made by passes.
     """
 
     Filter = op.Input("int8 weights [K, C / groups, kh, kw]: multiples of FilterStep [K].")
