@@ -223,7 +223,9 @@ def _seconds(arguments: dict[int, Memory]) -> float:
         # each number of the result is a sum over the weights of its channel: dim 1 of images, the last one of rows
         shape = result.desc.shape
         channels = shape[1] if len(shape) > 3 else shape[-1]
-        operations = 2.0 * result.desc.nbytes / 4 * weights.desc.nbytes / 4 / max(1, channels)
+        # a product takes as long as its factors are wide
+        numbers = result.desc.nbytes / result.desc.itemsize
+        operations = 2.0 * numbers * weights.desc.nbytes / 4 / max(1, channels)
     return operations * _PER_OPERATION + moved * _PER_BYTE
 
 
