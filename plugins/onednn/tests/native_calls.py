@@ -25,7 +25,7 @@ from oprack_onednn.primitive_chain import BoundChain
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory
 PARAMETERS = {"Filter", "NextFilter", "Weight", "WeightX", "WeightList", "Bias", "NextBias", "Scale", "Y", "Reduce"}
-PARAMETERS |= {"ReduceBias", "Expand", "ExpandBias", "Project", "Shift", "Transition"}
+PARAMETERS |= {"ReduceBias", "Expand", "ExpandBias", "Project", "Shift", "Transition", "FilterStep"}
 MOST_ELEMENTS = 1 << 14
 
 
@@ -123,6 +123,11 @@ def image(*shape, seed=0):
     return np.ndarray(shape, np.float32, normal(*shape, seed=seed).tobytes(), 0, strides).copy("K")
 
 
+def integers(*shape, seed=0):
+    """int8."""
+    return np.random.default_rng((seed, *shape)).integers(-127, 128, shape).astype(np.int8)
+
+
 def frozen(array):
     array = array.copy()
     array.flags.writeable = False
@@ -181,6 +186,15 @@ def made():
     product = {"X": normal(5, 12), "Y": square, "Bias": normal(12)}
     yield call("onednn_matmul", product, x_num_col_dims=1, post_ops=["relu"])
     yield call("onednn_matmul", product | {"Residual": normal(5, 12, seed=1)}, post_ops=["residual"])
+    steps = np.abs(normal(8)) / 64
+    bytes_ = {"Input": x, "Filter": integers(8, 6, 3, 3), "FilterStep": steps, "Bias": b, **residual}
+    yield call("onednn_quantized_conv2d", bytes_, paddings=[1, 1], post_ops=["residual", "relu"], input_step=1 / 64)
+    bytes_ = {"Input": integers(2, 6, 8, 7), "Filter": integers(8, 6, 3, 3), "FilterStep": steps}
+    yield call("onednn_quantized_conv2d", bytes_, input_step=1 / 64, output_step=1 / 4)
+    bytes_ = {"X": normal(5, 12), "Y": integers(12, 8), "FilterStep": steps, "Bias": b, "Residual": normal(5, 8)}
+    yield call("onednn_quantized_matmul", bytes_, post_ops=["residual"], input_step=1 / 64)
+    bytes_ = {"X": integers(5, 12), "Y": integers(12, 8), "FilterStep": steps}
+    yield call("onednn_quantized_matmul", bytes_, input_step=1 / 64, output_step=1 / 4)
     point = {"Input": pixels, "Filter": normal(8, 16, 1, 1), "Bias": b, "InputScale": normal(2, 16, 1, 1)}
     yield call("onednn_pointwise_conv2d", point, post_ops=["relu"])
     more = {"OutputScale": normal(2, 8, 1, 1), "Residual": image(2, 8, 8, 8, seed=1)}

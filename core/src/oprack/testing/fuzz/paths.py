@@ -162,7 +162,8 @@ class Paths:
             integers = select_passes(manager=self.manager, precisions={"int8": None})
             own = [p.name for p in integers if p.precision]
             if own:
-                add("int8", INTEGERS, self._finite(self._pass(integers, self.libraries, own)), "plan", *names, *own)
+                run = self._of_integers(self._pass(integers, self.libraries, own))
+                add("int8", INTEGERS, run, "plan", *names, *own)
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
@@ -191,10 +192,12 @@ class Paths:
             self._served_ops[key] = any(spec.library in libraries for spec in specs)
         return self._served_ops[key]
 
-    def _finite(self, run: Callable[[Example], Any]) -> Callable[[Example], Any]:
-        """Applies to examples without NaN and infinities, which no integer stands for."""
+    def _of_integers(self, run: Callable[[Example], Any]) -> Callable[[Example], Any]:
+        """Applies to programs that may round two factors, without NaN and infinities, which no integer stands for."""
 
         def finite(example: Example) -> Any:
+            if len(example.program.global_block().ops) < _ROUNDED_LAYER:
+                return None
             given = [*example.params.values(), *(v for values in example.runs for v in values.values())]
             return run(example) if all(_is_finite(v) for v in given) else None
 
@@ -266,6 +269,10 @@ class Paths:
                 refused = Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
                 return [refused for _ in example.runs]
         return run_all(predictor, example)
+
+
+# Ops of a layer that a program quantises: two that round, or round and restore, and the layer.
+_ROUNDED_LAYER = 3
 
 
 def _is_finite(value: Any) -> bool:

@@ -17,7 +17,7 @@ def rounded(x: Array, step: float) -> Array:
 
 def restored(x: Array, step: float, dtype: np.dtype) -> Array:
     """Multiples of a step, as floats of a dtype: those nearest to floats, or those that integers stand for."""
-    integers = x.astype(dtype) if x.dtype == INT8 else rounded(x, step).astype(dtype)
+    integers = x.astype(dtype) if x.dtype == INT8 else rounded(x.astype(dtype), step)
     return integers * dtype.type(step)
 
 
