@@ -162,8 +162,8 @@ class Paths:
             integers = select_passes(manager=self.manager, precisions={"int8": None})
             own = [p.name for p in integers if p.precision]
             if own:
-                run = self._of_integers(self._pass(integers, self.libraries, own))
-                add("int8", INTEGERS, run, "plan", *names, *own)
+                rounding = self._of_integers(self._pass(integers, self.libraries, own))
+                add("int8", INTEGERS, rounding, "plan", *names, *own)
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
