@@ -6,7 +6,7 @@ import argparse
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oprack.cli.models import add_model, model_arguments
 
@@ -105,8 +105,9 @@ def _print(args: argparse.Namespace, done: Quantized, prefix: Path) -> None:
     from oprack.cli.output import print_json, print_table, printable
 
     if args.json:
-        layers = [{k: v for k, v in asdict(layer).items() if not _is_nan(v)} for layer in done.layers]
-        print_json({"model": f"{prefix}.pdmodel", "outputs": done.outputs, "layers": layers})
+        layers = [{k: _number(v) for k, v in asdict(layer).items()} for layer in done.layers]
+        outputs = {name: _number(decibels) for name, decibels in done.outputs.items()}
+        print_json({"model": f"{prefix}.pdmodel", "outputs": outputs, "layers": layers})
         return
     print_table(["op", "writes", "dB", "scale", "runs in"], [_row(layer) for layer in done.layers])
     for name, decibels in done.outputs.items():
@@ -114,11 +115,12 @@ def _print(args: argparse.Namespace, done: Quantized, prefix: Path) -> None:
     print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams")
 
 
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _number(value: Any) -> Any:
+    """A value as JSON has it, in which NaN and infinities are no numbers."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _row(layer: LayerReport) -> tuple[str, ...]:
-    decibels = "" if _is_nan(layer.decibels) else f"{layer.decibels:.1f}"
+    decibels = "" if math.isnan(layer.decibels) else f"{layer.decibels:.1f}"
     where = f"float32: {layer.left}" if layer.left else "int8"
     return layer.op_type, layer.output, decibels, f"{layer.scale:.4g}" if layer.scale else "", where
