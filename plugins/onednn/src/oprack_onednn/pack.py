@@ -51,11 +51,12 @@ def oprack_passes(register: Register) -> None:
         reorders_sums: bool = True,
         ops: Sequence[str] = (),
         precision: str = "bfloat16",
+        stage: str = "lower",
     ) -> None:
         register.pass_(
             f"onednn_{name}",
             f"{__package__}.passes.{function}",
-            stage="lower",
+            stage=stage,
             place="cpu",
             library="onednn",
             after=list(after),
@@ -83,6 +84,8 @@ def oprack_passes(register: Register) -> None:
     convs, products = ["conv2d", "depthwise_conv2d"], ["mul", "matmul", "matmul_v2", "fc"]
     add("int8_conv2d", "int8:convolutions", fused, fused_floats, ops=convs, precision="int8")
     add("int8_matmul", "int8:products", fused, ["onednn_fuse_recurrent"], ops=products, precision="int8")
+    old = "int8_restored:restore_factors"
+    add("int8_restored", old, ops=convs + products, precision="int8", stage="canonicalize")
     steps = ["onednn_int8_conv2d", "onednn_int8_matmul"]
     add("int8_results", "int8:join", steps, reorders_sums=False, ops=convs + products, precision="int8")
     add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=convs)

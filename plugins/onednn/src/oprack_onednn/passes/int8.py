@@ -23,6 +23,8 @@ _CONVOLUTION, _PRODUCT = "onednn_quantized_conv2d", "onednn_quantized_matmul"
 _SLOTS = {_CONVOLUTION: ("Input", "Output"), _PRODUCT: ("X", "Out")}
 # Ops that round and restore in one, by a scale that is given.
 _ROUNDING = ("fake_quantize_dequantize_moving_average_abs_max",)
+ROUNDING_ALONE = ("fake_quantize_range_abs_max", "fake_quantize_moving_average_abs_max")
+"""Ops that give integers as floats, by such a scale."""
 # How far a weight may be from a multiple of its step, in steps: it was multiplied in float32 on its way.
 _NEAR = 1e-3
 # Weights of a channel by which most steps are found not to fit.
@@ -46,7 +48,7 @@ def _rewrite(graph: Graph, make: Callable[[Graph, OpNode], bool]) -> int:
     count = sum(make(graph, op) for op in graph.ops)
     if count:
         for node in sources:
-            _remove_rounding(graph, node)
+            remove_rounding(graph, node)
         remove_dead_code(graph)
     return count
 
@@ -58,22 +60,23 @@ def rounded_input(graph: Graph, node: VarNode | None) -> tuple[VarNode, float] |
     if op is None or op.opaque:
         return None
     if op.type in _ROUNDING:
-        return _checked(graph, op, op.input("X"), op.input("InScale"))
+        return checked_scale(graph, op, op.input("X"), op.input("InScale"))
     first = op.input("X")
-    if op.type != "dequantize_linear" or first is None or first.producer is None or _attr(graph, op, "quant_axis") >= 0:
+    if op.type != "dequantize_linear" or first is None or first.producer is None:
         return None
-    back, there = _checked(graph, op, first, op.input("Scale")), first.producer
-    if there.type != "quantize_linear" or there.opaque or _attr(graph, there, "quant_axis") >= 0:
+    back, there = checked_scale(graph, op, first, op.input("Scale")), first.producer
+    by_channel = any(known_attr(graph, o, "quant_axis") >= 0 for o in (op, there) if o.type.endswith("_linear"))
+    if there.type != "quantize_linear" or there.opaque or by_channel:
         return None
-    found = _checked(graph, there, there.input("X"), there.input("Scale"))
+    found = checked_scale(graph, there, there.input("X"), there.input("Scale"))
     return found if found is not None and back is not None and back[1] == found[1] else None
 
 
-def _checked(graph: Graph, op: OpNode, x: VarNode | None, scale: VarNode | None) -> tuple[VarNode, float] | None:
+def checked_scale(graph: Graph, op: OpNode, x: VarNode | None, scale: VarNode | None) -> tuple[VarNode, float] | None:
     """An input with its step, where the op takes the scale as it is, and it is one number for 8 bits."""
-    if x is None or scale is None or _attr(graph, op, "bit_length") != 8 or not _attr(graph, op, "is_test"):
+    if x is None or scale is None or known_attr(graph, op, "bit_length") != 8 or not known_attr(graph, op, "is_test"):
         return None
-    if _attr(graph, op, "only_observer") or graph.is_overwritten(x):
+    if known_attr(graph, op, "only_observer") or graph.is_overwritten(x):
         return None
     value = graph.constant_array(scale, [op])
     if value is None or value.size != 1 or value.dtype != np.float32:
@@ -83,16 +86,21 @@ def _checked(graph: Graph, op: OpNode, x: VarNode | None, scale: VarNode | None)
     return (x, step) if 1e-30 < step < np.inf else None
 
 
-def _attr(graph: Graph, op: OpNode, name: str) -> Any:
+def known_attr(graph: Graph, op: OpNode, name: str) -> Any:
     """An attribute as the op gives it, or its default; None where it has no such attribute."""
     known = graph.manager.op_info(op.type).proto.attrs.get(name)
     return op.attr(name, None if known is None else known.default)
 
 
-def _remove_rounding(graph: Graph, node: VarNode | None) -> None:
+def remove_rounding(graph: Graph, node: VarNode | None) -> None:
     """Take an op out that rounds and restores, when nobody reads what it gives: it writes its scale back as it was."""
     op = None if node is None else node.producer
-    if op is None or op.type not in _ROUNDING or op not in graph.ops or not _attr(graph, op, "is_test"):
+    if (
+        op is None
+        or op.type not in (*_ROUNDING, *ROUNDING_ALONE)
+        or op not in graph.ops
+        or not known_attr(graph, op, "is_test")
+    ):
         return
     if any(n.consumers or graph.is_kept(n) for n in op.outputs["Out"]):
         return
@@ -148,7 +156,7 @@ def _as_convolution(graph: Graph, op: OpNode) -> bool:
     grid = multiples(w.reshape(len(w), -1))
     if grid is None:
         return False
-    attrs = {name: _attr(graph, op, name) for name in CONV_ATTRS}
+    attrs = {name: known_attr(graph, op, name) for name in CONV_ATTRS}
     _replace(graph, op, _CONVOLUTION, found, "Filter", grid[0].reshape(w.shape), grid[1], attrs)
     return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, IdentityContext, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 from oprack.op.families import like
 
 from oprack_quantization.ops._attrs import BIT_LENGTH
@@ -38,6 +38,10 @@ class Linear(OpDef):
         for slot in ("OutState", "OutAccum"):
             ctx.set_dim(slot, (1,))
         ctx.set_dim("OutScale", (size,))
+
+    def identity(ctx: IdentityContext) -> bool:
+        # tools of Paddle put such observers behind every layer, where they would keep passes from seeing it
+        return ctx.attr("only_observer") and ctx.attr("is_test") and ctx.dtype("X") == ctx.dtype("Scale")
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         for slot in ("Y", "OutState", "OutAccum", "OutScale"):
