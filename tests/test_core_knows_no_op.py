@@ -67,7 +67,6 @@ OTHERWISE_MEANT = {
     "testing/cases.py": {"fc"},
     "testing/any_kind.py": {"fc"},
     "testing/fuzz/values.py": {"fc"},
-    "testing/op_case.py": {"fc"},
     "testing/runner.py": {"fc"},
     "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
     "kernel/invoke.py": {"size"},  # of an array
