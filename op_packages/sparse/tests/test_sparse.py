@@ -30,6 +30,16 @@ def test_what_a_tensor_says() -> None:
     ]
 
 
+def test_names_are_modules() -> None:
+    import oprack.sparse.nn.functional as functional
+    from oprack.sparse.nn import ReLU
+
+    assert functional.relu is sparse.nn.functional.relu and ReLU is sparse.nn.ReLU
+    assert {"SubmConv3D", "functional"} <= set(dir(sparse.nn)) and "attention" in dir(functional)
+    with pytest.raises(AttributeError, match="has no attribute 'Relu'"):
+        sparse.nn.Relu  # noqa: B018
+
+
 def test_gradients_of_several_readers_add_up() -> None:
     x = sparse.sparse_coo_tensor(INDICES, VALUES, [3, 4], stop_gradient=False)
     for _ in range(2):  # the second call is generated code

@@ -10,7 +10,7 @@ from typing import Any
 
 from oprack.layers.namespace import core_and_packs
 
-_getattr, _dir = core_and_packs("sparse")
+_getattr, _dir = core_and_packs("sparse", {"nn": "oprack.sparse"})
 
 
 def __getattr__(name: str) -> Any:
