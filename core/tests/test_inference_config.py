@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import sys
 import types
@@ -338,6 +339,7 @@ def test_as_paddle_stays_until_it_is_uninstalled(no_paddle: None) -> None:
 def test_names_of_paddle_3_that_clients_call(no_paddle: None) -> None:
     """What paddlex 3.7 and rapidocr 3.10 call before they create a predictor."""
     with as_paddle():
+        assert importlib.util.find_spec("paddle") and importlib.util.find_spec("paddle.inference")
         import paddle
         import paddle.amp
 

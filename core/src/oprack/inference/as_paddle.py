@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
@@ -86,8 +87,10 @@ class as_paddle:
 
 def _stand_ins() -> dict[str, ModuleType]:
     modules: dict[str, ModuleType] = {name: _Module(name, f"Stand-in for {name}, served by oprack.") for name in _NAMES}
-    for module in modules.values():
+    for name, module in modules.items():
         module.__file__ = __file__  # "cannot import name 'nn' from 'paddle' (...)" then says who stands there
+        # clients ask importlib.util.find_spec whether Paddle is installed
+        module.__spec__ = ModuleSpec(name, None, origin=__file__, is_package=name == "paddle")
     paddle = modules["paddle"]
     paddle.__path__ = []
     vars(modules["paddle.inference"]).update(_INFERENCE)

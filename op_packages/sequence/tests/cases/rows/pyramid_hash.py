@@ -63,16 +63,18 @@ CASES = [
 
 
 def _gradient() -> OpCase:
-    """Each number that was read gets the gradients of where it went; here they are all 1, half of which is left."""
-    case = CASES[1]
+    """The first term alone: each number that was read gets the gradients of where it went, half of each."""
     counts = np.zeros((60, 1), np.float32)
-    for places in (FIRST[0], FIRST[5], LAST[1]):
-        for place in places:
-            counts[place : place + 2] += SHARE
-    out, drop, ids = (case.outputs[slot] for slot in ("Out", "DropPos", "X_Temp_Out"))
-    inputs = {"X": IDS, "W": TABLE, "DropPos": drop, "X_Temp_Out": ids}
-    flow = LoDTensor(np.ones_like(out.array), out.lod)
-    return OpCase("pyramid_hash_grad", inputs | {"Out@GRAD": flow}, case.attrs, {"W@GRAD": counts}, name="of a list")
+    for place in FIRST[0]:
+        counts[place : place + 2] += SHARE
+    inputs = {
+        "X": LoDTensor(IDS.array[:2], [[0, 2]]),
+        "W": TABLE,
+        "DropPos": np.array([[1], [0], [0], [0]], np.int32),
+        "X_Temp_Out": IDS.array[:2].astype(np.float32),
+        "Out@GRAD": LoDTensor(np.ones((1, 6), np.float32), [[0, 1]]),
+    }
+    return OpCase("pyramid_hash_grad", inputs, ATTRS | {"pyramid_layer": 2}, {"W@GRAD": counts}, name="one term")
 
 
 CASES.append(_gradient())

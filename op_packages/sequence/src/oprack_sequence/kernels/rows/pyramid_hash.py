@@ -137,8 +137,12 @@ def pyramid_hash_grad(
     counts = np.bincount(_sequences(terms, offsets, order)[left], minlength=len(offsets) - 1)
     parts = [_places(_words(X_Temp_Out, begins, n), num_emb, rand_len, space_len) for n, begins in terms]
     places = np.concatenate([np.zeros((0, num_emb), np.int64), *parts])[order][left]
-    flow = Out_grad[np.repeat(counts > 0, np.maximum(counts, 1))] * Out_grad.dtype.type(
-        1 if is_training else drop_out_percent
-    )
+    rows = np.repeat(counts > 0, np.maximum(counts, 1))
+    if len(rows) != len(Out_grad):
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: DropPos leaves {len(rows)} rows and Out@GRAD has {len(Out_grad)}; expected both of one "
+            "run of pyramid_hash"
+        )
+    flow = Out_grad[rows] * Out_grad.dtype.type(1 if is_training else drop_out_percent)
     total = np.bincount(places.reshape(-1), flow.reshape(-1), minlength=W.shape[0])
     return None, total.astype(Out_grad.dtype).reshape(W.shape)
