@@ -243,10 +243,9 @@ class Tensor(_Installed):
     def describe(self) -> str:
         """Describe the tensor for messages, as "tensor 'w' float32[2, 3]"."""
         name = f" {self.name!r}" if self.name else ""
-        if self._meta.layout is not None:
-            return f"tensor{name} {self.dtype}{list(self.shape)} in {self._meta.layout!r}"
         kind = "" if self._meta.container is LoDTensor else f"{self._meta.container.__name__} "
-        return f"tensor{name} {kind}{self.dtype}{list(self.shape)}"
+        where = "" if self._meta.layout is None else f" in {self._meta.layout!r}"
+        return f"tensor{name} {kind}{self.dtype}{list(self.shape)}{where}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         copy = memo[id(self)] = type(self).__new__(type(self))

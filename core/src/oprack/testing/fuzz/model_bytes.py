@@ -7,7 +7,7 @@ import io
 from oprack.io.parameters import persistable_vars
 from oprack.io.streams import write_variable
 from oprack.program import Program
-from oprack.tensor import LoDTensor, LoDTensorArray
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseTensor
 from oprack.testing.fuzz.example import Example
 from oprack.types import VarType
 
@@ -19,7 +19,7 @@ def model_bytes(example: Example) -> tuple[bytes, bytes] | None:
     feeds = list(example.runs[0])
     if not all(isinstance(v, LoDTensor) for v in example.runs[0].values()):
         return None
-    if any(isinstance(v, LoDTensorArray) for v in example.params.values()) or not example.settled:
+    if any(isinstance(v, LoDTensorArray | SparseTensor) for v in example.params.values()) or not example.settled:
         return None
     if any(block.var(n).type is not VarType.LOD_TENSOR for n in example.fetch):
         return None
