@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,23 +86,55 @@ def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     return {n: rng.standard_normal(shape).astype("float32") * np.float32(0.5) for n, shape in shapes.items()}
 
 
+def small_net() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """What the programs fused, sharding and one_fused are fed, and their first parameters."""
+    rng = np.random.default_rng(2)
+    feed = {"x": rng.standard_normal((BATCH, 8)).astype("float32"), "y": rng.integers(0, 4, (BATCH, 1))}
+    return feed, drawn({"a.w_0": (8, 16), "a.b_0": (16,), "b.w_0": (16, 16), "b.b_0": (16,), "c.w_0": (16, 4)})
+
+
+def with_half_of_the_batch(name: str, world: Any) -> list[float]:
+    """Losses of one of two ranks."""
+    feed, start = small_net()
+    kept = program(f"{name}.{world.rank}.startup").global_block().vars
+    half = slice(world.rank * BATCH // 2, (world.rank + 1) * BATCH // 2)
+    mine = {n: v for n, v in start.items() if n in kept}
+    return trained(name, world.rank, {n: v[half] for n, v in feed.items()}, mine)
+
+
 @pytest.mark.parametrize("name", ["fused", "sharding"])
 def test_reduced_together_or_for_the_rank_that_updates(name: str) -> None:
     """Gradients in one buffer; and parameters of which each rank updates some and sends them to the other."""
-    rng = np.random.default_rng(2)
-    x, y = rng.standard_normal((BATCH, 8)).astype("float32"), rng.integers(0, 4, (BATCH, 1))
-    start = drawn({"a.w_0": (8, 16), "a.b_0": (16,), "b.w_0": (16, 16), "b.b_0": (16,), "c.w_0": (16, 4)})
-    whole = trained("one_fused", 0, {"x": x, "y": y}, start)
-
-    def rank(world: Any) -> list[float]:
-        half = slice(world.rank * BATCH // 2, (world.rank + 1) * BATCH // 2)
-        kept = program(f"{name}.{world.rank}.startup").global_block().vars
-        mine = {n: v for n, v in start.items() if n in kept}
-        return trained(name, world.rank, {"x": x[half], "y": y[half]}, mine)
-
-    first, second = ThreadWorld(2).run(rank)
+    whole = trained("one_fused", 0, *small_net())
+    first, second = ThreadWorld(2).run(functools.partial(with_half_of_the_batch, name))
     np.testing.assert_allclose((np.array(first) + second) / 2, whole, atol=1e-5)
     assert whole[0] - whole[-1] > 1e-2
+
+
+LAUNCHED = """
+import sys
+sys.path.insert(0, {folder!r})
+from oprack import parallel
+from test_distributed_programs import with_half_of_the_batch
+world = parallel.init()
+for name in ("fused", "sharding"):
+    found = world.gather_facts(with_half_of_the_batch(name, world))
+    if world.rank == 0:
+        print(name, *[(a + b) / 2 for a, b in zip(*found)])
+"""
+
+
+def test_two_processes_that_were_launched(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    script = tmp_path / "train.py"
+    script.write_text(LAUNCHED.format(folder=str(Path(__file__).parent)))
+    command = [sys.executable, "-m", "oprack", "launch", "-n", "2", "--timeout", "20", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    whole = trained("one_fused", 0, *small_net())
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    for name in ("fused", "sharding"):
+        np.testing.assert_allclose([float(v) for v in found[name].split()], whole, atol=1e-5)
 
 
 def test_the_programs_are_of_these_kinds() -> None:
