@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import oprack.parallel.global_call  # noqa: F401  registers what serves calls with global tensors
 from oprack.op.sbp import Sbp, broadcast, partial_sum, split
+from oprack.parallel.average_gradients import average_gradients
 from oprack.parallel.boxing import box
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.data_parallel import DataParallel
@@ -29,6 +30,7 @@ __all__ = [
     "Placement",
     "Sbp",
     "Zero",
+    "average_gradients",
     "box",
     "broadcast",
     "clip_grad_norm",

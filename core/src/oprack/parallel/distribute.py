@@ -113,7 +113,7 @@ def distribute(
     found, begin = main.clone(), startup.clone()
     logical = _with_sizes(main.desc, _ROWS * math.prod(placement.shape))
     block = found.desc.blocks[0]
-    feeds, kept = list(_fed(block)), [v.name for v in block.vars.values() if _is_kept(v)]
+    feeds, kept = list(_fed(block)), [v.name for v in block.vars.values() if is_kept(v)]
     given = _layouts(placement, layouts or {}, logical.blocks[0], feeds, kept)
     fixed = {name: given[name] for name in kept}
     named = _named(layouts or {}, kept)
@@ -122,7 +122,7 @@ def distribute(
             fixed[state] = given[state] = given[name]
     rewriter = Rewriter(block, logical.blocks[0], placement, given, fixed)
     rewriter.run()
-    _start(begin.desc.blocks[0], placement, fixed)
+    give_all_ranks(begin.desc.blocks[0], placement, fixed)
     for name in (*feeds, *kept):
         for desc in (found.desc, begin.desc):
             var = desc.blocks[0].find_var(name)
@@ -138,7 +138,7 @@ def _local_shape(shape: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
     return tuple([d if d < 0 else k for d, k in zip(shape, known, strict=True)])
 
 
-def _is_kept(var: Any) -> bool:
+def is_kept(var: Any) -> bool:
     return bool(var.persistable) and var.type in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
 
 
@@ -211,7 +211,8 @@ def _with_sizes(desc: ProgramDesc, rows: int) -> ProgramDesc:
     found = desc.clone()
     if len(found.blocks) > 1:
         raise UnimplementedError(
-            f"distribute: the program has {len(found.blocks)} blocks; expected one without loops and branches"
+            f"distribute: the program has {len(found.blocks)} blocks; expected one without loops and "
+            "branches; parallel.average_gradients takes those for ranks that have data of their own"
         )
     block = found.blocks[0]
     for name in _fed(block):
@@ -229,7 +230,7 @@ def _infer(desc: ProgramDesc) -> None:
             infer_op(op, desc.blocks[0], manager.op_info(op.type))
 
 
-def _start(block: BlockDesc, placement: Placement, layouts: Mapping[str, Layout]) -> None:
+def give_all_ranks(block: BlockDesc, placement: Placement, layouts: Mapping[str, Layout]) -> None:
     """Let a startup program give every rank its parts of what the first rank drew."""
     made: list[OpDesc] = []
     boxing = ProgramBoxing(block, made.append)

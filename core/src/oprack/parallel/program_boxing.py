@@ -90,6 +90,11 @@ class ProgramBoxing:
         self._append("affine", {"X": name}, {"Out": out}, {"scale": factor, "bias": 0.0})
         return out
 
+    def average(self, name: str, ring: int, ranks: int) -> None:
+        """Append what makes a variable the mean over the ranks of a ring."""
+        self.scaled(name, 1.0 / ranks, name)
+        self._append("sum_of_ranks", {"X": name}, {"Out": name}, {"ring_id": ring})
+
     def broadcast(self, name: str, ring: int) -> None:
         """Append what gives all ranks of a ring the value that its first one has."""
         self._append("from_one_rank", {"X": name}, {"Out": name}, {"ring_id": ring, "root": 0})
