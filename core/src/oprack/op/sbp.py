@@ -7,6 +7,7 @@ no rules: their signatures follow from those of the forward op.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -115,7 +116,7 @@ def linear_unary(ctx: SbpContext) -> list[Signature]:
 def elementwise(
     inputs: Sequence[str], outputs: Sequence[str], linear: Sequence[Sequence[str]] = (), random: bool = False
 ) -> Rule:
-    """The rule of ops whose tensors all have one shape, element by element; tensors of other shapes stay whole.
+    """The rule of ops whose tensors all have one shape, element by element; those of one element stay whole.
 
     Args:
         inputs: Input slots.
@@ -132,6 +133,8 @@ def elementwise(
         names = letters(len(shape))
         same = [s for s in inputs if ctx.has(s) and ctx.dim(s) == shape]
         others = {s: [None] * len(ctx.dim(s)) for s in inputs if ctx.has(s) and s not in same}
+        if any(math.prod(ctx.dim(s)) != 1 for s in others):
+            return []  # a part of the others would meet a part of these
         made = {s: names for s in outputs if ctx.has(s) and ctx.dim(s) == shape}
         if len(made) < sum(ctx.has(s) for s in outputs):
             return []
@@ -141,43 +144,22 @@ def elementwise(
     return rule
 
 
-def binary(linear: Sequence[Sequence[str]] = ()) -> Rule:
+def binary(linear: Sequence[Sequence[str]] = (), slots: Sequence[str] = ("X", "Y", "Out")) -> Rule:
     """The rule of element-wise functions of X and Y, which may be broadcast to each other.
 
     Args:
         linear: See factors: (("X", "Y"),) for sums, (("X",), ("Y",)) for products.
+        slots: The names of X, Y and Out.
 
     Returns:
         The rule.
     """
+    x, y, out = slots
 
     def rule(ctx: SbpContext) -> list[Signature]:
-        xs, ys = broadcast_names(ctx, "X", "Y", "Out")
-        outs = [n if n in xs or n in ys else None for n in letters(len(ctx.dim("Out")))]
-        return factors({"X": xs, "Y": ys}, {"Out": outs}, linear=linear)
-
-    return rule
-
-
-def sequences(
-    inputs: Sequence[str], outputs: Sequence[str], per_sequence: Sequence[str] = (), sums: Sequence[str] = ()
-) -> Rule:
-    """The rule of ops that treat each sequence of a LoD alone: whole sequences may be split.
-
-    Args:
-        inputs: Slots that are split; other inputs stay whole.
-        outputs: Output slots that are split likewise.
-        per_sequence: Those without LoD that have a row for each sequence.
-        sums: Output slots that are sums over all sequences.
-
-    Returns:
-        The rule.
-    """
-
-    def rule(ctx: SbpContext) -> list[Signature]:
-        ins = {s: split(0) for s in inputs if ctx.has(s)}
-        outs = {s: split(0) for s in outputs} | dict.fromkeys(sums, partial_sum)
-        return [Signature(ins, outs, by_sequence=tuple(per_sequence))]
+        xs, ys = broadcast_names(ctx, x, y, out)
+        outs = [n if n in xs or n in ys else None for n in letters(len(ctx.dim(out)))]
+        return factors({x: xs, y: ys}, {out: outs}, linear=linear)
 
     return rule
 

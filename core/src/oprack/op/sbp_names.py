@@ -23,10 +23,11 @@ def broadcast_names(ctx: SbpContext, x: str, y: str, out: str) -> tuple[list[str
     axis = -1 if axis is None else axis
 
     def names(shape: Sequence[int], smaller: bool) -> list[str | None]:
+        # From dim `axis` on, where trailing dims of size 1 may hang over.
         start = axis if smaller and axis >= 0 and len(xs) != len(ys) else len(outs) - len(shape)
-        start = min(start, len(outs) - len(shape))
         return [
-            chr(ord("a") + start + k) if size == outs[start + k] and size != 1 else None for k, size in enumerate(shape)
+            chr(ord("a") + at) if 0 <= at < len(outs) and size == outs[at] and size != 1 else None
+            for at, size in enumerate(shape, start)
         ]
 
     return names(xs, len(xs) < len(ys)), names(ys, len(ys) < len(xs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
-from oprack.op.sbp import elementwise
+from oprack.op.sbp import binary
 
 from oprack_math.ops._broadcast import broadcast_last
 
@@ -15,7 +15,7 @@ class Nextafter(OpDef, type="nextafter"):
     y = Input("Tensor whose shape broadcasts with x's.")
     out = Output("The broadcast shape, LoD of x.")
     make_grad = empty_grad
-    sbp = elementwise(("x", "y"), ("out",))
+    sbp = binary(slots=("x", "y", "out"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         broadcast_last(ctx, "x", "y", "out")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
-from oprack.op.sbp import elementwise
+from oprack.op.sbp import binary
 
 from oprack_math.ops._broadcast import broadcast_last
 
@@ -15,7 +15,7 @@ class Atan2(OpDef, type="atan2"):
     X1 = Input("Tensor of any shape: ordinates.")
     X2 = Input("Tensor whose shape broadcasts with X1's: abscissas.")
     Out = Output("The broadcast shape, LoD of X1.")
-    sbp = elementwise(("X1", "X2"), ("Out",))
+    sbp = binary(slots=("X1", "X2", "Out"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         broadcast_last(ctx, "X1", "X2")
