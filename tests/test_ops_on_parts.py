@@ -139,3 +139,24 @@ def test_a_write_in_place_keeps_the_layout() -> None:
         assert same and layout == (parallel.split(1),) and partial == (parallel.partial_sum,)
         np.testing.assert_array_equal(found, np.maximum(values, 0))
         np.testing.assert_array_equal(added, np.maximum(values, 0))
+
+
+def test_means_of_integers_and_broadcast_operands() -> None:
+    """A mean of integers is rounded once; what is broadcast along a split dim is split with it."""
+    whole, row = RNG.integers(0, 9, (4, 6)), RNG.standard_normal(6)
+    column = RNG.standard_normal((6, 1)) + 3
+
+    def rank(world: Any) -> Any:
+        grid = parallel.placement()
+        x = to_tensor(whole).to_global(grid, "S(0)", from_whole=True)
+        y = to_tensor(row).to_global(grid, "S(0)", from_whole=True)
+        z = to_tensor(whole.astype("float64")).to_global(grid, "S(1)", from_whole=True)
+        cube = to_tensor(whole.astype("float64").reshape(2, 2, 6)).to_global(grid, "S(2)", from_whole=True)
+        w = to_tensor(column).to_global(grid, "B", from_whole=True)
+        quotient = F.elementwise_div(cube, w, axis=2)
+        return F.reduce_mean(x, reduce_all=True).numpy(), F.atan2(z, y).numpy(), quotient.numpy().reshape(4, 6)
+
+    for mean, angle, quotient in ThreadWorld(2).run(rank):
+        assert mean == F.reduce_mean(to_tensor(whole), reduce_all=True).item()
+        np.testing.assert_allclose(angle, np.arctan2(whole, row))
+        np.testing.assert_allclose(quotient, whole / column[:, 0])

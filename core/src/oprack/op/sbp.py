@@ -7,7 +7,6 @@ no rules: their signatures follow from those of the forward op.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -133,10 +132,8 @@ def elementwise(
         names = letters(len(shape))
         same = [s for s in inputs if ctx.has(s) and ctx.dim(s) == shape]
         others = {s: [None] * len(ctx.dim(s)) for s in inputs if ctx.has(s) and s not in same}
-        if any(math.prod(ctx.dim(s)) != 1 for s in others):
-            return []  # a part of the others would meet a part of these
         made = {s: names for s in outputs if ctx.has(s) and ctx.dim(s) == shape}
-        if len(made) < sum(ctx.has(s) for s in outputs):
+        if len(made) < sum(ctx.has(s) for s in outputs) or any(n != 1 for s in others for n in ctx.dim(s)):
             return []
         found = factors({**dict.fromkeys(same, names), **others}, made, linear=linear)
         return [replace(s, random=True) for s in found] if random else found
@@ -160,6 +157,29 @@ def binary(linear: Sequence[Sequence[str]] = (), slots: Sequence[str] = ("X", "Y
         xs, ys = broadcast_names(ctx, x, y, out)
         outs = [n if n in xs or n in ys else None for n in letters(len(ctx.dim(out)))]
         return factors({x: xs, y: ys}, {out: outs}, linear=linear)
+
+    return rule
+
+
+def sequences(
+    inputs: Sequence[str], outputs: Sequence[str], per_sequence: Sequence[str] = (), sums: Sequence[str] = ()
+) -> Rule:
+    """The rule of ops that treat each sequence of a LoD alone: whole sequences may be split.
+
+    Args:
+        inputs: Slots that are split; other inputs stay whole.
+        outputs: Output slots that are split likewise.
+        per_sequence: Those without LoD that have a row for each sequence.
+        sums: Output slots that are sums over all sequences.
+
+    Returns:
+        The rule.
+    """
+
+    def rule(ctx: SbpContext) -> list[Signature]:
+        ins = {s: split(0) for s in inputs if ctx.has(s)}
+        outs = {s: split(0) for s in outputs} | dict.fromkeys(sums, partial_sum)
+        return [Signature(ins, outs, by_sequence=tuple(per_sequence))]
 
     return rule
 

@@ -124,6 +124,10 @@ class Plan:
         ]:
             dims.setdefault(slot, []).append(shape)
         found = self._fitting(candidates(rule, SbpContext(expr.type, expr.attrs, dims)), slots_in, slots_out)
+        known = ((slot, m.dtype) for slot, m in zip(slots_in, metas, strict=True) if m is not None)
+        kinds = {slot: dtype.kind for slot, dtype in known if dtype is not None}
+        # A mean of integers is rounded, so it is none of means of parts.
+        found = [s for s in found if s.share is None or kinds.get(s.share[0]) not in ("i", "u", "b")]
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
         self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]
         return self._choose(found, slots_in, slots_out, sizes)

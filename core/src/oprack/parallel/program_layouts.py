@@ -35,6 +35,12 @@ def is_plain(var: VarDesc | None) -> bool:
     )
 
 
+def is_integer(var: VarDesc | None) -> bool:
+    """Whether a variable holds integers or truth values."""
+    names = ("BOOL", "INT8", "UINT8", "INT16", "INT32", "INT64")
+    return var is not None and var.dtype is not None and var.dtype.name in names
+
+
 def itemsize(var: VarDesc | None) -> int:
     return 8 if var is not None and var.dtype is not None and "64" in var.dtype.name else 4
 

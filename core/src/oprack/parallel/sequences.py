@@ -13,6 +13,8 @@ from oprack.errors import CollectiveError, UnimplementedError
 from oprack.op.sbp import split
 from oprack.parallel.boxing import box
 from oprack.parallel.layout import Layout, balanced
+from oprack.parallel.sparse_rows import box_rows
+from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor
 
 LoD = Sequence[Sequence[int]]
@@ -120,7 +122,7 @@ def box_rows_of(
         source = source.replaced(axis, type(source.sbps[axis])("B"))
     axis = split_axis(target) if after is not None else None
     if axis is None or after is None:
-        return box(x, shape, source, target)
+        return box_rows(x, shape, source, target) if isinstance(x, SelectedRows) else box(x, shape, source, target)
     x = box(x, shape, source, target.replaced(axis, type(target.sbps[axis])("B")))
     at = target.placement.coords[axis]
     return x[after.cuts[at] : after.cuts[at + 1]]
