@@ -19,7 +19,7 @@ from oprack.parallel.global_tensor import box_part, global_tensor
 from oprack.parallel.in_place import in_place_calls, out_of_place
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.logical_shapes import logical_shapes
-from oprack.parallel.signatures import Choice, candidates, choose
+from oprack.parallel.signatures import Choice, candidates, choose, exact
 from oprack.parallel.via import op_on_parts
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
@@ -124,10 +124,8 @@ class Plan:
         ]:
             dims.setdefault(slot, []).append(shape)
         found = self._fitting(candidates(rule, SbpContext(expr.type, expr.attrs, dims)), slots_in, slots_out)
-        known = ((slot, m.dtype) for slot, m in zip(slots_in, metas, strict=True) if m is not None)
-        kinds = {slot: dtype.kind for slot, dtype in known if dtype is not None}
-        # A mean of integers is rounded, so it is none of means of parts.
-        found = [s for s in found if s.share is None or kinds.get(s.share[0]) not in ("i", "u", "b")]
+        dtypes = ((slot, m.dtype) for slot, m in zip(slots_in, metas, strict=True) if m is not None)
+        found = exact(found, [slot for slot, dtype in dtypes if dtype is not None and dtype.kind in "iub"])
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
         self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]
         return self._choose(found, slots_in, slots_out, sizes)

@@ -34,7 +34,7 @@ from oprack.parallel.program_layouts import (
     results,
 )
 from oprack.parallel.program_via import forward_on_parts, gradient_on_parts
-from oprack.parallel.signatures import REPLICATED, Choice, candidates, choose
+from oprack.parallel.signatures import REPLICATED, Choice, candidates, choose, exact
 
 _PLACES = 1_000_000
 """So far apart are the places by which two ranks' parts of one tensor draw random numbers."""
@@ -153,9 +153,9 @@ class Rewriter:
         variables = [self.logical.find_var_recursive(name) for name in (*(name for _, _, name in ins), *made)]
         rule = info.sbp if all(is_plain(v) for v in variables) else None
         found = candidates(rule, SbpContext(op.type, self._attrs(op, info), dims))
-        # Programs split dense tensors alone, and a mean of integers is none of means of parts.
-        whole = {slot for slot, _, name in ins if is_integer(self.logical.find_var_recursive(name))}
-        found = [s for s in found if s.by_sequence is None and (s.share is None or s.share[0] not in whole)]
+        integers = [slot for slot, _, name in ins if is_integer(self.logical.find_var_recursive(name))]
+        # Programs split dense tensors alone.
+        found = exact([s for s in found if s.by_sequence is None], integers)
         sizes = [itemsize(self.logical.find_var_recursive(name)) for _, _, name in ins]
         slots_in, slots_out = [slot for slot, _, _ in ins], [slot for slot, _, _ in outs]
         kept = [(slot, self.fixed[name]) for slot, _, name in outs if name in self.fixed]

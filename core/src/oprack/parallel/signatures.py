@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +52,16 @@ def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
         )
     known = default_manager()
     return [REPLICATED, *(s for s in found if not s.via or known.has_op(s.via))]
+
+
+def exact(found: Sequence[Signature], integers: Collection[str]) -> list[Signature]:
+    """The signatures that hold where some input slots hold integers, whose mean is rounded: it is none of means."""
+    rounded = {s.share[0] for s in found if s.share is not None}.intersection(integers)
+
+    def averages(signature: Signature, slot: str) -> bool:
+        return signature.inputs.get(slot, broadcast).kind == "P" or bool(signature.share and signature.share[0] == slot)
+
+    return [s for s in found if not any(averages(s, slot) for slot in rounded)]
 
 
 def choose(
