@@ -74,6 +74,21 @@ def taken(X: Any, Y: Any) -> Any:
     return X + Y
 
 
+class Seen(OpDef, type="seen"):
+    """Out = X^T."""
+
+    X = Input("[n, d].")
+    Out = Output("[d, n].")
+
+    def infer_shape(ctx: Any) -> None:
+        ctx.set_dim("Out", ctx.dim("X")[::-1])
+
+
+@kernel("seen", view=True)
+def seen(X: Any) -> Any:
+    return X.T
+
+
 def _double(call: KernelSpecialization) -> Callable[..., Any]:
     return prepared(lambda x: x * x.dtype.type(call.attrs["factor"]), f"times {call.attrs['factor']:g}")
 
@@ -85,8 +100,9 @@ def double_prepared(X: Any, *, factor: float) -> Any:
 
 @pytest.fixture
 def fast(rack: PackManager) -> PackManager:
-    rack.register_op(Taken)
-    for function in (double_prepared, taken):
+    for definition in (Taken, Seen):
+        rack.register_op(definition)
+    for function in (double_prepared, taken, seen):
         rack.register_kernel(function)
     return rack
 
@@ -164,11 +180,22 @@ def test_rules_refuse_shapes_before_a_library_sees_them(fast: PackManager, build
 
 
 def test_an_op_on_its_own_is_not_prepared(fast: PackManager, build: Build, log: Log) -> None:
-    ops = [times("x", "a", 2.0), ("flat", {"X": "a"}, {"Out": "b"}), times("b", "y", 3.0)]
+    ops = [times("x", "a", 2.0), ("join", {"X": ["a"]}, {"Out": "b"}), times("b", "y", 3.0)]
     program, exe = build({"x": X}, ops), Executor()
     for x in (X, ROWS):
-        np.testing.assert_array_equal(run(exe, program, x)[0], 6 * x.reshape(-1))
+        np.testing.assert_array_equal(run(exe, program, x)[0], 6 * x)
     assert not log.of("prepare")
+
+
+def test_views_are_taken_on_the_way(fast: PackManager, build: Build, log: Log) -> None:
+    ops = [times("x", "a", 2.0), ("seen", {"X": "a"}, {"Out": "b"}), times("b", "y", 3.0)]
+    program, exe = build({"x": X}, ops), Executor()
+    for x in (X, ROWS):
+        np.testing.assert_array_equal(run(exe, program, x)[0], 6 * x.T)
+    assert [e for e in log.events if e[0] == "prepare"] == [
+        ("prepare", "times 2", (5, 2)),
+        ("prepare", "times 3", (2, 5)),
+    ]
 
 
 def test_memory_that_nothing_reads_is_free_while_the_rest_is_prepared(

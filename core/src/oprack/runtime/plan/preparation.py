@@ -86,8 +86,8 @@ def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | 
     found = {}
     for prepared, group in groupby(range(len(steps)), lambda i: _is_prepared(steps[i], candidates[i])):
         numbers = list(group)
-        if prepared and len(numbers) > 1:
-            row = slice(numbers[0], numbers[-1] + 1)
+        row = slice(numbers[0], numbers[-1] + 1)
+        if prepared and sum(hasattr(c.function, "prepare") for c in candidates[row] if c is not None) > 1:
             found[numbers[0]] = Preparation(numbers[0], steps[row], [c for c in candidates[row] if c is not None])
     return found
 
@@ -95,7 +95,7 @@ def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | 
 def _is_prepared(step: BoundOp, candidate: Joinable | None) -> bool:
     return (
         candidate is not None
-        and hasattr(candidate.function, "prepare")
+        and (candidate.is_view or hasattr(candidate.function, "prepare"))
         and not any(x.lod for bound in (step.ins, step.outs) for x in present(bound))
     )
 
@@ -107,7 +107,8 @@ def _op(i: int, step: BoundOp, candidate: Joinable) -> _Op:
     while arguments and arguments[-1] is None:
         arguments.pop()
     dead = [id(x) for bound in (step.ins, step.outs) for x in present(bound) if max(x.used, x.shaped) <= i]
-    prepare = candidate.function.prepare  # type: ignore[attr-defined]
+    # a view of an array without numbers is one of the view to come
+    prepare = getattr(candidate.function, "prepare", candidate.function)
     return _Op(step, prepare, arguments, candidate.results, smallest, dead)
 
 
