@@ -11,6 +11,7 @@ import numpy as np
 
 from oprack.autograd.after_backward import after_backward
 from oprack.errors import CollectiveError
+from oprack.interpreter.devices import context
 from oprack.parallel.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
@@ -88,14 +89,16 @@ class DataParallel:
         present, sparse = self._world.all_reduce(flags, "max")
         for p, rows in zip(parameters, sparse, strict=True):
             if rows:
-                self._average_rows(p)
+                with context(p.place).activate():
+                    self._average_rows(p)
         dense = present & ~sparse
         key = dense.tobytes()
         if self._dense[0] != key:
             chosen = [p for p, there in zip(parameters, dense, strict=True) if there]
             self._dense = key, list(buckets(chosen, self._bytes))
         for bucket in self._dense[1]:
-            self._average(bucket)
+            with context(bucket.tensors[0].place).activate():
+                self._average(bucket)
         self._done = {k: weakref.ref(p._grad) for k, p in enumerate(parameters) if p._grad is not None}
 
     def _average(self, bucket: Bucket) -> None:

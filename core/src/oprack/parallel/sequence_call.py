@@ -211,7 +211,7 @@ class SequencePlan(Plan):
     def _gathered(self, z: Tensor, y: Tensor, layout: Layout, axis: int, rows: _Uneven) -> Tensor:
         """An output whose sequences are not even parts of all, whole on each rank along the axis."""
         counts = np.diff(rows.cuts).tolist()
-        z._value = layout.placement.group(axis).all_gather(np.ascontiguousarray(y._value), counts)
+        z._value = layout.placement.group(axis).all_gather(y._value, counts)
         z._meta, z._lod = layout.replaced(axis, broadcast).meta(y._meta), rows.lod
         z._logical_shape = (rows.cuts[-1], *z._logical_shape[1:])
         z._brought = Rows(rows.cuts)  # type: ignore[attr-defined]

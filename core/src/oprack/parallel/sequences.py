@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from oprack.errors import CollectiveError, UnimplementedError
 from oprack.op.sbp import split
 from oprack.parallel.boxing import box
@@ -118,7 +116,7 @@ def box_rows_of(
     axis = split_axis(source) if before is not None else None
     if axis is not None and before is not None:
         counts = [b - a for a, b in itertools.pairwise(before.cuts)]
-        x = source.placement.group(axis).all_gather(np.ascontiguousarray(x), counts)
+        x = source.placement.group(axis).all_gather(x, counts)
         source = source.replaced(axis, type(source.sbps[axis])("B"))
     axis = split_axis(target) if after is not None else None
     if axis is None or after is None:

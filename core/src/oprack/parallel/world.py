@@ -36,7 +36,7 @@ def world() -> Communicator:
     if used is not None:
         return used
     if _process is None:
-        _process = _opened()
+        _process = open_engine()
     return _process
 
 
@@ -58,7 +58,7 @@ def init(engine: str | None = None) -> Communicator:
     if engine is None or _USED.get() is not None:
         return world()
     if _process is None:
-        _process = _opened(engine)
+        _process = open_engine(engine)
     elif _process.engine != engine:
         raise InvalidArgumentError(
             f"parallel.init(engine={engine!r}): the world is open with engine {_process.engine!r}; call init before "
@@ -87,13 +87,24 @@ def launched() -> bool:
     return any(os.environ.get(name, "") not in ("", "1") for name in _RANKS)
 
 
-def _opened(engine: str | None = None) -> Communicator:
+def open_engine(engine: str | None = None) -> Communicator:
+    """Open an engine, which need not be that of the world: another engine may use it for what is in host memory.
+
+    Args:
+        engine: See `init`.
+
+    Returns:
+        Its communicator of all ranks.
+
+    Raises:
+        NotFoundError: No such engine is installed.
+    """
     name = engine or os.environ.get("OPRACK_ENGINE", "")
     if name == "local" or not (name or launched()):
         return Alone()
     found = engines()
     if not name:
-        name = next(iter(found), "mpi")
+        name = "mpi" if "mpi" in found or not found else next(iter(found))
     if name not in found:
         have = f"installed are {', '.join(found)}" if found else "none is installed"
         raise NotFoundError(

@@ -11,6 +11,7 @@ import numpy as np
 
 from oprack.autograd.after_backward import after_backward
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
+from oprack.interpreter.devices import context
 from oprack.parallel.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.data_parallel import calling, copy_from_first
@@ -114,8 +115,9 @@ class Zero:
         self._updates.forget_restored(self._present)
         for bucket, positions in zip(self._buckets, self._positions, strict=True):
             if not self._present.isdisjoint(positions):
-                own = np.concatenate([self._updates.parameters[k]._value for k in positions])
-                whole = self._ranks.all_gather(own, bucket.counts(self._ranks.size))
+                with context(bucket.tensors[0].place).activate():
+                    own = np.concatenate([self._updates.parameters[k]._value for k in positions])
+                    whole = self._ranks.all_gather(own, bucket.counts(self._ranks.size))
                 for p, value in zip(bucket.tensors, bucket.views(whole), strict=True):
                     p._overwrite(value, None, "Zero.step")
 
@@ -173,7 +175,8 @@ class Zero:
         self._present |= present
         for bucket, positions in zip(self._buckets, self._positions, strict=True):
             if not present.isdisjoint(positions):
-                self._reduce(bucket, positions, present)
+                with context(bucket.tensors[0].place).activate():
+                    self._reduce(bucket, positions, present)
 
     def _reduce(self, bucket: Bucket, positions: Sequence[int], present: set[int]) -> None:
         values = [None if p._grad is None else self._dense(p) for p in bucket.tensors]

@@ -31,6 +31,12 @@ def oprack_libraries(register: Register) -> None:
 
 
 @hookimpl
+def oprack_communicators(register: Register) -> None:
+    """Collectives among GPUs; several ranks need a launcher of MPI, which the plugin mpi brings."""
+    register.communicator("nccl", f"{__package__}.nccl:open_world")
+
+
+@hookimpl
 def oprack_passes(register: Register) -> None:
     """Ops that go over an array once instead of twice; last, when the generic passes are done."""
     register.pass_(
