@@ -139,7 +139,7 @@ def image_task(net: nn.Module, images: np.ndarray, labels: np.ndarray, batch: in
 
 def resnet_task(options: argparse.Namespace) -> Task:
     random = np.random.default_rng(options.seed)
-    count = options.batch or (8 if options.quick else 32)
+    count = options.batch or (32 if options.quick else 64)
     images = random.standard_normal((4 * count, 3, 32, 32)).astype("float32")
     labels = random.integers(0, 10, (4 * count, 1))
     return image_task(resnet18(8 if options.quick else 64), images, labels, count, 0.002)
