@@ -95,6 +95,11 @@ def _patterns() -> dict[str, Any]:
     return {pattern.removeprefix("*."): sbp for pattern, sbp in LAYOUTS.items()}
 
 
+def half(link: Link) -> Link:
+    """A link for float32 in place of half precision, which has half of the bytes."""
+    return Link(link.latency, 2 * link.bandwidth)
+
+
 def simulated(model: Model, data: int, tensor: int, node: Link = NODE, network: Link = NETWORK) -> Report:
     """What rank 0 of a grid does in a step."""
     # Ranks of the tensor axis lie in one machine of eight, and so do those of the data axis where all fit.
@@ -106,18 +111,19 @@ def simulated(model: Model, data: int, tensor: int, node: Link = NODE, network: 
 def lines() -> Iterator[str]:
     """The table."""
     yield "Training steps of transformers by simulation: what oprack would compute, send and hold. Nobody measured it."
-    yield f"Products at {RATE / 1e12:g} TFLOP/s; messages inside a machine {NODE.latency * 1e6:g} us, "
-    yield f"{NODE.bandwidth / 1e9:g} GB/s, between machines {NETWORK.latency * 1e6:g} us, "
-    yield f"{NETWORK.bandwidth / 1e9:g} GB/s;"
-    yield "float32 in messages and memory, no recomputation. Efficiency is products over the step: if all messages on"
-    yield "the data axis hide behind products, and if none do; those on the tensor axis never do."
+    inside, between = (f"{x.latency * 1e6:g} us and {x.bandwidth / 1e9:g} GB/s" for x in (NODE, NETWORK))
+    yield f"Products at {RATE / 1e12:g} TFLOP/s of half precision. Messages inside a machine of eight take"
+    yield f"{inside}, between machines {between}, with half of the bytes"
+    yield "that are simulated in float32. Memory is that of float32 with Adam and without recomputation. Efficiency is"
+    yield "products over the step: if all messages on the data axis hide behind products, and if none do; those on the"
+    yield "tensor axis never do."
     yield ""
     heads = f"{'model':<8}{'data x tensor':>14}{'GPUs':>6}{'products':>10}{'tensor':>9}{'data':>9}"
     yield f"{heads}{'all':>7}{'none':>7}{'GiB':>7}"
     yield f"{'':<8}{'':>14}{'':>6}{'ms':>10}{'ms':>9}{'ms':>9}"
     for model in MODELS:
         for data, tensor in GRIDS:
-            report = simulated(model, data, tensor)
+            report = simulated(model, data, tensor, half(NODE), half(NETWORK))
             work = report.flops / RATE
             by_axis = {axis: sum(n.seconds for n in report.lines if n.axis == axis) for axis in ("tensor", "data")}
             inner, outer = by_axis["tensor"], by_axis["data"]
@@ -142,11 +148,11 @@ def records() -> Iterator[str]:
         f"{work * 1e3:.0f} ms, messages {talk * 1e3:.0f} ms; efficiency {work / max(work, talk):.2f} if all hide, "
         f"{work / (work + talk):.2f} if none do."
     )
-    # 3,072 A100: 8 x 64 x 6, 3,072 sequences of 2,048, one at a time, layers recomputed in backward
-    layer = Model("1T", 1, 25600, 160, 1)
-    report = simulated(layer, 1, 8, Link(4e-6, 240e9))
-    forward = report.flops / 3
-    inner = next(n.seconds for n in report.lines if n.axis == "tensor") / 2  # half precision
+    # 3,072 A100: 8 x 64 x 6, 3,072 sequences of 2,048, one at a time, layers computed again in backward
+    link = half(Link(4e-6, 240e9))
+    one, two = (simulated(Model("1T", layers, 25600, 160, 1), 1, 8, link) for layers in (1, 2))
+    forward = (two.flops - one.flops) / 3
+    inner = two.seconds - one.seconds
     pieces, stages, whole = 3072 // 6, 64, 312e12
     for share in (1.0, 0.62):
         work = 4 * forward / (share * whole)
