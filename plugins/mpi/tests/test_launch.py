@@ -1,5 +1,6 @@
 """Programs on two ranks, started by `oprack launch`: collectives, and ranks that fail in every way."""
 
+import json
 import re
 import subprocess
 import sys
@@ -170,6 +171,21 @@ if not mark.exists():
     done = launch(tmp_path / "again.py", text, "-n", "1", "--restarts", "1")
     assert done.returncode == 0, done.stderr
     assert "starts again (1 of 1)" in done.stderr
+
+
+def test_links_are_measured_and_read_again(tmp_path, monkeypatch):
+    out = tmp_path / "links.json"
+    command = [sys.executable, "-m", "oprack", "parallel", "bench", "-n", "2", "--axis", "tensor", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "all_reduce of float32 on 2 ranks, engine mpi" in done.stdout
+    link = json.loads(out.read_text())["links"]["tensor"]
+    assert 0 <= link["latency"] < 0.1
+    assert link["bandwidth"] > 1e6
+    monkeypatch.setenv("OPRACK_LINKS", str(out))
+    text = "from oprack import parallel; print(parallel.world().links.of('tensor').bandwidth)"
+    done = launch(tmp_path / "links.py", text, "-n", "2")
+    assert done.stdout.count(str(link["bandwidth"])) == 2, done.stderr  # lines of two ranks may get into each other
 
 
 @pytest.mark.parametrize(
