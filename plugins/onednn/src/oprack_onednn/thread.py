@@ -6,8 +6,8 @@ import itertools
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -108,14 +108,16 @@ class Thread(threading.local):
         if count != self.state.threads:
             self.state.threads = LIBRARY.apply_threads(count)
 
-    @contextmanager
-    def limited(self, count: int) -> Iterator[None]:
+    def limited(self, count: int) -> AbstractContextManager[None]:
         """Let primitives of this Python thread use `count` threads, for the length of a with block."""
-        before, self.limit, self.revision = self.limit, count, -1
-        try:
-            yield
-        finally:
-            self.limit, self.revision = before, -1
+        return _Limited(self, count)
+
+    def limit_to(self, count: int) -> None:
+        """Let primitives use `count` threads from now on; 0 means as the library says."""
+        self.limit = count
+        # a predictor sets its number in each run, and mostly it is the one that holds anyway
+        if (count or LIBRARY.num_threads()) != self._threads:
+            self.revision = -1
 
     def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
         """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
@@ -158,6 +160,22 @@ class Thread(threading.local):
             self.state.arena = -(-start // 4096) * 4096
             self.state.capacity = size
         return self.state.arena or 0
+
+
+class _Limited:
+    """A with block in which primitives of a Python thread use another number of threads."""
+
+    __slots__ = ("_before", "_count", "_thread")
+
+    def __init__(self, thread: Thread, count: int) -> None:
+        self._thread, self._count, self._before = thread, count, 0
+
+    def __enter__(self) -> None:
+        self._before = self._thread.limit
+        self._thread.limit_to(self._count)
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.limit_to(self._before)
 
 
 THREAD = Thread()
