@@ -140,6 +140,21 @@ def test_a_function_that_jit_captured() -> None:
     np.testing.assert_allclose(oprack.jit(lambda a: sparse.tanh(a))(x).numpy(), np.tanh(x.numpy()), rtol=1e-6)
 
 
+def test_principal_components() -> None:
+    draw = np.random.default_rng(3)
+    dense = (draw.normal(size=(8, 2)) @ draw.normal(size=(2, 5))).astype("float32")
+    dense[draw.random(8) < 0.4] = 0
+    for x in (oprack.to_tensor(dense).to_sparse_csr(), oprack.to_tensor(dense).to_sparse_coo(2)):
+        for center in (False, True):
+            want = dense - dense.mean(axis=0) * center
+            u, s, v = (part.numpy() for part in sparse.pca_lowrank(x, q=4, center=center))
+            np.testing.assert_allclose(u * s @ v.T, want, atol=1e-4)
+            np.testing.assert_allclose(s, np.linalg.svd(want)[1][:4], atol=1e-4)
+            np.testing.assert_allclose(v.T @ v, np.eye(4), atol=1e-4)
+    with pytest.raises(InvalidArgumentError, match="q is 9"):
+        sparse.pca_lowrank(x, q=9)
+
+
 def test_dims_of_a_sparse_tensor_take_no_memory() -> None:
     huge = [1 << 31, 1 << 31, 1 << 31]
     x = sparse.sparse_coo_tensor([[0, 5], [7, 7], [1, 1 << 30]], [1.0, 2.0], huge, stop_gradient=False)
