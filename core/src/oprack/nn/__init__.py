@@ -24,6 +24,7 @@ _HOMES = {
     "ModuleList": "oprack.nn.containers",
     "Parameter": "oprack.nn.parameter",
     "ParameterList": "oprack.nn.containers",
+    "PartUpdates": "oprack.nn.part_updates",
     "Sequential": "oprack.nn.containers",
     "Updates": "oprack.nn.updates",
     "create_parameter": "oprack.nn.parameter",

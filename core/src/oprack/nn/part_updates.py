@@ -58,6 +58,22 @@ class PartUpdates(Updates):
         super().__init__(optimizer, [self._part_of(p, spans) for p, spans in zip(whole, pieces, strict=True)], paths)
         self._names = StateNames(optimizer, self.whole, paths)
 
+    @classmethod
+    def of(cls, updates: Updates, pieces: Pieces, ranks: Communicator, owner: str) -> PartUpdates:
+        """The same steps in parts, without state.
+
+        Args:
+            updates: The steps on whole parameters.
+            pieces: Which rank has what.
+            ranks: The ranks.
+            owner: Who asks, for messages.
+
+        Raises:
+            InvalidArgumentError: A parameter is a global tensor.
+            UnimplementedError: The optimizer's updates do not go element by element.
+        """
+        return cls(updates._optimizer, updates.parameters, updates._paths, pieces, ranks, owner)
+
     def _part_of(self, p: Tensor, spans: Sequence[tuple[int, int]]) -> Tensor:
         part = new_tensor(p._value.reshape(-1)[slice(*spans[self._ranks.rank])], p._meta.without_grad)
         part.name, part.attr = p.name, getattr(p, "attr", None)  # type: ignore[attr-defined]

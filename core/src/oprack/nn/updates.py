@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import CPU
 from oprack.types import GRAD_SUFFIX
-
-if TYPE_CHECKING:
-    from oprack.nn.part_updates import PartUpdates
 
 
 class Updates:
@@ -127,25 +124,6 @@ class Updates:
         for k in sorted(chosen):
             squares[k] = square_of_all(float(squares[k]), self.parameters[k]._meta.layout)
         return squares
-
-    def in_parts(self, pieces: Any, ranks: Any, owner: str) -> PartUpdates:
-        """The steps of the optimizer on this rank's elements of its parameters; see PartUpdates.
-
-        Args:
-            pieces: Which rank has what.
-            ranks: The communicator of the ranks.
-            owner: Who asks, for messages.
-
-        Returns:
-            The steps, without state.
-
-        Raises:
-            InvalidArgumentError: A parameter is a global tensor.
-            UnimplementedError: The optimizer's updates do not go element by element.
-        """
-        from oprack.nn.part_updates import PartUpdates
-
-        return PartUpdates(self._optimizer, self.parameters, self._paths, pieces, ranks, owner)
 
     def clear_grad(self) -> None:
         """Clear the gradients of all parameters."""

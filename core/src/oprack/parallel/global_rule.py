@@ -21,7 +21,7 @@ from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
-    from oprack.parallel.global_call import Plan
+    from oprack.parallel.global_plan import Plan
     from oprack.tensor.node import Node
 
 

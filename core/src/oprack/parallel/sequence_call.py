@@ -12,7 +12,7 @@ from oprack.interpreter.eager import Planner
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
 from oprack.parallel.global_arguments import Metas
-from oprack.parallel.global_call import _PLANS, Plan
+from oprack.parallel.global_plan import PLANS, Plan
 from oprack.parallel.layout import Layout, Placement, balanced
 from oprack.parallel.logical_shapes import Shares, logical_shapes
 from oprack.parallel.sequence_rule import Saved, SequenceRule
@@ -41,7 +41,7 @@ def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Pl
         rows = tuple([None if a is None else a._rows for a in given])
         plan = plans.get((shapes, lods, rows))
         if plan is None:
-            if len(plans) >= _PLANS:
+            if len(plans) >= PLANS:
                 plans.clear()
             plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, planner, lods, rows)
         return plan.run(given)

@@ -74,7 +74,7 @@ class Zero:
         self._buckets = list(buckets(whole, bucket_bytes(bucket_mb, "Zero")))
         self._positions = [[positions[id(p)] for p in b.tensors] for b in self._buckets]
         pieces = [spans for b in self._buckets for spans in b.pieces(self._ranks.size)]
-        self._updates = optimizer.updates.in_parts(pieces, self._ranks, "Zero")
+        self._updates = optimizer.updates_in_parts(pieces, self._ranks, "Zero")
         self._whole = whole
         self._present: set[int] = set()  # positions of parameters that have a gradient on some rank, in stage 2
         self._compared = _COMPARED if self._ranks.size > 1 else 0

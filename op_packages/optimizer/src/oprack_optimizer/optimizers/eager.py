@@ -89,6 +89,12 @@ class EagerSteps:
         """The oprack.nn.Updates that step runs. Raises PreconditionNotMetError when there are no parameters."""
         return self._eager()
 
+    def updates_in_parts(self, pieces: Any, ranks: Any, owner: str) -> Any:
+        """The steps on this rank's elements of the parameters, without state; see `oprack.nn.PartUpdates.of`."""
+        from oprack.nn import PartUpdates
+
+        return PartUpdates.of(self._eager(), pieces, ranks, owner)
+
     # For oprack.nn.Updates ----------------------------------------------------------------------------------------
     @property
     def schedule(self) -> CosineAnnealingDecay | None:
