@@ -87,6 +87,7 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	$(BIN)/python tests/benchmarks/bench_growth.py --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_use.py --threads 2,1 --out docs/benchmarks
+	$(BIN)/python tests/benchmarks/bench_ranks.py --out docs/benchmarks/ranks.txt
 	$(BIN)/python tests/benchmarks/accuracy.py --out docs/benchmarks
 
 # VERSION=0.2.0

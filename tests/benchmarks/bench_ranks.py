@@ -1,4 +1,5 @@
-"""A training step of ResNet-18 on one rank and on two, beside PyTorch's DDP with gloo, and what an all_reduce takes.
+"""A training step of ResNet-18 on one rank and on two, beside PyTorch's DDP with gloo; what an all_reduce takes,
+and what a call takes whose tensors lie on two ranks, beside PyTorch's DTensor.
 
     python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--out docs/benchmarks/ranks.txt]
 
@@ -82,6 +83,13 @@ def report(found: dict[tuple[str, int], list[dict[str, Any]]], engines: Sequence
         lines.append(f"{NAMES[engine]:42s} us  " + "".join(f"{m:14.1f}" for m in medians))
         rates = [b / m / 1e3 for b, m in zip(SIZES, medians, strict=True)]
         lines.append(f"{'':42s} GB/s" + "".join(f"{r:14.2f}" for r in rates))
+    names = list(found["oprack", 2][0]["calls_us"])
+    lines += ["", f"{'a call of 8x8 numbers a rank, us':42s}     " + "".join(f"{n:>14s}" for n in names)]
+    for engine in engines:
+        if engine != "oprack zero":
+            least = [min(r["calls_us"][n] for r in found[engine, 2]) for n in names]
+            kind = "torch, DTensor" if engine == "torch" else "oprack, global tensors"
+            lines.append(f"{kind:42s}     " + "".join(f"{v:14.2f}" for v in least))
     sent = found["oprack", 2][0]
     lines += ["", f"bytes that a rank reduces in a step: {sent['bytes']:,} in {sent['collectives']} collectives"]
     return "\n".join(lines)

@@ -7,6 +7,7 @@ import os
 import statistics
 import sys
 import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,13 @@ def latencies_us(reduce: Callable[[int], Callable[[], Any]], sizes: list[int]) -
         call = reduce(size)
         found.append(median_ms(call, 400 if size < 1 << 17 else 40) * 1e3)
     return found
+
+
+def calls_us(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """The least time of a call of each, of several hundred in a row."""
+    for call in calls.values():
+        call(), call()
+    return {name: min(timeit.repeat(call, number=500, repeat=7)) / 500 * 1e6 for name, call in calls.items()}
 
 
 def oprack(engine: str, steps: int, batch: int, sizes: list[int]) -> dict[str, Any] | None:
@@ -80,6 +88,15 @@ def oprack(engine: str, steps: int, batch: int, sizes: list[int]) -> dict[str, A
 
     if world.size > 1:
         found["all_reduce_us"] = latencies_us(reduce, sizes)
+        a = oprack.to_tensor(np.ones((8, 8), np.float32))
+        g = a.to_global(parallel.placement(), "split(0)")
+        found["calls_us"] = calls_us(
+            {
+                "relu, local": lambda: F.relu(a),
+                "relu": lambda: F.relu(g),
+                "add": lambda: F.elementwise_add(g, g),
+            }
+        )
     return found if world.rank == 0 else None
 
 
@@ -115,6 +132,18 @@ def torch(engine: str, steps: int, batch: int, sizes: list[int]) -> dict[str, An
 
     if size > 1:
         found["all_reduce_us"] = latencies_us(reduce, sizes)
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Shard
+
+        a = torch.ones(8, 8)
+        g = DTensor.from_local(a, init_device_mesh("cpu", (size,)), [Shard(0)])
+        found["calls_us"] = calls_us(
+            {
+                "relu, local": lambda: torch.relu(a),
+                "relu": lambda: torch.relu(g),
+                "add": lambda: torch.add(g, g),
+            }
+        )
         distributed.destroy_process_group()
     return found if rank == 0 else None
 
