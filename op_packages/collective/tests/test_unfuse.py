@@ -82,3 +82,17 @@ def test_what_needs_no_common_memory_stays() -> None:
 def test_other_uses_of_the_buffer_are_refused(op: Any) -> None:
     with pytest.raises(UnimplementedError, match=f"op {op[0]} uses 'buffer', the common memory .* gives a, b"):
         unfuse_all_reduce(fused([*WRITES, op]).desc)
+
+
+def test_what_is_written_before_needs_no_common_memory() -> None:
+    program = Program()
+    block = program.global_block()
+    for name, shape in (("x", (2, 3)), ("a", (2, 3)), ("buffer", (6,)), ("out", (6,))):
+        block.create_var(name, shape=shape, dtype=VarType.FP32)
+    block.append_op("scale", {"X": "x"}, {"Out": "a"}, {"scale": 2.0})
+    given = {"dtype": 5, "copy_data": True, "set_constant": False, "use_align": False}
+    block.append_op("coalesce_tensor", {"Input": ["a"]}, {"Output": ["a"], "FusedOutput": "buffer"}, given)
+    block.append_op("scale", {"X": "buffer"}, {"Out": "out"}, {"scale": 3.0})
+    assert unfuse_all_reduce(program.desc) is program.desc
+    (out,) = Executor().run(program, feed={"x": X}, fetch_list=["out"], scope=Scope())
+    np.testing.assert_array_equal(out, 6 * X.reshape(-1))

@@ -7,7 +7,7 @@ done to the buffer has to be done to each of its parts.
 
 from __future__ import annotations
 
-from oprack.desc import OpDesc, ProgramDesc
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.errors import UnimplementedError
 
 _ELEMENT_BY_ELEMENT = frozenset(
@@ -40,7 +40,7 @@ def unfuse_all_reduce(program: ProgramDesc) -> ProgramDesc:
             # Random numbers are drawn by the place that an op had.
             op.origin = position if op.origin is None else op.origin
         for op in [op for op in block.ops if op.type == "coalesce_tensor"]:
-            if _relies_on_memory(found, op):
+            if _relies_on_memory(found, block, op):
                 changed = True
                 _settle(found, op)
                 if not _fills(op):
@@ -53,10 +53,13 @@ def _fills(op: OpDesc) -> bool:
     return bool(op.attr("copy_data") or op.attr("set_constant"))
 
 
-def _relies_on_memory(program: ProgramDesc, op: OpDesc) -> bool:
-    """Whether other ops write to the parts and use the buffer, or the other way round."""
+def _relies_on_memory(program: ProgramDesc, block: BlockDesc, op: OpDesc) -> bool:
+    """Whether later ops write to the parts and use the buffer, or the other way round.
+
+    What is written before does not count: the op copies it.
+    """
     buffer, parts = op.output("FusedOutput"), set(op.output("Output"))
-    others = [o for block in program.blocks for o in block.ops if o is not op]
+    others = [o for b in program.blocks for o in (b.ops[b.ops.index(op) + 1 :] if b is block else b.ops)]
     written = {name for o in others for name in o.output_arg_names()}
     used = written.union(*(o.input_arg_names() for o in others))
     return bool(used.intersection(buffer) and written & {*buffer, *parts})
