@@ -34,8 +34,9 @@
 #define IDLE_SPIN 150000
 #define JOIN_SPIN 100000
 /* A share that ends this much later than the starting thread's was delayed by another process. The team rests then, and
-   the starting thread does all shares: for REST_LEAST nanoseconds, twice as long each time that it happens again. */
-#define DELAY 300000
+   the starting thread does all shares: for REST_LEAST nanoseconds, twice as long each time that it happens again. It is
+   most of a scheduler's slice: less than that, and shares that are slow by themselves would put the team to rest. */
+#define DELAY 1000000
 #define REST_LEAST 2000000
 #define REST_MOST 64000000
 #define QUIET 256 /* regions without a delay after which a rest is short again */
