@@ -13,6 +13,11 @@ from oprack.tensor.meta import TensorMeta
 Metas = tuple[TensorMeta | None, ...]
 
 
+def shapes_of(given: Sequence[Tensor | None]) -> tuple[tuple[int, ...] | None, ...]:
+    """Logical shapes of arguments, by which a call looks for its plan."""
+    return tuple([None if a is None else a._logical_shape if a._meta.layout is not None else a.shape for a in given])
+
+
 def common_placement(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None]) -> Placement:
     """The placement of the arguments. Raises InvalidArgumentError where they lie on several, or on none."""
     placements = {m.layout.placement for m in metas if m is not None and m.layout is not None}

@@ -7,7 +7,7 @@ from typing import Any
 
 from oprack.interpreter.eager import Planner, register_global_calls
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.global_arguments import Metas, common_placement
+from oprack.parallel.global_arguments import Metas, common_placement, shapes_of
 from oprack.parallel.global_plan import PLANS, Plan
 from oprack.parallel.in_place import in_place_calls, out_of_place
 from oprack.parallel.sequence_call import sequence_calls
@@ -37,9 +37,7 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
     plans: dict[Any, Plan] = {}
 
     def call(*given: Tensor | None) -> Any:
-        shapes = tuple(
-            [None if a is None else a._logical_shape if a._meta.layout is not None else a.shape for a in given]
-        )
+        shapes = shapes_of(given)
         plan = plans.get(shapes)
         if plan is None:
             if len(plans) >= PLANS:

@@ -11,7 +11,7 @@ from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.eager import Planner
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
-from oprack.parallel.global_arguments import Metas
+from oprack.parallel.global_arguments import Metas, shapes_of
 from oprack.parallel.global_plan import PLANS, Plan
 from oprack.parallel.layout import Layout, Placement, balanced
 from oprack.parallel.logical_shapes import Shares, logical_shapes
@@ -34,9 +34,7 @@ def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Pl
     plans: dict[Any, SequencePlan] = {}
 
     def call(*given: Tensor | None) -> Any:
-        shapes = tuple(
-            [None if a is None else a._logical_shape if a._meta.layout is not None else a.shape for a in given]
-        )
+        shapes = shapes_of(given)
         lods: Lods = tuple([() if a is None else tuple(map(tuple, whole_lod(a))) for a in given])
         rows = tuple([None if a is None else a._rows for a in given])
         plan = plans.get((shapes, lods, rows))

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import ForwardOp, GradOp, Output
 
-from oprack_collective.ops._attrs import RING_ID, USE_CALC_STREAM
+from oprack_collective.ops.expert._family import ExpertRows, way_back
 
 
-class GlobalScatter(OpDef, type="global_scatter"):
+class GlobalScatter(ExpertRows, type="global_scatter"):
     r"""$$Out = [X_{0, e_0}, X_{1, e_0}, \dots, X_{0, e_1}, X_{1, e_1}, \dots]$$
 
     X has this rank's rows for the experts e of rank 0, then of rank 1, and so on. Out has the rows of all ranks
     for this rank's first expert, then for its second, and so on.
     """
 
-    X = Input("[rows, width].")
-    local_count = Input("[ranks * experts], int64: how many rows of this rank go to each expert of each rank.")
-    global_count = Input("[ranks * experts], int64: how many rows of each rank come to each expert of this one.")
     Out = Output("[sum of global_count, width].")
-    ring_id = RING_ID
-    use_calc_stream = USE_CALC_STREAM
-    expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        dims = ctx.require_rank("X", 2)
-        ctx.set_dim("Out", (-1, dims[1]))
 
     def make_grad(fwd: ForwardOp) -> GradOp:
-        return GradOp(
-            "global_gather",
-            X=fwd.output_grad("Out"),
-            local_count=fwd.input("local_count"),
-            global_count=fwd.input("global_count"),
-            Out=fwd.input_grad("X"),
-            attrs={k: v for k, v in fwd.attrs.items() if k in ("ring_id", "use_calc_stream")},
-        )
+        return way_back("global_gather", fwd)

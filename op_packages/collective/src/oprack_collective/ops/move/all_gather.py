@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext
 
-from oprack_collective.ops._attrs import RING_ID
+from oprack_collective.ops._small_like import SmallRows
 
 
-class AllGather(OpDef, type="all_gather"):
+class AllGather(SmallRows, type="all_gather"):
     r"""$$out = [x_0, x_1, \dots]$$: the rows of all ranks of the ring, one after the other."""
 
-    x = Input("Tensor of rank 1 or more.")
-    out = Output("No LoD.")
-    ring_id = RING_ID
     nranks = Attr(0, "Number of ranks of the ring.")
-    make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, n = ctx.dim("x"), ctx.attr("nranks")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext
 
-from oprack_collective.ops._attrs import RING_ID
+from oprack_collective.ops._small_like import SmallRows
 
 
-class DistConcat(OpDef, type="dist_concat"):
+class DistConcat(SmallRows, type="dist_concat"):
     r"""$$out = [x_0, x_1, \dots]$$ along the last dim: the columns of all ranks of the ring, side by side."""
 
-    x = Input("Tensor of rank 1 or more.")
-    out = Output("No LoD.")
-    ring_id = RING_ID
     nranks = Attr(1, "Number of ranks of the ring.")
-    make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, n = ctx.dim("x"), ctx.attr("nranks")

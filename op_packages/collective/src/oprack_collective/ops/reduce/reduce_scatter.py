@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext
 
-from oprack_collective.ops._attrs import RING_ID
+from oprack_collective.ops._small_like import SmallRows
 
 
-class ReduceScatter(OpDef, type="reduce_scatter"):
+class ReduceScatter(SmallRows, type="reduce_scatter"):
     r"""$$out = (\sum_r x_r)_{rank}$$: of the sum over the ranks of the ring, this rank's part of the rows."""
 
-    x = Input("Tensor of rank 1 or more.")
-    out = Output("No LoD.")
-    ring_id = RING_ID
     nranks = Attr(1, "Number of ranks of the ring.")
-    make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, n = ctx.dim("x"), ctx.attr("nranks")
