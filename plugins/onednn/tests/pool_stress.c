@@ -5,6 +5,7 @@
 #include "_pool.c"
 
 #include <stdio.h>
+#include <sys/wait.h>
 
 #define SHARES 8
 
@@ -73,8 +74,59 @@ static void *regions(void *data)
     return NULL;
 }
 
+/* Workers that sleep are woken on other CPUs than that of the thread that wakes them, wherever that one has gone. */
+static void *apart(void *data)
+{
+    cpu_set_t allowed, mine, theirs;
+    (void)data;
+    run(2, 0, 0);
+    check(!pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed), "no CPUs");
+    for (int cpu = 0, moves = 0; cpu < CPU_SETSIZE && moves < 3 && CPU_COUNT(&allowed) > 1; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed))
+            continue;
+        CPU_ZERO(&mine);
+        CPU_SET(cpu, &mine);
+        pthread_setaffinity_np(pthread_self(), sizeof mine, &mine);
+        for (int i = 0; i < 1000 && !__atomic_load_n(&own->asleep, __ATOMIC_SEQ_CST); i++)
+            usleep(1000);
+        run(2, 0, 0);
+        pthread_getaffinity_np(own->threads[0], sizeof theirs, &theirs);
+        check(!CPU_ISSET(cpu, &theirs) && CPU_COUNT(&theirs) == CPU_COUNT(&allowed) - 1, "a worker is not kept apart");
+        moves++;
+    }
+    return NULL;
+}
+
+/* A child process has a team of its own. */
+static void *forks(void *data)
+{
+    int status = 1;
+    (void)data;
+    run(3, 0, 2);
+    pid_t child = fork();
+    if (!child) {
+        check(!own->workers, "the workers of the parent process are counted");
+        run(3, 0, 2);
+        check(own->workers == 2, "there are no workers");
+        _exit(failures != 0);
+    }
+    waitpid(child, &status, 0);
+    check(!status, "the child process failed");
+    run(3, 0, 2);
+    return NULL;
+}
+
+static void alone(void *(*function)(void *))
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, function, NULL);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
+    alone(apart);
+    alone(forks);
     unsigned seeds[3] = {1, 2, 3};
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)

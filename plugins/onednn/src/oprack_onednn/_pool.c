@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 
 #define LINE __attribute__((aligned(64)))
 #define MOST 1024 /* threads of a team */
+#define APART 8   /* workers of a team that are kept off the starting thread's CPU; larger ones have CPUs to choose from */
 
 /* Nanoseconds that a thread without work spins before it sleeps, within a run of many regions and behind it, and that the
    starting one spins for shares under way. To wake a thread costs the starting one some ten thousand, and takes several
@@ -61,7 +63,9 @@ struct team {
     int64_t started LINE; /* from here on: of the starting thread alone */
     int64_t rest;
     uint32_t quiet, workers;
+    int avoided; /* the CPU that workers are kept off; -1: none yet */
     pthread_t threads[MOST];
+    cpu_set_t allowed[APART]; /* CPUs of the first workers */
     struct share shares[MOST];
 };
 
@@ -96,6 +100,22 @@ static void sleep_on(uint32_t *word, uint32_t value, int64_t most)
 static void wake(uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Keep the workers off the CPU of the calling thread. A scheduler may start a thread on the CPU of the one that wakes it,
+   to save power or caches: both spin there then, in turns of several milliseconds, while another CPU is idle. */
+static void keep_apart(struct team *team)
+{
+    int cpu = sched_getcpu();
+    if (cpu == team->avoided || cpu < 0 || cpu >= CPU_SETSIZE || team->workers > APART)
+        return;
+    team->avoided = cpu;
+    for (uint32_t i = 0; i < team->workers; i++) {
+        cpu_set_t others = team->allowed[i];
+        CPU_CLR(cpu, &others);
+        if (CPU_COUNT(&others))
+            pthread_setaffinity_np(team->threads[i], sizeof others, &others);
+    }
 }
 
 static void ring(struct team *team)
@@ -172,9 +192,19 @@ static void stop(void *argument)
     free(team);
 }
 
+/* A child process has the thread that forked alone: its team begins anew. */
+static void after_fork(void)
+{
+    if (own) {
+        own->workers = own->asleep = 0;
+        own->avoided = -1;
+    }
+}
+
 static void make_key(void)
 {
     pthread_key_create(&at_exit, stop);
+    pthread_atfork(NULL, NULL, after_fork);
 }
 
 /* The calling thread's team, of `count` threads as far as the system has them. */
@@ -188,6 +218,7 @@ static struct team *grown(uint32_t count)
             return NULL;
         own = memset(memory, 0, sizeof(struct team));
         own->rest = REST_LEAST;
+        own->avoided = -1;
         pthread_setspecific(at_exit, own);
     }
     /* a handler on a worker's stack would write over what some of oneDNN's machine code keeps there */
@@ -202,7 +233,10 @@ static struct team *grown(uint32_t count)
             free(worker);
             break;
         }
+        if (own->workers < APART)
+            pthread_getaffinity_np(own->threads[own->workers], sizeof(cpu_set_t), own->allowed + own->workers);
         own->workers++;
+        own->avoided = -1;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return own;
@@ -237,8 +271,10 @@ void pool_start(share_function function, void *data, unsigned count)
     team->started = nanoseconds();
     __atomic_store_n(&team->remaining, (int32_t)count - 1, __ATOMIC_RELAXED);
     __atomic_store_n(&team->region, ((team->region >> 16) + 1) << 16 | count, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&team->asleep, __ATOMIC_SEQ_CST) && team->started >= team->rest_until)
+    if (__atomic_load_n(&team->asleep, __ATOMIC_SEQ_CST) && team->started >= team->rest_until) {
+        keep_apart(team);
         ring(team);
+    }
 }
 
 /* Let the team rest when another process delayed a share. */
