@@ -23,7 +23,7 @@ from pathlib import Path
 
 from bench_models import about, chosen_engines
 from engines import OURS, PRECISIONS, peers_of, serves
-from report import in_columns
+from report import in_columns, ratios_picture
 from turns import PYTHONS, Worker
 from workloads import STREAM, names, nets, streams, workload
 
@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--engines", default="", help="engines that take part, separated by commas; all without it")
     parser.add_argument("--before", type=Path, help="another checkout, set up, whose oprack takes turns with this one")
-    parser.add_argument("--out", type=Path, help="folder for use.json and use.txt")
+    parser.add_argument("--out", type=Path, help="folder for use.json, use.txt and use.png")
     options = parser.parse_args()
     engines = [e for e in chosen_engines(options) if e not in ("oprack (NumPy)", "bare kernels", "torch")]
     every: dict[str, list[Row]] = {}
@@ -159,6 +159,7 @@ def main() -> int:
         where = about()
         (options.out / "use.json").write_text(json.dumps({"about": where, **every}, indent=1) + "\n")
         (options.out / "use.txt").write_text("\n\n".join([json.dumps(where), *text]) + "\n")
+        ratios_picture(every, options.out / "use.png")
     return 0
 
 

@@ -1,11 +1,21 @@
-"""The results of bench_models.py as a table and as a picture."""
+"""The results of bench_models.py and bench_use.py as tables and as pictures."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from engines import BEFORE, ENGINES, OURS, peers_of
 from turns import Result
+
+TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
+KINDS = {
+    "ms": "run after run",
+    "mean ms": "sizes new to the process",
+    "runs/s": "one Python thread",
+    "of two": "two Python threads",
+}
+"""What the columns of bench_use.py say, in words."""
 
 
 def table(results: list[Result]) -> str:
@@ -53,13 +63,48 @@ def in_columns(rows: list[dict[str, object]]) -> str:
     )
 
 
-def picture(results: list[Result], path: Path) -> None:
-    """Bars of the medians, a group for each workload, relative to the fastest engine of the group."""
+def _pyplot() -> Any:
+    """Matplotlib, drawing into files."""
     import matplotlib
 
     matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot
 
+    return matplotlib.pyplot
+
+
+def ratios_picture(parts: dict[str, list[dict[str, object]]], path: Path) -> None:
+    """A line for each workload, with a mark for each of oprack's ratios to its best peer, the worst line on top.
+
+    parts: rows of bench_use.py's tables; a workload of two tables is drawn as the first one has it.
+    """
+    plt = _pyplot()
+    found: dict[str, dict[str, float]] = {}
+    for row in (row for rows in parts.values() for row in rows if row["engine"] == "oprack"):
+        ratios = {key.removesuffix(" ratio"): float(str(row[key])) for key in row if key.endswith(" ratio")}
+        if ratios:
+            found.setdefault(f"{row['what']}, T={row['T']}", ratios)
+    lines = sorted(found.items(), key=lambda line: max(line[1].values()))
+    figure, axes = plt.subplots(figsize=(9, 0.2 * len(lines) + 1.5))
+    for kind in dict.fromkeys(kind for _, ratios in lines for kind in ratios):
+        marks = [(ratios[kind], y) for y, (_, ratios) in enumerate(lines) if kind in ratios]
+        axes.plot([x for x, _ in marks], [y for _, y in marks], "o", markersize=4, label=KINDS.get(kind, kind))
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(lines)), [what for what, _ in lines], fontsize=8)
+    axes.set_ylim(-1, len(lines))
+    axes.set_xscale("log")
+    axes.set_xticks([x for x in TICKS if x <= 5], [f"{x:g}" for x in TICKS if x <= 5])
+    axes.minorticks_off()
+    axes.set_xlabel("oprack's time relative to the best peer's (left of 1: oprack is faster)")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+
+
+def picture(results: list[Result], path: Path) -> None:
+    """Bars of the medians, a group for each workload, relative to the fastest engine of the group."""
+    plt = _pyplot()
     times = {(r.workload, r.threads, r.engine): r.median_ms for r in results if r.median_ms}
     groups = list(dict.fromkeys((w, t) for w, t, _ in times))
     fastest = {g: min(ms for key, ms in times.items() if key[:2] == g) for g in groups}
@@ -74,7 +119,7 @@ def picture(results: list[Result], path: Path) -> None:
     axes.set_xlabel("median time, relative to the fastest engine of T threads (shorter is better)")
     axes.set_xscale("log")
     slowest = max(ms / fastest[w, t] for (w, t, _), ms in times.items())
-    ticks = [x for x in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if x < slowest * 1.5]
+    ticks = [x for x in TICKS if 1 <= x < slowest * 1.5]
     axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
     axes.minorticks_off()
     axes.grid(axis="x", alpha=0.3)
