@@ -176,7 +176,7 @@ def test_layouts_are_chosen_by_the_links_of_each_axis() -> None:
     world = FakeWorld(4, {"data": 2, "tensor": 2}, Links({"data": Link(1.0, 1.0)}, Link(0.0, 1e9)))
 
     def function(_: Any) -> list[float]:
-        from oprack.parallel.boxing import cost
+        from oprack.parallel.layouts.boxing import cost
 
         here = parallel.placement()
         whole = here.layout(["B", "B"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from oprack.errors import CollectiveError, InvalidArgumentError
 from oprack.parallel import Layout, box, broadcast, partial_sum, placement, split
-from oprack.parallel.boxing import route
-from oprack.parallel.moving import moved
+from oprack.parallel.layouts.boxing import route
+from oprack.parallel.layouts.moving import moved
 from oprack.testing.worlds import ThreadWorld
 
 SHAPES = ((8, 6), (7, 5), (3, 1), (1, 9), (0, 4), (5, 4, 3))

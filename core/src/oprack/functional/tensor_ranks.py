@@ -9,7 +9,7 @@ from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import TensorMeta
 
 if TYPE_CHECKING:
-    from oprack.parallel.layout import Placement
+    from oprack.parallel.layouts.layout import Placement
 
 
 class GlobalMethods(TensorMethods):
@@ -46,7 +46,7 @@ class GlobalMethods(TensorMethods):
             CollectiveError: The parts do not make up one tensor.
             UnimplementedError: The tensor is no dense array, or lies on another placement.
         """
-        from oprack.parallel.global_tensor import to_global  # most programs run on one rank
+        from oprack.parallel.eager.global_tensor import to_global  # most programs run on one rank
 
         x: Any = self
         return to_global(x, placement, sbp, from_whole=from_whole)
@@ -57,7 +57,7 @@ class GlobalMethods(TensorMethods):
         Returns:
             The part; the tensor itself when it is not global.
         """
-        from oprack.parallel.global_tensor import to_local
+        from oprack.parallel.eager.global_tensor import to_local
 
         x: Any = self
         return to_local(x)

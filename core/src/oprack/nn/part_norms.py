@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import UnimplementedError
-from oprack.parallel.modules import square
+from oprack.parallel.training.modules import square
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor
 

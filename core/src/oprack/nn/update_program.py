@@ -13,7 +13,7 @@ from oprack.layers.variable import Variable
 from oprack.nn.part_norms import norm_clips
 from oprack.op.sbp import SbpContext, split
 from oprack.packs.manager import default_manager
-from oprack.parallel.signatures import candidates
+from oprack.parallel.layouts.signatures import candidates
 from oprack.program import ParameterInfo, Program
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import GRAD_SUFFIX, VarType

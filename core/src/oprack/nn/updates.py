@@ -15,7 +15,7 @@ from oprack.layers.variable import Variable
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.nn.part_norms import clip_factors, norm_clips, scaled, square_of
 from oprack.nn.update_program import update_program
-from oprack.parallel.modules import settled, square_of_all
+from oprack.parallel.training.modules import settled, square_of_all
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype

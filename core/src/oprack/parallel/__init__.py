@@ -6,20 +6,20 @@ this package imports no engine.
 
 from __future__ import annotations
 
-import oprack.parallel.global_call  # noqa: F401  registers what serves calls with global tensors
+import oprack.parallel.eager.global_call  # noqa: F401  registers what serves calls with global tensors
 from oprack.op.sbp import Sbp, broadcast, partial_sum, split
-from oprack.parallel.average_gradients import average_gradients
-from oprack.parallel.boxing import box
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.data_parallel import DataParallel
-from oprack.parallel.distribute import Distributed, distribute
-from oprack.parallel.gathering import strict
-from oprack.parallel.layout import Layout, Placement
-from oprack.parallel.modules import clip_grad_norm, to_global
-from oprack.parallel.pipeline import Pipeline
+from oprack.parallel.eager.gathering import strict
+from oprack.parallel.layouts.boxing import box
+from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.programs.average_gradients import average_gradients
+from oprack.parallel.programs.distribute import Distributed, distribute
 from oprack.parallel.rings import open_ring
+from oprack.parallel.training.data_parallel import DataParallel
+from oprack.parallel.training.modules import clip_grad_norm, to_global
+from oprack.parallel.training.pipeline import Pipeline
+from oprack.parallel.training.zero import Zero
 from oprack.parallel.world import init, placement, world
-from oprack.parallel.zero import Zero
 
 __all__ = [
     "Communicator",

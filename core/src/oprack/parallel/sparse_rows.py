@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from oprack.parallel.boxing import box
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.layout import Layout
+from oprack.parallel.layouts.boxing import box
+from oprack.parallel.layouts.layout import Layout
 from oprack.tensor import SelectedRows
 
 

@@ -12,7 +12,7 @@ from oprack.packs.manager import default_manager
 from oprack.packs.resolve import import_object
 from oprack.parallel.alone import Alone
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.layout import Placement
+from oprack.parallel.layouts.layout import Placement
 from oprack.parallel.links import LINKS, Links, own_facts
 
 _RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS")

@@ -13,7 +13,7 @@ from oprack.tensor.sparse_value import SparseValue
 from oprack.types import dtype_name
 
 if TYPE_CHECKING:
-    from oprack.parallel.layout import Layout
+    from oprack.parallel.layouts.layout import Layout
 
 CPU = CPUPlace()
 

@@ -17,7 +17,7 @@ from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.signatures import candidates
+from oprack.parallel.layouts.signatures import candidates
 from oprack.parallel.world import placement
 from oprack.tensor import LoDTensor
 from oprack.tensor.eager_tensor import Tensor

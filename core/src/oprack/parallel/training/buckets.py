@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.parallel.layout import balanced
+from oprack.parallel.layouts.layout import balanced
 from oprack.tensor.eager_tensor import Tensor
 
 

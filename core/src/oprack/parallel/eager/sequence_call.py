@@ -11,13 +11,13 @@ from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.eager import Planner
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
-from oprack.parallel.global_arguments import Metas, shapes_of
-from oprack.parallel.global_plan import PLANS, Plan
-from oprack.parallel.layout import Layout, Placement, balanced
-from oprack.parallel.logical_shapes import Shares, logical_shapes
-from oprack.parallel.sequence_rule import Saved, SequenceRule
-from oprack.parallel.sequences import Rows, box_rows_of, joined, rows_of, split_axis, whole_lod
-from oprack.parallel.signatures import REPLICATED, Choice, choose
+from oprack.parallel.eager.arguments import Metas, shapes_of
+from oprack.parallel.eager.global_plan import PLANS, Plan
+from oprack.parallel.eager.logical_shapes import Shares, logical_shapes
+from oprack.parallel.eager.sequence_rule import Saved, SequenceRule
+from oprack.parallel.eager.sequences import Rows, box_rows_of, joined, rows_of, split_axis, whole_lod
+from oprack.parallel.layouts.layout import Layout, Placement, balanced
+from oprack.parallel.layouts.signatures import REPLICATED, Choice, choose
 from oprack.tensor import LoDTensor
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value

@@ -12,9 +12,9 @@ from oprack.op.grad import GradOp
 from oprack.op.grad_desc import make_grad_ops
 from oprack.op.info import OpInfo
 from oprack.packs.manager import default_manager
-from oprack.parallel.program_layouts import arguments
-from oprack.parallel.signatures import Choice
-from oprack.parallel.via import op_on_parts
+from oprack.parallel.eager.via import op_on_parts
+from oprack.parallel.layouts.signatures import Choice
+from oprack.parallel.programs.layouts import arguments
 
 
 def forward_on_parts(

@@ -13,8 +13,8 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import UnimplementedError
 from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
-from oprack.parallel.boxing import Step, route
-from oprack.parallel.layout import Layout
+from oprack.parallel.layouts.boxing import Step, route
+from oprack.parallel.layouts.layout import Layout
 from oprack.parallel.rings import ring_number
 from oprack.types import AttrType, VarType
 

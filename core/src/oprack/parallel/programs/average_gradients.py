@@ -6,9 +6,9 @@ from oprack.autodiff.roles import OpRole
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import InvalidArgumentError
 from oprack.op.grad_desc import grad_name
-from oprack.parallel.distribute import Distributed, give_all_ranks, is_kept
-from oprack.parallel.layout import Placement
-from oprack.parallel.program_boxing import ProgramBoxing
+from oprack.parallel.layouts.layout import Placement
+from oprack.parallel.programs.boxing import ProgramBoxing
+from oprack.parallel.programs.distribute import Distributed, give_all_ranks, is_kept
 from oprack.parallel.rings import ring_number
 from oprack.program import Program
 

@@ -15,11 +15,12 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
-from oprack.parallel.global_tensor import dual
-from oprack.parallel.layout import Layout, Placement
-from oprack.parallel.program_boxing import ProgramBoxing
-from oprack.parallel.program_gradients import Gradient, gradients_of, is_backward
-from oprack.parallel.program_layouts import (
+from oprack.parallel.eager.global_tensor import dual
+from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.signatures import REPLICATED, Choice, candidates, choose, exact
+from oprack.parallel.programs.boxing import ProgramBoxing
+from oprack.parallel.programs.gradients import Gradient, gradients_of, is_backward
+from oprack.parallel.programs.layouts import (
     Argument,
     arguments,
     divides,
@@ -33,8 +34,7 @@ from oprack.parallel.program_layouts import (
     require_whole_attrs,
     results,
 )
-from oprack.parallel.program_via import forward_on_parts, gradient_on_parts
-from oprack.parallel.signatures import REPLICATED, Choice, candidates, choose, exact
+from oprack.parallel.programs.via import forward_on_parts, gradient_on_parts
 
 _PLACES = 1_000_000
 """So far apart are the places by which two ranks' parts of one tensor draw random numbers."""

@@ -12,9 +12,9 @@ import numpy as np
 from oprack.autograd.after_backward import after_backward
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context
-from oprack.parallel.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.data_parallel import calling, copy_from_first
+from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
+from oprack.parallel.training.data_parallel import calling, copy_from_first
 from oprack.parallel.world import world
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value

@@ -7,8 +7,8 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.call_results import formed
-from oprack.parallel.global_tensor import everywhere, relaid
+from oprack.parallel.eager.global_tensor import everywhere, relaid
+from oprack.parallel.eager.results import formed
 from oprack.tensor.eager_tensor import Tensor
 
 

@@ -11,10 +11,10 @@ from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.errors import CollectiveError, InvalidArgumentError, UnimplementedError
 from oprack.interpreter.modes import is_grad_enabled
 from oprack.op.sbp import Sbp
-from oprack.parallel.boxing import box
-from oprack.parallel.layout import TENSOR_FUNCTIONS, Layout, Placement
-from oprack.parallel.moving import moved
-from oprack.parallel.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
+from oprack.parallel.eager.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
+from oprack.parallel.layouts.boxing import box
+from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement
+from oprack.parallel.layouts.moving import moved
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor

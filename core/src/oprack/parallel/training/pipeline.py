@@ -11,7 +11,7 @@ import numpy as np
 from oprack.autograd.walk import backward
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.data_parallel import DataParallel
+from oprack.parallel.training.data_parallel import DataParallel
 from oprack.parallel.world import use_world, world
 from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.tensor.eager_tensor import Tensor, new_tensor

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
-from oprack.parallel.global_tensor import box_part
-from oprack.parallel.layout import Layout, Placement
+from oprack.parallel.eager.global_tensor import box_part
+from oprack.parallel.layouts.layout import Layout, Placement
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor
 

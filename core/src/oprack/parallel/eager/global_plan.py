@@ -11,15 +11,15 @@ from oprack.interpreter.devices import other_draws
 from oprack.interpreter.eager import EAGER, Planner
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import SbpContext, Signature
-from oprack.parallel.call_results import formed, node_of
-from oprack.parallel.gathering import tell_of_gathering
-from oprack.parallel.global_arguments import Metas
-from oprack.parallel.global_rule import GlobalRule
-from oprack.parallel.global_tensor import box_part, global_tensor
-from oprack.parallel.layout import Layout, Placement
-from oprack.parallel.logical_shapes import logical_shapes
-from oprack.parallel.signatures import Choice, candidates, choose, exact
-from oprack.parallel.via import op_on_parts
+from oprack.parallel.eager.arguments import Metas
+from oprack.parallel.eager.gathering import tell_of_gathering
+from oprack.parallel.eager.global_rule import GlobalRule
+from oprack.parallel.eager.global_tensor import box_part, global_tensor
+from oprack.parallel.eager.logical_shapes import logical_shapes
+from oprack.parallel.eager.results import formed, node_of
+from oprack.parallel.eager.via import op_on_parts
+from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.signatures import Choice, candidates, choose, exact
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.layout import Placement
+from oprack.parallel.layouts.layout import Placement
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import TensorMeta
 

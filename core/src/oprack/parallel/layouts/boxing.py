@@ -13,7 +13,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.op.sbp import Sbp, broadcast
-from oprack.parallel.layout import Layout, Placement, balanced
+from oprack.parallel.layouts.layout import Layout, Placement, balanced
 
 _COLLECTIVES = {"SS": "all_to_all", "SB": "all_gather", "PS": "reduce_scatter", "PB": "all_reduce"}
 """What a step sends; the other steps send nothing."""

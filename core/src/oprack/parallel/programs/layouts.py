@@ -9,9 +9,9 @@ from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.op.info import OpInfo
 from oprack.op.sbp import Sbp, Signature
-from oprack.parallel.layout import Layout
-from oprack.parallel.program_gradients import is_backward
-from oprack.parallel.signatures import Choice
+from oprack.parallel.layouts.layout import Layout
+from oprack.parallel.layouts.signatures import Choice
+from oprack.parallel.programs.gradients import is_backward
 from oprack.types import EMPTY_VAR, VarType
 
 Argument = tuple[str, int, str]

@@ -9,8 +9,8 @@ from typing import Any
 
 from oprack.errors import CollectiveError, UnimplementedError
 from oprack.op.sbp import split
-from oprack.parallel.boxing import box
-from oprack.parallel.layout import Layout, balanced
+from oprack.parallel.layouts.boxing import box
+from oprack.parallel.layouts.layout import Layout, balanced
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor

@@ -7,8 +7,8 @@ from typing import Any
 
 from oprack.op.info import OpInfo
 from oprack.packs.manager import default_manager
+from oprack.parallel.layouts.signatures import Choice
 from oprack.parallel.rings import ring_number
-from oprack.parallel.signatures import Choice
 
 
 def op_on_parts(

@@ -13,11 +13,11 @@ from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
-from oprack.parallel.boxing import box
-from oprack.parallel.layout import Layout, Placement
-from oprack.parallel.program_boxing import ProgramBoxing
-from oprack.parallel.program_layouts import require_even
-from oprack.parallel.program_rewriter import Rewriter
+from oprack.parallel.layouts.boxing import box
+from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.programs.boxing import ProgramBoxing
+from oprack.parallel.programs.layouts import require_even
+from oprack.parallel.programs.rewriter import Rewriter
 from oprack.parallel.rings import ring_number
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope

@@ -12,9 +12,9 @@ import numpy as np
 from oprack.autograd.after_backward import after_backward
 from oprack.errors import CollectiveError
 from oprack.interpreter.devices import context
-from oprack.parallel.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
+from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.world import world
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor

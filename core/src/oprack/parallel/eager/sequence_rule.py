@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.interpreter.eager import EAGER
-from oprack.parallel.global_rule import GlobalRule
-from oprack.parallel.global_tensor import dual, global_tensor
-from oprack.parallel.sequences import Rows, box_rows_of, split_axis
+from oprack.parallel.eager.global_rule import GlobalRule
+from oprack.parallel.eager.global_tensor import dual, global_tensor
+from oprack.parallel.eager.sequences import Rows, box_rows_of, split_axis
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
-    from oprack.parallel.sequence_call import SequencePlan
+    from oprack.parallel.eager.sequence_call import SequencePlan
     from oprack.tensor.node import Node
 
 

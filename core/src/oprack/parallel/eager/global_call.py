@@ -7,10 +7,10 @@ from typing import Any
 
 from oprack.interpreter.eager import Planner, register_global_calls
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.global_arguments import Metas, common_placement, shapes_of
-from oprack.parallel.global_plan import PLANS, Plan
-from oprack.parallel.in_place import in_place_calls, out_of_place
-from oprack.parallel.sequence_call import sequence_calls
+from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
+from oprack.parallel.eager.global_plan import PLANS, Plan
+from oprack.parallel.eager.in_place import in_place_calls, out_of_place
+from oprack.parallel.eager.sequence_call import sequence_calls
 from oprack.tensor.eager_tensor import Tensor
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.op.sbp import broadcast
-from oprack.parallel.boxing import box
-from oprack.parallel.layout import Layout, Region
+from oprack.parallel.layouts.boxing import box
+from oprack.parallel.layouts.layout import Layout, Region
 
 
 def moved(part: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.errors import UnimplementedError
-from oprack.parallel.layout import Layout
+from oprack.parallel.layouts.layout import Layout
 
 _told: set[str] = set()
 _strict = False

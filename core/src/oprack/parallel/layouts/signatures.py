@@ -11,8 +11,8 @@ from typing import Any
 from oprack.errors import DefinitionError
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
-from oprack.parallel.boxing import cost
-from oprack.parallel.layout import Layout, Placement
+from oprack.parallel.layouts.boxing import cost
+from oprack.parallel.layouts.layout import Layout, Placement
 
 _MOST = 256
 """So many combinations of signatures over the axes are compared; of more, each axis is chosen for itself."""

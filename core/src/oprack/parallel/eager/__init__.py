@@ -1,0 +1,1 @@
+"""Global tensors, and calls with them."""

@@ -1,0 +1,1 @@
+"""Static programs of one rank made into those of each rank."""

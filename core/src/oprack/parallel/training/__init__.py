@@ -1,0 +1,1 @@
+"""Modules on several ranks: their parameters, gradients, optimizers and stages."""
