@@ -2,6 +2,10 @@
 
 `oprack launch -n 4 train.py` starts ranks; without a launcher the world has one rank, and everything works. Importing
 this package imports no engine.
+
+Modules of this folder are ranks and what they send one another, which packs and plugins import as well. Above them lie
+`layouts` (how a tensor is split, and boxing), `eager` (global tensors, and calls with them), `programs` (static
+programs) and `training` (modules and optimizers on several ranks).
 """
 
 from __future__ import annotations

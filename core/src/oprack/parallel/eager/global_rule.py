@@ -14,8 +14,8 @@ import numpy as np
 from oprack.errors import PreconditionNotMetError, UnimplementedError
 from oprack.interpreter.eager import EAGER
 from oprack.op.sbp import Sbp
-from oprack.parallel.eager.global_tensor import box_part, boxed, dual, global_tensor
-from oprack.parallel.layouts.layout import Layout
+from oprack.parallel.eager.global_tensor import box_part, boxed, global_tensor
+from oprack.parallel.layouts.layout import Layout, dual
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value

@@ -10,10 +10,9 @@ import numpy as np
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.errors import CollectiveError, InvalidArgumentError, UnimplementedError
 from oprack.interpreter.modes import is_grad_enabled
-from oprack.op.sbp import Sbp
 from oprack.parallel.eager.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
 from oprack.parallel.layouts.boxing import box
-from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement
+from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement, dual
 from oprack.parallel.layouts.moving import moved
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
@@ -83,25 +82,6 @@ def box_part(part: Any, shape: Sequence[int], source: Layout, target: Layout) ->
     if source.placement is not target.placement:
         return moved(part, shape, source, target)
     return box(part, shape, source, target)
-
-
-def dual(source: Layout, arrived: Layout) -> Layout:
-    """The layout that the gradient of a tensor has.
-
-    It is split like the tensor and whole where that is a partial sum. Where the tensor is whole, it is as it arrives:
-    whole, or in summands that are added when somebody needs the sum.
-    """
-    if source.placement is not arrived.placement:
-        return source.placement.layout(["B" if s.kind == "P" else s for s in source.sbps])
-    sbps = []
-    for s, a in zip(source.sbps, arrived.sbps, strict=True):
-        if s.kind == "S":
-            sbps.append(s)
-        elif s.kind == "P":
-            sbps.append(Sbp("B"))
-        else:
-            sbps.append(a if a.kind == "P" else Sbp("B"))
-    return source.placement.layout(sbps)
 
 
 def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *, from_whole: bool = False) -> Tensor:

@@ -9,8 +9,9 @@ import numpy as np
 
 from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_rule import GlobalRule
-from oprack.parallel.eager.global_tensor import dual, global_tensor
+from oprack.parallel.eager.global_tensor import global_tensor
 from oprack.parallel.eager.sequences import Rows, box_rows_of, split_axis
+from oprack.parallel.layouts.layout import dual
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value

@@ -210,3 +210,22 @@ class Layout:
             found.without_grad = found if local.without_grad is local else self.meta(local.without_grad)
             found.with_tracking = found if local.with_tracking is local else self.meta(local.with_tracking)
         return found
+
+
+def dual(source: Layout, arrived: Layout) -> Layout:
+    """The layout that the gradient of a tensor has.
+
+    It is split like the tensor and whole where that is a partial sum. Where the tensor is whole, it is as it arrives:
+    whole, or in summands that are added when somebody needs the sum.
+    """
+    if source.placement is not arrived.placement:
+        return source.placement.layout(["B" if s.kind == "P" else s for s in source.sbps])
+    sbps = []
+    for s, a in zip(source.sbps, arrived.sbps, strict=True):
+        if s.kind == "S":
+            sbps.append(s)
+        elif s.kind == "P":
+            sbps.append(Sbp("B"))
+        else:
+            sbps.append(a if a.kind == "P" else Sbp("B"))
+    return source.placement.layout(sbps)

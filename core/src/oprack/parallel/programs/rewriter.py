@@ -15,8 +15,7 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
-from oprack.parallel.eager.global_tensor import dual
-from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.layout import Layout, Placement, dual
 from oprack.parallel.layouts.signatures import REPLICATED, Choice, candidates, choose, exact
 from oprack.parallel.programs.boxing import ProgramBoxing
 from oprack.parallel.programs.gradients import Gradient, gradients_of, is_backward
