@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
+# Not a Future of concurrent.futures: importing that takes 1.6 ms of a process's start, which this is here to shorten.
 class Later(Generic[T]):
     """The result of a function that a thread of its own calls; a start of a process takes time that cores have.
 

@@ -76,26 +76,29 @@ class BatchNorm(OpDef, type="batch_norm"):
         return batch_norm_gradient("batch_norm_grad", fwd)
 
 
-def batch_norm_gradient(op_type: str, fwd: ForwardOp) -> GradOp:
+def batch_norm_gradient(op_type: str, fwd: ForwardOp, source: str = "X") -> GradOp:
     """The gradient op of an op with the slots of batch_norm.
 
     Args:
         op_type: Its type.
         fwd: The forward op.
+        source: What it goes back from: X, or Y where X is gone.
 
     Returns:
         The gradient op.
     """
     running = fwd.attrs["is_test"] or fwd.attrs["use_global_stats"]
+    from_x = source == "X"
     return GradOp(
         op_type,
-        X=fwd.input("X"),
+        X=fwd.input("X") if from_x else None,
+        Y=None if from_x else fwd.output("Y"),
         Scale=fwd.input("Scale"),
         Bias=fwd.input("Bias"),
         Mean=fwd.output("MeanOut") if running else None,
         Variance=fwd.output("VarianceOut") if running else None,
-        MeanOut=fwd.output("MeanOut"),
-        VarianceOut=fwd.output("VarianceOut"),
+        MeanOut=fwd.output("MeanOut") if from_x else None,
+        VarianceOut=fwd.output("VarianceOut") if from_x else None,
         SavedMean=fwd.output("SavedMean"),
         SavedVariance=fwd.output("SavedVariance"),
         ReserveSpace=fwd.output("ReserveSpace") if fwd.has_output("ReserveSpace") else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, dtype_of
 
-from oprack_nn.ops.norm.batch_norm import BatchNorm, batch_norm_dims
+from oprack_nn.ops.norm.batch_norm import BatchNorm, batch_norm_dims, batch_norm_gradient
 
 
 class InplaceAbn(BatchNorm, type="inplace_abn"):
@@ -20,23 +20,7 @@ class InplaceAbn(BatchNorm, type="inplace_abn"):
     inplace = {"X": "Y"}
 
     def make_grad(fwd: ForwardOp) -> GradOp:
-        running = fwd.attrs["is_test"] or fwd.attrs["use_global_stats"]
-        return GradOp(
-            "inplace_abn_grad",
-            Y=fwd.output("Y"),
-            Scale=fwd.input("Scale"),
-            Bias=fwd.input("Bias"),
-            Mean=fwd.output("MeanOut") if running else None,
-            Variance=fwd.output("VarianceOut") if running else None,
-            SavedMean=fwd.output("SavedMean"),
-            SavedVariance=fwd.output("SavedVariance"),
-            ReserveSpace=fwd.output("ReserveSpace") if fwd.has_output("ReserveSpace") else None,
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            Scale_grad=fwd.input_grad("Scale"),
-            Bias_grad=fwd.input_grad("Bias"),
-            attrs=fwd.attrs,
-        )
+        return batch_norm_gradient("inplace_abn_grad", fwd, source="Y")
 
 
 class InplaceAbnGrad(
