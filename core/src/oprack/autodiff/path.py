@@ -20,18 +20,21 @@ _BOOKKEEPING = (
 
 def differentiable(block: BlockDesc, name: str) -> bool:
     """Whether a variable can have a gradient: it is, or may be, floating (arrays of tensors, unknown dtypes)."""
+    if name == EMPTY_VAR:
+        return False
     var = block.find_var_recursive(name)
-    # An undeclared variable may have any dtype.
-    if name == EMPTY_VAR or var is None:
-        return name != EMPTY_VAR
+    if var is None:  # nothing declares it, so it may have any dtype
+        return True
     return var.type not in _BOOKKEEPING and (var.dtype is None or var.dtype in _FLOATING)
 
 
 def outputs_of(op: OpDesc) -> list[str]:
+    """Variables that an op writes."""
     return [n for n in op.output_arg_names() if n != EMPTY_VAR]
 
 
 def inputs_of(op: OpDesc) -> list[str]:
+    """Variables that an op reads."""
     return [n for n in op.input_arg_names() if n != EMPTY_VAR]
 
 

@@ -81,9 +81,15 @@ def known_rows(known: Sequence[Known]) -> list[dict[str, Any]]:
 
 
 class Worker:
-    """Works off a job: {"targets": ["op relu", "net"], "seed", "seconds", "examples", "folders", "records", "known",
-    "current", "out", "only", "isolated", "once", "until"}. once: further searches repeat the seed, past what is known
-    by then.
+    """Works off a job, which `Campaign` writes as JSON.
+
+    Args:
+        job: "targets" are pairs such as ["op relu", seed] and ["net", seed]. Of each, "examples" in "seconds" run,
+            in as many searches as "rounds" says, with "shrink" seconds to make what fails smaller; all ends at the time
+            "until". "once": further searches repeat the seed, past what is known by then. "folders" and "records" have
+            the cases from which calls are made, "known" the differences to pass over, "only" the paths to take.
+            "isolated": each example in a process of its own. "hang": seconds after which one hangs. "current": the
+            file of `Current`; "out": where failures go.
     """
 
     def __init__(self, job: dict[str, Any]) -> None:

@@ -11,17 +11,29 @@ _PHASES = {"forward": "FORWARD", "backward": "BACKWARD", "both": "BOTH"}
 def Print(
     input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20, print_phase: str = "both"
 ) -> Variable:
-    """input, which is printed when the program runs (its gradient, too, in phase "backward" or "both"). Op print.
+    """Print a variable whenever the program runs. Op print.
 
-    first_n: at most so often; -1 always. summarize: so many elements. Raises InvalidArgumentError.
+    Args:
+        input: The variable.
+        first_n: How often it is printed at most; -1 for always.
+        message: Text before it.
+        summarize: How many elements are printed; -1 for all.
+        print_phase: "forward" prints the variable, "backward" its gradient, "both" both.
+
+    Returns:
+        The same values as a new variable; only what is computed from it has a gradient to print.
+
+    Raises:
+        InvalidArgumentError: There is no such phase.
     """
     check_variable(input, "input", "Print")
-    if str(print_phase).lower() not in _PHASES:
+    phase = _PHASES.get(str(print_phase).lower())
+    if phase is None:
         raise InvalidArgumentError(f"Print: print_phase is {print_phase!r}; expected one of {', '.join(_PHASES)}")
     attrs = {
         "first_n": first_n,
         "message": message or "",
         "summarize": summarize,
-        "print_phase": _PHASES[print_phase.lower()],
+        "print_phase": phase,
     }
     return LayerHelper("print").apply("print", {"In": input}, attrs)

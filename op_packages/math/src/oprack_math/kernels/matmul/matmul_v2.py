@@ -62,6 +62,8 @@ def matmul_v2_triple_grad(
 ) -> dict[str, Array]:
     """By X, Y, grad_out, grad_grad_x and grad_grad_y."""
     d, e, f = grad_out, grad_grad_x, grad_grad_y
+    # Gradients of what matmul_v2_grad_grad computed: by_x(d, X, f), by_y(d, e, Y) and e Y + X f. Each is bilinear, so
+    # its gradient by an operand is a product of the others.
     a, b, c = grad_x_grad, grad_y_grad, grad_grad_out_grad
 
     def term(function: Callable[..., Any], *operands: Array | None) -> Array | None:

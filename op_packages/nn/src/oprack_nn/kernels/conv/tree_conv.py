@@ -9,7 +9,7 @@ from oprack.types import FLOATS
 
 
 def _weights(edges: Array, nodes: int, max_depth: int, dtype: np.dtype) -> np.ndarray:
-    """[3, n, n]: how much each node counts in the window of each, for left, right and top."""
+    """[3, n, n]: eta for left, right and top of node v (last dim) in the window of node u; 0 where v is not in it."""
     ended = np.flatnonzero((edges == 0).any(axis=1))
     edges = edges[: ended[0]] if len(ended) else edges
     parent, child = edges.T.astype(np.int64) - 1
