@@ -164,6 +164,8 @@ def test_linear_algebra() -> None:
     same(la.vecdot(xp.asarray(COMPLEX), xp.asarray(COMPLEX)), na.vecdot(COMPLEX, COMPLEX), 1e-5)
     same(la.tensordot(x, x, axes=((2, 0), (1, 0))), np.tensordot(SQUARE, SQUARE, ((2, 0), (1, 0))))
     same(la.matrix_power(x, -2), na.matrix_power(SQUARE, -2))
+    with pytest.raises(InvalidArgumentError, match=r"matrix_power: .*expected square matrices"):
+        la.matrix_power(xp.ones((2, 3)), 0)
     assert la.matrix_rank(xp.asarray(np.ones((4, 3)))).item() == 1
     for order in (0, 1, 2, 3.5, math.inf, -math.inf):
         same(la.vector_norm(x, ord=order, axis=1), na.vector_norm(SQUARE, ord=order, axis=1))

@@ -39,7 +39,10 @@ class PlaceType(_Numbered):
 
 
 class PrecisionType(_Numbered):
-    """Precision of the computation; oprack computes in the model's own dtypes."""
+    """Precision that a GPU is asked for, where models run in their own dtypes whatever it is.
+
+    `Config.enable_mkldnn_bfloat16` and `enable_mkldnn_int8` choose another one on the CPU.
+    """
 
     Float32 = 0
     Int8 = 1

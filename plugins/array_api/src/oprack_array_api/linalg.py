@@ -151,9 +151,10 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Square matrices to a whole power."""
+    _matrices(x, "matrix_power")
     if n == 0:
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=place_of(x)), x.shape)
-    return F.matrix_power(_matrices(x, "matrix_power"), n=n)  # type: ignore[no-any-return]
+    return F.matrix_power(x, n=n)  # type: ignore[no-any-return]
 
 
 def _limit(x: Any, values: Any, rtol: Any) -> Any:

@@ -20,7 +20,8 @@ from oprack.parallel.watchdog import failure, line_of
 from oprack_mpi.reports import Whereabouts, ended, write_report
 
 _OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN, "prod": MPI.PROD}
-_COUNTED = np.dtype(np.float32)
+_SUMMED = np.dtype(np.float32)
+"""In which dtype half floats are added."""
 
 
 class MPICommunicator(Communicator):
@@ -108,7 +109,7 @@ def _summable(x: Any) -> Any:
     if x.dtype == np.bool_:
         return x.view(np.uint8)
     if x.dtype.char not in "bBhHiIlLqQfdFD":
-        return x.astype(_COUNTED)
+        return x.astype(_SUMMED)
     return x
 
 
@@ -149,6 +150,8 @@ def open_world() -> Communicator:
 
 
 def _ending(world: Communicator, others: Callable[..., Any]) -> Callable[..., Any]:
+    """An excepthook that ends all ranks, after the one that was there before has printed the exception."""
+
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         others(kind, error, trace)
         if world.size > 1:

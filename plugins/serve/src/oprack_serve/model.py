@@ -33,7 +33,21 @@ class LoadError(Exception):
 
 
 class Model:
-    """A version of a model. state: LOADING, READY or UNAVAILABLE; reason: of the last."""
+    """A version of a model.
+
+    Args:
+        found: Where it lies.
+        settings: The server's.
+        scheduler: Gives its requests to its workers.
+        event: Called with what happened, and facts by name, for the log.
+
+    Attributes:
+        state: LOADING, READY or UNAVAILABLE.
+        reason: Why it is UNAVAILABLE.
+        restarts: How many workers ended and were replaced.
+        recorded: Shapes of requests, as JSON, with how often they came.
+        on_lost: Called when the host process ended while the model served.
+    """
 
     def __init__(self, found: FoundModel, settings: Settings, scheduler: Scheduler, event: Callable[..., None]) -> None:
         self.found, self.settings, self._event = found, settings, event
