@@ -366,7 +366,7 @@ def test_names_that_are_not_there(program: Program) -> None:
     loss = layers.mean(w)
     with pytest.raises(NotFoundError, match="'v' is not a variable of the loss's program"):
         oprack.append_backward(loss, ["v"])
-    with pytest.raises(NotFoundError, match=r"variable 'ww' .* did you mean 'w'"):
+    with pytest.raises(NotFoundError, match=r"variable 'ww' .*did you mean w"):
         oprack.gradients(loss, ["ww"])
     with pytest.raises(InvalidArgumentError, match=r"loss is 'loss' \(str\); expected Variable"):
         oprack.append_backward("loss")

@@ -262,8 +262,10 @@ def test_feeds_that_do_not_fit_a_loaded_model(model: Path, feed: Any, error: typ
 def test_a_fetch_that_is_not_there(model: Path) -> None:
     scope = Scope()
     loaded = load_inference_model(model / "m", scope)
-    with pytest.raises(errors.FetchNameError, match=r"fetch 'ouy': .*did you mean 'out'"):
+    with pytest.raises(errors.FetchNameError, match=r"fetch 'ouy': .*did you mean out"):
         oprack.Executor().run(loaded.program, {"words": (IDS, [[0, 3]])}, ["ouy"], scope)
+    with pytest.raises(errors.FetchNameError, match=r"fetch 'nothing': .*no such variable; its last ops write .*'out'"):
+        oprack.Executor().run(loaded.program, {"words": (IDS, [[0, 3]])}, ["nothing"], scope)
 
 
 # Kernels --------------------------------------------------------------------------------------------------------------

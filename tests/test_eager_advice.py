@@ -103,6 +103,36 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[], Any]]] = {
         r"axis is 5; expected a dim of shape \[2, 3\], from -2 to 1",
         lambda: F.unbind(to_tensor(A), axis=1),
     ),
+    "the truth of many": (
+        lambda: bool(to_tensor(A)),
+        r"has 6 elements; expected one: write x\.any\(\) or x\.all\(\)",
+        lambda: bool((to_tensor(A) > 0).any()) or bool((to_tensor(A) > 0).all()),
+    ),
+    "lists of several lengths": (
+        lambda: to_tensor([[1, 2], [3]]),
+        r"lists of equal lengths.* offsets: lod=\[\[0, 2, 3\]\]",
+        lambda: to_tensor([1, 2, 3], lod=[[0, 2, 3]]),
+    ),
+    "an index that is none": (
+        lambda: to_tensor(A)[2],
+        r"index 2 of tensor float32\[2, 3\] is out of range for dim 0 of size 2; expected -2 to 1",
+        lambda: to_tensor(A)[1],
+    ),
+    "parts that are not equal": (
+        lambda: oprack.split(to_tensor(np.zeros(5, np.float32)), 2),
+        r"give the size of each part, such as \[3, -1\]",
+        lambda: oprack.split(to_tensor(np.zeros(5, np.float32)), [3, -1]),
+    ),
+    "a letter of two sizes": (
+        lambda: oprack.einsum("ij,jk", to_tensor(A), to_tensor(A)),
+        "'j' is a dim of size 3 and one of size 2; expected one size for each letter",
+        lambda: oprack.einsum("ij,kj", to_tensor(A), to_tensor(A)),
+    ),
+    "other features than a net has": (
+        lambda: nn.LSTM(4, 2)(to_tensor(A[None])),
+        "expected .* 3.*the features of Input",
+        lambda: nn.LSTM(3, 2)(to_tensor(A[None])),
+    ),
     "attribute misspelt": (
         lambda: F.softmax(to_tensor(A), axes=1),
         "no attribute 'axes'; expected axis",

@@ -70,6 +70,7 @@ def test_results() -> None:
     ("call", "error", "text"),
     [
         (lambda x: F.relux(x), UnknownOpError, "did you mean relu"),
+        (lambda x: x.relux(), AttributeError, r"no attribute or op 'relux' \(did you mean relu"),
         (lambda x: F.softmax(x, axs=1), InvalidArgumentError, "no attribute 'axs'; expected axis"),
         (lambda x: F.softmax(x, axis="a"), AttributeValueError, "attribute 'axis' is 'a'"),
         (lambda x: F.relu(3), InvalidArgumentError, "expected a tensor or an array"),

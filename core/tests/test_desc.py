@@ -85,7 +85,7 @@ def test_variables_are_found_in_parents():
     inner.create_var("x", dtype="float32")
     assert inner.var("x").dtype is VarType.FP32 and outer.var("x").dtype is VarType.INT64
     assert inner.find_var_recursive("z") is None
-    with pytest.raises(NotFoundError, match=r"'xx' is neither in block 1 nor in a parent of it; did you mean 'x'"):
+    with pytest.raises(NotFoundError, match=r"'xx' is neither in block 1 nor in a parent of it \(did you mean x\?\)"):
         inner.var("xx")
     grad = desc.append_block(outer, forward_block=inner)
     assert grad.forward_block is inner

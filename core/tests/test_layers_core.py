@@ -101,7 +101,7 @@ def test_blocks_nest_and_their_variables_are_local(programs):
         double(y)
     with pytest.raises(PreconditionNotMetError, match="block 0 has no parent"):
         main.rollback()
-    with pytest.raises(NotFoundError, match="did you mean 'x'"):
+    with pytest.raises(NotFoundError, match="did you mean x"):
         variable_of(main, "xx")
 
 

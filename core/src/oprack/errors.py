@@ -210,6 +210,6 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """` (did you mean a, b or c?)` with what is alike among `known`, for a message; "" when nothing is."""
     import difflib
 
-    near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff)
+    near = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=cutoff)
     choice = " or ".join(part for part in (", ".join(near[:-1]), *near[-1:]) if part)
     return f" (did you mean {choice}?)" if near else ""

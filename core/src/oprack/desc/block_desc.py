@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.desc.op_desc import OpDesc
 from oprack.desc.var_desc import VarDesc
-from oprack.errors import NotFoundError
+from oprack.errors import NotFoundError, did_you_mean
 
 if TYPE_CHECKING:
     from oprack.desc.program_desc import ProgramDesc
@@ -81,11 +80,8 @@ class BlockDesc:
         """As find_var_recursive, but raises NotFoundError that lists names alike."""
         var = self.find_var_recursive(name)
         if var is None:
-            near = difflib.get_close_matches(name, [n for block in self.ancestors() for n in block.vars], 3)
-            raise NotFoundError(
-                f"variable {name!r} is neither in block {self.idx} nor in a parent of it"
-                + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
-            )
+            near = did_you_mean(name, [n for block in self.ancestors() for n in block.vars])
+            raise NotFoundError(f"variable {name!r} is neither in block {self.idx} nor in a parent of it{near}")
         return var
 
     def create_var(self, name: str, **fields: Any) -> VarDesc:

@@ -136,7 +136,11 @@ class Conversions(StandardMembers, GlobalMethods):
         return int(self.item())
 
     def __bool__(self) -> bool:  # type: ignore[override]
-        return bool(self.item())
+        if self.size != 1:
+            raise InvalidArgumentError(
+                f"bool() of {self.describe()}, which has {self.size} elements; expected one: write x.any() or x.all()"
+            )
+        return bool(self._host().item())
 
     def __len__(self) -> int:
         if not self.shape:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
-from oprack.errors import UnknownOpError
+from oprack.errors import UnknownOpError, did_you_mean
 from oprack.functional.generated import UnknownFunctionError
 from oprack.functional.generated import function as function_of
 from oprack.packs.changes import on_change
@@ -112,10 +112,15 @@ def method(owner: str, name: str) -> Callable[..., Any]:
     """
     if name.startswith("_"):
         raise AttributeError(f"{owner!r} object has no attribute {name!r}")
+    found = written(name)
+    if found is None and not default_manager().has_op(name) and not home("ops", name):
+        advice = instead("tensor", name) or did_you_mean(name, public_names())
+        raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{advice}")
     try:
-        found = by_name[name] = written(name) or function_of(name)
-    except UnknownOpError as error:
-        raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{instead('tensor', name)}") from error
+        found = by_name[name] = found or function_of(name)
+    except UnknownOpError as error:  # of a pack that is not there, blocked or broken
+        advice = instead("tensor", name)
+        raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{advice or f': {error}'}") from error
     return found
 
 

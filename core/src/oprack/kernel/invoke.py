@@ -219,8 +219,21 @@ def _log(op_type: str, declined: Mapping[str, str], chosen: Candidate) -> None:
             _LOG.debug("op %s: kernel %s declined: %s; %s of %s runs", op_type, name, reason, spec.name, spec.owner)
 
 
-# Arrays alone ---------------------------------------------------------------------------------------------------------
-class ArrayArguments(Arguments[Any, Any]):
+# Objects, not the text of generated code ------------------------------------------------------------------------------
+class ObjectArguments(Arguments[Any, Any]):
+    """Arguments that are what the kernel gets, for a call that happens now."""
+
+    def absent(self) -> Any:
+        return None
+
+    def several(self, values: list[Any]) -> Any:
+        return values
+
+    def group(self, group: type, fields: dict[str, Any]) -> Any:
+        return group(**fields)
+
+
+class ArrayArguments(ObjectArguments):
     """Arguments of a kernel that is called with arrays and a context, without an op of a program.
 
     Args:
@@ -247,15 +260,6 @@ class ArrayArguments(Arguments[Any, Any]):
 
     def injected(self, name: str) -> Any:
         return {"ctx": self._ctx, "xp": self._xp, "out": self._out}[name]
-
-    def absent(self) -> Any:
-        return None
-
-    def several(self, values: list[Any]) -> Any:
-        return values
-
-    def group(self, group: type, fields: dict[str, Any]) -> Any:
-        return group(**fields)
 
 
 def call_arrays(

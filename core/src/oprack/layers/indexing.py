@@ -55,13 +55,18 @@ def indexed(x: Variable, index: Any) -> Variable:
     return out if out is not x else _append("copy", x, {"X": x}, {})
 
 
+def _subject(x: Variable) -> str:
+    """What is indexed, for messages; a stand-in for an eager tensor says so by its name."""
+    return f"variable {x.name!r}" if hasattr(x, "desc") else x.name
+
+
 def _parse(x: Variable, items: tuple[Any, ...]) -> _Cut:
     rank = len(x.shape)
     count = sum(item is not None and item is not Ellipsis for item in items)
     ellipses = [i for i, item in enumerate(items) if item is Ellipsis]
     if count > rank or len(ellipses) > 1:
         raise InvalidArgumentError(
-            f"index {_shown(items)} of variable {x.name!r} of shape {list(x.shape)}: expected at most {rank} indices "
+            f"index {_shown(items)} of {_subject(x)} of shape {list(x.shape)}: expected at most {rank} indices "
             "and one `...`"
         )
     if ellipses:
@@ -83,10 +88,10 @@ def _parse(x: Variable, items: tuple[Any, ...]) -> _Cut:
 def _add_slice(x: Variable, cut: _Cut, axis: int, item: slice) -> None:
     for part in (item.start, item.stop, item.step):
         if part is not None and not isinstance(part, numbers.Integral) and not hasattr(part, "desc"):
-            raise InvalidArgumentError(f"index of variable {x.name!r}: {item} has {part!r}; expected an integer")
+            raise InvalidArgumentError(f"index of {_subject(x)}: {item} has {part!r}; expected an integer")
     step = 1 if item.step is None else item.step
     if hasattr(step, "desc") or step == 0:
-        raise InvalidArgumentError(f"index of variable {x.name!r}: step of {item}; expected an int other than 0")
+        raise InvalidArgumentError(f"index of {_subject(x)}: step of {item}; expected an int other than 0")
     if item.start is None and item.stop is None and step == 1:
         return
     start = (0 if step > 0 else _END) if item.start is None else item.start
@@ -105,7 +110,7 @@ def _stop(x: Variable, axis: int, stop: Any, step: int) -> Any:
         return stop
     if x.shape[axis] < 0:
         raise InvalidArgumentError(
-            f"index of variable {x.name!r}: a stop of {stop} with step {step} in dim {axis}, whose size is not known; "
+            f"index of {_subject(x)}: a stop of {stop} with step {step} in dim {axis}, whose size is not known; "
             "expected a stop that counts from the front"
         )
     return max(stop + x.shape[axis], -1)
@@ -115,7 +120,7 @@ def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
     if hasattr(item, "desc"):
         if item.dtype not in ("int32", "int64"):
             raise InvalidArgumentError(
-                f"index of variable {x.name!r} is {item.dtype} variable {item.name!r}; expected int32 or int64 of one "
+                f"index of {_subject(x)} is {item.dtype} variable {item.name!r}; expected int32 or int64 of one "
                 "element; select by a mask with layers.where or layers.masked_select"
             )
         cut.add(axis, item, item + 1)
@@ -123,13 +128,13 @@ def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
         i, size = int(item), x.shape[axis]
         if size >= 0 and not -size <= i < size:
             raise InvalidArgumentError(
-                f"index {i} of variable {x.name!r} is out of range for dim {axis} of size {size}; expected {-size} to "
+                f"index {i} of {_subject(x)} is out of range for dim {axis} of size {size}; expected {-size} to "
                 f"{size - 1}"
             )
         cut.add(axis, i, i + 1 if i != -1 else _END)
     else:
         raise InvalidArgumentError(
-            f"index of variable {x.name!r} is {type(item).__name__}; expected int, slice, None, `...` or an integer "
+            f"index of {_subject(x)} is {type(item).__name__}; expected int, slice, None, `...` or an integer "
             "Variable of one element; take rows by number with layers.gather"
         )
     cut.gone.append(axis)

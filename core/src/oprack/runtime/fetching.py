@@ -7,9 +7,11 @@ from typing import Any
 
 from oprack.desc import BlockDesc
 from oprack.device import DeviceContextPool, host_array, transform_sparse
-from oprack.errors import FetchNameError, InvalidArgumentError
+from oprack.errors import FetchNameError, InvalidArgumentError, did_you_mean
 from oprack.runtime.feed_fetch import fetch_columns
 from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Scope, SparseValue
+
+_LAST = 3  # ops whose outputs a message names
 
 
 def fetch_names(block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
@@ -31,12 +33,10 @@ def fetch_names(block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]
         if not isinstance(name, str):
             raise FetchNameError(f"fetch_list has {name!r}; expected names of variables, or objects with a `name`")
         if block.find_var_recursive(name) is None:
-            import difflib
-
-            near = difflib.get_close_matches(name, block.vars, 3)
+            last = [n for op in block.ops[-_LAST:] for n in op.output_arg_names()]
             raise FetchNameError(
-                f"fetch {name!r}: block 0 of the program has no such variable"
-                + (f"; did you mean {', '.join(map(repr, near))}?" if near else f" among its {len(block.vars)}")
+                f"fetch {name!r}: block 0 of the program has no such variable{did_you_mean(name, block.vars)}"
+                + (f"; its last ops write {', '.join(map(repr, last))}" if last else "")
             )
     return names
 

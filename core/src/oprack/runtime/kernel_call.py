@@ -9,7 +9,7 @@ import numpy as np
 
 from oprack.errors import PreconditionNotMetError
 from oprack.kernel import Candidate
-from oprack.kernel.invoke import Arguments, call, invoke
+from oprack.kernel.invoke import ObjectArguments, call, invoke
 from oprack.runtime import checks
 from oprack.runtime.describe import no_buffer_text
 from oprack.runtime.kernel_context import KernelContext
@@ -69,7 +69,7 @@ def _first_numel(best: Candidate, values: Values) -> int:
     return first.array.size if isinstance(first, LoDTensor) else 0
 
 
-class _Given(Arguments[Any, Any]):
+class _Given(ObjectArguments):
     """The inputs and attributes of an operator in one run."""
 
     def __init__(
@@ -111,15 +111,6 @@ class _Given(Arguments[Any, Any]):
             return inplace_buffer(self._op, self._values)
         lods = {s: [v.lod if isinstance(v, LoDTensor) else [] for v in vs] for s, vs in self._values.items()}
         return KernelContext(self._op, lods, self._run, self._attrs)
-
-    def absent(self) -> Any:
-        return None
-
-    def several(self, values: list[Any]) -> Any:
-        return values
-
-    def group(self, group: type, fields: dict[str, Any]) -> Any:
-        return group(**fields)
 
 
 def inplace_buffer(op: OperatorWithKernel, values: Values) -> Any:

@@ -103,20 +103,7 @@ class KernelContext:
         attrs: Mapping[str, Any] | None = None,
         lods: Mapping[str, Sequence[LoD]] | None = None,
     ) -> Any:
-        """Compute another op on arrays, by the best kernel that the run may choose; for kernels of fused ops.
-
-        Args:
-            op_type: the op; its shape rule is not asked.
-            inputs: arrays by slot, a list for a duplicable one, None for an absent one.
-            attrs: those that differ from the op's defaults.
-            lods: offsets of the inputs by slot.
-
-        Returns:
-            What the kernel returned: an array, a tuple in the order of OpProto, or a dict by slot.
-
-        Raises:
-            KernelNotFoundError: no kernel fits.
-        """
+        """Compute another op on arrays, as `oprack.kernel.KernelContext.run_op` says."""
         run = self._run
         step = StepContext(run.program.manager, op_type, attrs, run.rules, lods, run.place, run.device.xp)
         return step.compute(inputs, attrs or {})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oprack.errors import InvalidArgumentError
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.place import CPUPlace, Place
 from oprack.tensor.plain import plain_array
@@ -100,10 +101,21 @@ def meta_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> TensorM
     return tensor_meta(LoDTensor, value.dtype, place, lod_level)
 
 
+def _array_of(value: Any) -> np.ndarray:
+    """Numbers, or nested lists of them, as an array."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{type(value).__name__} can't be made an array ({error}); expected numbers, or lists of equal lengths. "
+            "For sequences of several lengths pass their rows one after the other, and offsets: lod=[[0, 2, 3]]"
+        ) from None
+
+
 def dense_array(value: Any, dtype: Any = None) -> Any:
     """`value` as an array; a Python float becomes float32, as everywhere in programs, unless dtype says otherwise."""
     if dtype is not None:
         return np.asarray(plain_array(value), dtype)
-    array = plain_array(value) if hasattr(value, "dtype") else np.asarray(value)
+    array = plain_array(value) if hasattr(value, "dtype") else _array_of(value)
     # NumPy's own floats carry a dtype that somebody chose; Python's do not.
     return array.astype(np.float32) if array.dtype == np.float64 and not hasattr(value, "dtype") else array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any
 
-from oprack.errors import NotFoundError, PreconditionNotMetError
+from oprack.errors import NotFoundError, PreconditionNotMetError, did_you_mean
 
 
 class Variable:
@@ -172,13 +172,7 @@ class Scope:
         """
         variable = self.find_var(name)
         if variable is None:
-            import difflib
-
-            suggestions = difflib.get_close_matches(name, self.all_var_names(), 3)
-            raise NotFoundError(
-                f"variable {name!r} is not in the scope"
-                + (f"; did you mean {', '.join(map(repr, suggestions))}?" if suggestions else "")
-            )
+            raise NotFoundError(f"variable {name!r} is not in the scope{did_you_mean(name, self.all_var_names())}")
         return variable
 
     def root(self) -> Scope:

@@ -192,7 +192,10 @@ def sections_of(op: str, dim: int, num: int, sections: Sequence[int]) -> list[in
     """Sizes of the parts of a split of a dim, all known."""
     if num > 0:
         if dim % num:
-            raise InvalidArgumentError(f"op {op}: a dim of {dim} can't be cut into {num} equal parts; use `sections`")
+            raise InvalidArgumentError(
+                f"op {op}: a dim of {dim} can't be cut into {num} equal parts; give the size of each part, such as "
+                f"{[-(-dim // num)] * (num - 1) + [-1]}"
+            )
         return [dim // num] * num
     out = list(sections)
     if out.count(-1) == 1:

@@ -18,7 +18,9 @@ def complex_of_parts(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("complex_grad", place=BOTH, dtypes=FLOATS)
-def complex_grad(X: ShapeOnly, Y: ShapeOnly, Out_grad: Array, *, ctx: KernelContext) -> Array:
+def complex_grad(
+    X: ShapeOnly, Y: ShapeOnly, Out_grad: Array, *, ctx: KernelContext
+) -> tuple[Array | None, Array | None]:
     """Both parts of Out@GRAD, summed where X or Y was broadcast."""
     x, y = align(X, Y, -1)
     dx = sum_to(Out_grad.real, x, X).copy() if ctx.wants("X@GRAD") else None

@@ -41,7 +41,7 @@ def route_gradient(
 
 def route_to_numbers(
     gradient: Array, to_x: Callable[..., Any], X: Array, Y: Array, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array | None]:
     """The gradient to X where to_x(X, Y) holds or Y is NaN, else to Y, summed where they were broadcast."""
     x, y = align(X, Y, -1)
     chosen = to_x(x, y) | (y != y)

@@ -42,10 +42,10 @@ def elementwise_add_grad_grad(
 @kernel("elementwise_add_triple_grad", place=BOTH, dtypes=NUMBERS)
 def elementwise_add_triple_grad(
     D_DDOut: Array, DDX: ShapeOnly | None = None, DDY: ShapeOnly | None = None, *, axis: int, ctx: KernelContext
-) -> dict[str, Array]:
+) -> dict[str, Array | None]:
     """D_DDOut for both, summed where they were broadcast."""
 
-    def back(slot: str, operand: ShapeOnly) -> Array:
+    def back(slot: str, operand: ShapeOnly | None) -> Array | None:
         if operand is None or not ctx.wants(slot):
             return None
         x = align(operand, D_DDOut, axis)[0]

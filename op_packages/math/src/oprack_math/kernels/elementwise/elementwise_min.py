@@ -19,7 +19,7 @@ def elementwise_min(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
 @kernel("elementwise_min_grad", place=BOTH, dtypes=REAL)
 def elementwise_min_grad(
     Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array | None, Array]:
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD goes to X where it is smaller, else to Y."""
     x, y = align(X, Y, axis, "elementwise_min_grad")
     return route_gradient(Out_grad, xp.less, xp.greater_equal, X, Y, x, y, ctx, xp)

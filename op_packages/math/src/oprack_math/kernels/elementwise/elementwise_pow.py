@@ -24,7 +24,7 @@ def elementwise_pow(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
 @kernel("elementwise_pow_grad", place=BOTH, dtypes=NUMBERS)
 def elementwise_pow_grad(
     Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array, Array | None]:
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD Y X^(Y-1) and Out@GRAD X^Y ln X; integers are computed in float64."""
     x, y = align(X, Y, axis, "elementwise_pow_grad")
     dtype, g = X.dtype, Out_grad

@@ -99,13 +99,13 @@ def double_grad(
     X: Array,
     Y: Array,
     d: Array,
-    e: Array,
+    e: Array | None,
     f: Array | None,
     trans_x: bool,
     trans_y: bool,
     wants: Sequence[bool],
     xp: ArrayModule,
-) -> tuple[Array | None, Array | None, Array]:
+) -> tuple[Array | None, Array | None, Array | None]:
     """(by X, by Y, by Out@GRAD) of a product's gradients, for their gradients e and f; wants: which of the three."""
     flags = trans_x, trans_y, xp
     dx = dy = dd = None

@@ -15,7 +15,9 @@ def bmm(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("bmm_grad", place=BOTH, dtypes=FLOATING)
-def bmm_grad(X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> tuple[Array, Array]:
+def bmm_grad(
+    X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD Y^T and X^T Out@GRAD."""
     dx = by_x(Out_grad, X, Y, False, False, xp) if ctx.wants("X@GRAD") else None
     return dx, by_y(Out_grad, X, Y, False, False, xp) if ctx.wants("Y@GRAD") else None

@@ -15,7 +15,9 @@ def dot(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("dot_grad", place=BOTH, dtypes=NUMBERS)
-def dot_grad(X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> tuple[Array, Array]:
+def dot_grad(
+    X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD times the other factor."""
     g = Out_grad.reshape(*X.shape[:-1], 1)
     dx = g * conjugate(Y, xp) if ctx.wants("X@GRAD") else None

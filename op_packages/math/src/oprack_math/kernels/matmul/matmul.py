@@ -62,7 +62,7 @@ def matmul_grad(
     head_number: int,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array | None]:
     """alpha Out@GRAD Y^T and alpha X^T Out@GRAD."""
     _one_head(head_number, "matmul_grad")
     x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
@@ -85,7 +85,7 @@ def matmul_grad_grad(
     head_number: int,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array | None, Array | None, Array]:
+) -> tuple[Array | None, ...]:
     """By X, by Y and by Out@GRAD."""
     _one_head(head_number, "matmul_grad_grad")
     x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)

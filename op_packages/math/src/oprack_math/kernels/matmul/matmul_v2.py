@@ -38,7 +38,7 @@ def matmul_v2_grad_grad(
     trans_y: bool,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array | None, Array | None, Array]:
+) -> tuple[Array | None, Array | None, Array | None]:
     """By X, by Y and by Out@GRAD."""
     wants = [ctx.wants(s) for s in ("X@GRAD", "Y@GRAD", "grad_out@GRAD")]
     return double_grad(X, Y, grad_out, grad_x_grad, grad_y_grad, trans_x, trans_y, wants, xp)

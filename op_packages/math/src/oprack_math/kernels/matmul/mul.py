@@ -52,7 +52,7 @@ def mul_grad_grad(
     y_num_col_dims: int,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array | None, Array | None, Array]:
+) -> tuple[Array | None, ...]:
     """By X, by Y and by Out@GRAD."""
     x, y = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims)
     e, f = (None if d is None else d.reshape(m.shape) for d, m in ((DDX, x), (DDY, y)))

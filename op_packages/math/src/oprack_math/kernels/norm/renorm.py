@@ -9,7 +9,7 @@ from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 from oprack_math.kernels.norm._family import norm_gradient, norm_of
 
 
-def _norms(x: Array, p: float, axis: int, max_norm: float, xp: ArrayModule) -> tuple[Array, Array, Array]:
+def _norms(x: Array, p: float, axis: int, max_norm: float, xp: ArrayModule) -> tuple[tuple[int, ...], Array, Array]:
     """(dims of a part, norms of the parts, their factors), the latter with these dims as 1."""
     axes = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
     norms = norm_of(x, p, axes, True, xp)

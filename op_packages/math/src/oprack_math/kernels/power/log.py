@@ -23,7 +23,9 @@ def log_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("log_grad_grad", place=BOTH, dtypes=REAL_FLOATS)
-def log_grad_grad(X: Array, grad_out: Array, grad_x_grad: Array, *, ctx: KernelContext) -> tuple[Array | None, Array]:
+def log_grad_grad(
+    X: Array, grad_out: Array, grad_x_grad: Array, *, ctx: KernelContext
+) -> tuple[Array | None, Array | None]:
     """By X and by Out@GRAD."""
     dx = -grad_out * grad_x_grad / (X * X) if ctx.wants("X@GRAD") else None
     return dx, grad_x_grad / X if ctx.wants("grad_out@GRAD") else None

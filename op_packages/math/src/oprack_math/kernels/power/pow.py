@@ -52,7 +52,7 @@ def pow_double_grad(
     factor: float,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array | None]:
     """By X and by Out@GRAD."""
     f = _exponent(X, FactorTensor, factor)
     dx = grad_x_grad * grad_out * _derivative(X, f, 2, xp) if ctx.wants("X@GRAD") else None

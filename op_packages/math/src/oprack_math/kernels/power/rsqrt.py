@@ -20,7 +20,9 @@ def rsqrt_grad(Out: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("rsqrt_grad_grad", place=BOTH, dtypes=REAL_FLOATS)
-def rsqrt_grad_grad(Out: Array, grad_x: Array, grad_x_grad: Array, *, ctx: KernelContext) -> tuple[Array, Array]:
+def rsqrt_grad_grad(
+    Out: Array, grad_x: Array, grad_x_grad: Array, *, ctx: KernelContext
+) -> tuple[Array | None, Array | None]:
     """By Out and by Out@GRAD."""
     dout = Out.dtype.type(3) * grad_x * grad_x_grad / Out if ctx.wants("Out@GRAD") else None
     ddout = Out.dtype.type(-0.5) * grad_x_grad * Out * Out * Out if ctx.wants("grad_out@GRAD") else None

@@ -28,7 +28,9 @@ def sqrt_grad(Out: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("sqrt_grad_grad", place=BOTH, dtypes=REAL_FLOATS)
-def sqrt_grad_grad(Out: Array, grad_x: Array, grad_x_grad: Array, *, ctx: KernelContext) -> tuple[Array, Array]:
+def sqrt_grad_grad(
+    Out: Array, grad_x: Array, grad_x_grad: Array, *, ctx: KernelContext
+) -> tuple[Array | None, Array | None]:
     """By Out and by Out@GRAD."""
     dout = -grad_x * grad_x_grad / Out if ctx.wants("Out@GRAD") else None
     return dout, grad_x_grad * Out.dtype.type(0.5) / Out if ctx.wants("grad_out@GRAD") else None

@@ -31,7 +31,7 @@ def square_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
 @kernel("square_grad_grad", place=BOTH, dtypes=REAL)
 def square_grad_grad(
     X: Array, grad_out: Array, grad_x_grad: Array, *, ctx: KernelContext
-) -> tuple[Array | None, Array]:
+) -> tuple[Array | None, Array | None]:
     """By X and by Out@GRAD."""
     two = X.dtype.type(2)
     dx = two * grad_out * grad_x_grad if ctx.wants("X@GRAD") else None

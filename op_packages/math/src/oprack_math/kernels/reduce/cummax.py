@@ -10,7 +10,7 @@ from oprack_math.kernels.reduce._running import add_at, running_extremum
 
 
 @kernel("cummax", dtypes=REAL)
-def cummax(x: Array, *, axis: int, dtype: int) -> Array:
+def cummax(x: Array, *, axis: int, dtype: int) -> tuple[Array, Array]:
     """Running maximum and its places."""
     return running_extremum(x, np.maximum, axis, dtype)
 

@@ -10,7 +10,7 @@ from oprack_math.kernels.reduce._running import add_at, running_extremum
 
 
 @kernel("cummin", dtypes=REAL)
-def cummin(x: Array, *, axis: int, dtype: int) -> Array:
+def cummin(x: Array, *, axis: int, dtype: int) -> tuple[Array, Array]:
     """Running minimum and its places."""
     return running_extremum(x, np.minimum, axis, dtype)
 

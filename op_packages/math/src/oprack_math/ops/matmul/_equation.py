@@ -56,11 +56,15 @@ def sizes(parsed: Equation, shapes: Sequence[tuple[int, ...]], equation: str) ->
 
     Raises InvalidArgumentError when a letter stands for two different sizes.
     """
-    found = {}
+    found: dict[str, int] = {}
     for labels, shape in zip(parsed.inputs, shapes, strict=True):
         for c, n in zip(labels, shape, strict=True):
             m = found.get(c, 1)
-            _require(m == n or 1 in (m, n) or -1 in (m, n), equation, f"{c!r} is a dim of size {m} and one of size {n}")
+            if not (m == n or 1 in (m, n) or -1 in (m, n)):
+                raise InvalidArgumentError(
+                    f"op einsum: equation {equation!r}: {c!r} is a dim of size {m} and one of size {n}; expected one "
+                    f"size for each letter; the operands have shapes {list(map(list, shapes))}"
+                )
             found[c] = n if m == 1 else m if n in (1, -1) else n
     return found
 

@@ -55,7 +55,8 @@ class Rnn(OpDef, type="rnn"):
         for k in range(cells):
             # a layer reads the states of both directions of the layer below
             read = inputs if k < directions else directions * size
-            ctx.require_dims("WeightList", (rows, read), 2 * k)
+            source = "the features of Input" if k < directions else "the states of the layer below"
+            ctx.require_dims("WeightList", (rows, read), 2 * k, why=source)
             ctx.require_dims("WeightList", (rows, size), 2 * k + 1)
             for i in (2 * k, 2 * k + 1):
                 ctx.require_dims("WeightList", (rows,), 2 * cells + i)
