@@ -48,9 +48,9 @@ def _flat(tags: Array, lengths: Array | None, lod: Sequence[Sequence[int]]) -> t
             "give SeqLength"
         )
     flat = tags.reshape(-1).astype(np.int64)
-    starts = np.zeros(len(flat) + 1, bool)  # an empty last sequence would start behind the end
-    starts[lod[-1][:-1]] = True
-    return flat, starts[:-1]
+    begins = np.zeros(len(flat) + 1, bool)  # an empty last sequence would start behind the end
+    begins[lod[-1][:-1]] = True
+    return flat, begins[:-1]
 
 
 @kernel("chunk_eval", dtypes={"float32"})

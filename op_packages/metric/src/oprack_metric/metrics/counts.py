@@ -46,6 +46,9 @@ class Accuracy(Metric):
     `m.update(m.compute(scores, label)); m.accumulate()`; or, for k = 1, `m.update(scores, label)`.
     """
 
+    total: Array
+    count: int
+
     def __init__(self, topk: Sequence[int] | int = (1,), name: str | None = None) -> None:
         super().__init__(name or "acc")
         self.topk = [topk] if isinstance(topk, int) else list(topk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.runtime import OperatorBase, RunContext
-from oprack.tensor import LoDTensorArray, Scope
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 
 from oprack_collective.kernels._ring import require_member, ring, send_with_shape
 
@@ -15,7 +15,7 @@ class PSendArrayOp(OperatorBase):
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         group, peer = ring(self.attrs["ring_id"]), self.attrs["peer"]
         require_member(self.type, "peer", peer, group)
-        tensors = []
+        tensors: list[LoDTensor] = []
         for name in self.inputs.get("x", ()):
             value = self.get_input(scope, name)
             tensors += value if isinstance(value, LoDTensorArray) else [value]

@@ -55,3 +55,8 @@ def sampled(
     ranks[np.lexsort((keys, owner))] = place
     kept = ranks < size
     return edges[kept], np.minimum(counts, size)
+
+
+def numbers_of(edges: Array, eids: Array | None, dtype: np.dtype) -> Array:
+    """The numbers of edges at these places; none where nobody asks for them."""
+    return np.zeros(0, dtype) if eids is None else eids.reshape(-1)[edges].astype(dtype)

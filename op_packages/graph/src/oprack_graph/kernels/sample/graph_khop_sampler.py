@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
 
-from oprack_graph.kernels.sample._sample import sampled
+from oprack_graph.kernels.sample._sample import numbers_of, sampled
 
 
 def _each_once(values: Array) -> Array:
@@ -41,6 +41,11 @@ def graph_khop_sampler(
     nodes = np.concatenate([reached, _each_once(begin[~np.isin(begin, reached)])])
     order = np.argsort(nodes)
     source, target, start = (order[np.searchsorted(nodes, v, sorter=order)] for v in (begin, end, X.reshape(-1)))
-    numbers = Eids.reshape(-1)[every] if return_eids else every[:0]
-    outputs = source[:, None], target[:, None], nodes, start, numbers
+    outputs = (
+        source[:, None],
+        target[:, None],
+        nodes,
+        start,
+        numbers_of(every, Eids if return_eids else None, Row.dtype),
+    )
     return tuple(v.astype(Row.dtype) for v in outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
 
-from oprack_graph.kernels.sample._sample import sampled
+from oprack_graph.kernels.sample._sample import numbers_of, sampled
 
 
 @kernel("graph_sample_neighbors", dtypes={"int32", "int64"})
@@ -21,5 +21,4 @@ def graph_sample_neighbors(
 ) -> tuple[Array, Array, Array]:
     """Edges by random keys."""
     edges, counts = sampled("graph_sample_neighbors", Row, Col_Ptr, X, sample_size, None, ctx.generator(0))
-    numbers = Eids.reshape(-1)[edges].astype(Row.dtype) if return_eids else np.zeros(0, Row.dtype)
-    return Row.reshape(-1)[edges], counts.astype(np.int32), numbers
+    return Row.reshape(-1)[edges], counts.astype(np.int32), numbers_of(edges, Eids if return_eids else None, Row.dtype)
