@@ -12,7 +12,7 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase
 from oprack.testing.passes import op_types
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.ops.precision import NAME
+from oprack_onednn.ops.precision import NAME, OUTPUT
 
 LIBRARY.usable()
 narrow = pytest.mark.skipif(not LIBRARY.has_bfloat16(), reason="this CPU has no bfloat16")
@@ -114,6 +114,77 @@ def test_convolutions_in_a_row_round_what_lies_between(batch):
     # a sum that lies between two numbers of bfloat16 may be rounded to either
     np.testing.assert_allclose(got, want, rtol=1e-2, atol=2e-3 * np.abs(want).max())
     assert np.abs(got - want).mean() < 1e-4 * np.abs(want).mean()
+
+
+def residual_block(channels=64, batch=2, size=14):
+    """y = relu(w0 x); out = relu(w3 relu(w2 relu(w1 y)) + shortcut y) + bias, then what reads it."""
+    ops, c = [], channels
+    params = {"w0": normal(c, 16, 1, 1) / 4, "w1": normal(c // 2, c, 1, 1) / 8, "w2": normal(c // 2, c // 2, 3, 3) / 16}
+    params |= {"w3": normal(c, c // 2, 1, 1) / 6, "w4": normal(c, c, 1, 1) / 8, "w5": normal(8, c, 1, 1) / 8}
+
+    def conv2d(x, w, y, pad=0, relu=True):
+        name = f"{y}_sum" if relu else y
+        ops.append(("conv2d", {"Input": x, "Filter": w}, {"Output": name}, {"paddings": [pad, pad]}))
+        if relu:
+            ops.append(("relu", {"X": name}, {"Out": y}, {}))
+
+    conv2d("x", "w0", "y")
+    conv2d("y", "w4", "shortcut", relu=False)
+    conv2d("y", "w1", "a")
+    conv2d("a", "w2", "b", 1)
+    conv2d("b", "w3", "c", relu=False)
+    ops += [("elementwise_add", {"X": "c", "Y": "shortcut"}, {"Out": "sum"}, {"axis": -1})]
+    ops += [("relu", {"X": "sum"}, {"Out": "z"}, {})]
+    conv2d("z", "w5", "out", relu=False)
+    return PassCase({"x": normal(batch, 16, size, size)}, params, ops, ["out"])
+
+
+@narrow
+@pytest.mark.parametrize(("channels", "batch"), [(64, 2), (128, 1), (20, 3)])
+def test_results_that_convolutions_alone_read_are_bfloat16(channels, batch):
+    """As many as 64 channels would be Winograd's in float32."""
+    case = residual_block(channels, batch)
+    got, optimized = run(case, ALL)
+    types = op_types(optimized)
+    assert set(types) <= {"onednn_conv2d", "onednn_conv2d_chain"} and set(marks(optimized)) == {"bfloat16"}
+    by_output = {op.outputs["Output"][0]: op.attrs.get(OUTPUT) for op in optimized.program.blocks[0].ops}
+    assert by_output.pop("out") != "bfloat16" and set(by_output.values()) == {"bfloat16"}
+    p, x = case.params, rounded(case.feeds["x"])
+    w = {name: rounded(value) for name, value in p.items()}
+    y = rounded(np.maximum(conv(x, w["w0"], 0), 0))
+    shortcut = rounded(conv(y, w["w4"], 0))
+    b = rounded(np.maximum(conv(rounded(np.maximum(conv(y, w["w1"], 0), 0)), w["w2"], 1), 0))
+    want = conv(rounded(np.maximum(conv(b, w["w3"], 0) + shortcut, 0)), w["w5"], 0)
+    # a sum that lies between two numbers of bfloat16 may be rounded to either
+    np.testing.assert_allclose(got, want, rtol=1e-2, atol=4e-3 * np.abs(want).max())
+    assert np.abs(got - want).mean() < 3e-4 * np.abs(want).max()
+
+
+@narrow
+def test_kernels_without_the_library_take_and_give_bfloat16():
+    case = residual_block(24)
+    program, scope = case.build(None)
+    optimized = optimize(program.desc, scope, keep=["out"], passes=select_passes(precisions=ALL))
+    assert any(op.attrs.get(OUTPUT) == "bfloat16" for op in optimized.program.blocks[0].ops)
+    numpy = oprack.Executor(excluded_libraries=["onednn"])
+    (want,) = numpy.run(program, case.feeds, ["out"], scope)
+    for prepared in (True, False):
+        executor = oprack.Executor(excluded_libraries=["onednn"], prepared=prepared)
+        (got,) = executor.run(optimized.program, case.feeds, ["out"], scope)
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=2e-2, atol=1e-2 * np.abs(want).max())
+
+
+@narrow
+def test_who_reads_float32_gets_float32():
+    case = residual_block(24)
+    case.ops += [("tanh", {"X": "z"}, {"Out": "t"}, {})]
+    case.fetch = ["out", "t"]
+    program, scope = case.build(None)
+    optimized = optimize(program.desc, scope, keep=case.fetch, passes=select_passes(precisions=ALL))
+    assert {
+        op.outputs["Output"][0]: op.attrs.get(OUTPUT) for op in optimized.program.blocks[0].ops if op.type != "tanh"
+    }["z"] != "bfloat16"
 
 
 @narrow

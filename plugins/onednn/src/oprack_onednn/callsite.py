@@ -6,12 +6,13 @@ tell oneDNN every address, each time; for small images that takes longer than th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from oprack.kernel import decline
+from oprack.kernel import KernelSpecialization, decline
+from oprack.tensor import numpy_dtype
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, Weights, is_constant, last_strides
@@ -138,11 +139,23 @@ class _Bound:
         return all(known is a or known is _FREE for known, a in zip(self.others, others, strict=True))
 
 
+def varying(call: KernelSpecialization, slots: Mapping[str, int]) -> tuple[list[int], tuple[np.dtype, ...]]:
+    """`free` and `dtypes` of a call site, as the plan knows them: for ops that read other dtypes than float32, too.
+
+    Args:
+        call: The op.
+        slots: Those that vary, each with its position; the first one is always given.
+    """
+    given = [slot for i, slot in enumerate(slots) if call.given(slot) or not i]
+    dtypes = [numpy_dtype(call.dtypes[slot][0]) if slot in call.dtypes else FLOAT for slot in given]
+    return [slots[slot] for slot in given], tuple(dtypes)
+
+
 def call_site(
     find: Callable[..., ShapedPrimitive | None],
     free: Sequence[int] = (0,),
     fallback: Callable[..., Any] | None = None,
-    first: np.dtype = FLOAT,
+    dtypes: Sequence[np.dtype] = (),
 ) -> Callable[..., Any]:
     """Make a function of an op's inputs that computes its result, or declines.
 
@@ -151,13 +164,15 @@ def call_site(
         free: Positions, in order, of the inputs that vary; the first input is one of them. All others are parameters,
             whose addresses are set once.
         fallback: Called for inputs for which nothing can be bound; None attempts the primitive without binding.
-        first: The dtype of the first input; the others that vary are float32.
+        dtypes: Of the inputs that vary, in the order of `free`; default: float32.
     """
     if fallback is None:
         fallback = partial(attempt, find)
     # what is bound; and of shapes that did not run yet
     entries, bound_ahead = PerThread(), PerThread()
-    varying = [i - 1 for i in free[1:]]
+    first, *rest = dtypes or [FLOAT] * len(free)
+    positions = [i - 1 for i in free[1:]]
+    others_vary = list(zip(positions, rest, strict=True))
 
     def bind(arrays: tuple[Any, ...]) -> _Bound | None:
         """Bind the primitive for the inputs, if there is one. Raises NotServedError."""
@@ -171,11 +186,11 @@ def call_site(
         if not THREAD.ready():
             return None
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
-        for i in varying:
+        for i in positions:
             key += (others[i].shape, others[i].strides)
         if key in entries:
             bound = entries[key]
-        elif x.dtype is not first or any(others[i].dtype is not FLOAT for i in varying):
+        elif x.dtype is not first or any(others[i].dtype is not dtype for i, dtype in others_vary):
             bound = None
         else:
             bound = bind((x, *others))
@@ -201,10 +216,10 @@ def call_site(
 
     def part_for(x: Any, *others: Any) -> Bound | None:
         """What is bound for these inputs, which `run` has computed with."""
-        if x.dtype is not first or any(others[i].dtype is not FLOAT for i in varying) or not THREAD.ready():
+        if x.dtype is not first or any(others[i].dtype is not d for i, d in others_vary) or not THREAD.ready():
             return None
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
-        for i in varying:
+        for i in positions:
             key += (others[i].shape, others[i].strides)
         bound = entries.get(key)
         if bound is None and key not in entries:
@@ -220,9 +235,9 @@ def call_site(
                 return fallback(x, *others)
             THREAD.open()
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
-        for i in varying:
+        for i, dtype in others_vary:
             other = others[i]
-            if other.dtype is not FLOAT:
+            if other.dtype is not dtype:
                 return fallback(x, *others)
             key += (other.shape, other.strides)
         bound = entries.get(key)
@@ -239,17 +254,17 @@ def call_site(
             return fallback(x, *others)
         # primitives were chosen for elements at multiples of four bytes; all addresses are tested by one comparison
         start = misplaced = address(x)
-        if varying:
-            starts = [address(others[i]) for i in varying]
+        if positions:
+            starts = [address(others[i]) for i in positions]
             for a in starts:
                 misplaced |= a
         if misplaced & _MISALIGNED:
             return fallback(x, *others)
         y, out = bound.take()
-        if varying:
+        if positions:
             bound.run(start, *starts, out)
         else:
             bound.run(start, out)
         return y
 
-    return joins(run, Part(free, part_for, dtypes=(first, *(FLOAT for _ in varying)), prepare=prepare))
+    return joins(run, Part(free, part_for, dtypes=(first, *rest), prepare=prepare))

@@ -46,10 +46,13 @@ def channels_last_desc(shape: Sequence[int]) -> MemoryDesc:
 
 
 def image_desc(array: np.ndarray) -> MemoryDesc:
-    """The layout of [N, C, *spatial]; the strides of dims of size 1 are those of channels-last memory if it can be."""
-    if is_channels_last(array):
-        return channels_last_desc(array.shape)
-    return MemoryDesc.strided(array.shape, element_strides(array))
+    """The layout of [N, C, *spatial] in float32, bfloat16 or int8.
+
+    The strides of dims of size 1 are those of channels-last memory if it can be.
+    """
+    last, size = is_channels_last(array), array.itemsize
+    desc = channels_last_desc(array.shape) if last else MemoryDesc.strided(array.shape, element_strides(array))
+    return desc.int8 if size == 1 else desc.bfloat16 if size == 2 else desc
 
 
 # Any dense order ----------------------------------------------------------------------------------------------------

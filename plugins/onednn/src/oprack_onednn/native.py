@@ -102,7 +102,7 @@ class MemoryDesc(Native):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element: 4 of float32, 1 of int8, 2 of bfloat16, which arrays of NumPy hold as uint16."""
+        """Bytes of an element: 4 of float32, 2 of bfloat16, 1 of int8."""
         if not self._itemsize:
             dtype = c_int()
             call("memory_desc_query", self, _c.QUERY_DATA_TYPE, byref(dtype))

@@ -88,5 +88,8 @@ def oprack_passes(register: Register) -> None:
     add("int8_restored", old, ops=convs + products, precision="int8", stage="canonicalize")
     steps = ["onednn_int8_conv2d", "onednn_int8_matmul"]
     add("int8_results", "int8:join", steps, reorders_sums=False, ops=convs + products, precision="int8")
+    # what stays one convolution is known before others are rewritten for float32
+    add("bfloat16_first", "bfloat16:first", convolutions[:3], ["onednn_winograd"], ops=convs)
     add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=convs)
     add("bfloat16_matmul", "bfloat16:products", ["onednn_read_early"], ops=products)
+    add("bfloat16_results", "bfloat16:join", ["onednn_bfloat16_conv2d"], ops=convs)

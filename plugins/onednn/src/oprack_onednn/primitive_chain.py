@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from oprack.tensor import numpy_dtype
 
 from oprack_onednn import _c
 from oprack_onednn.bound_chain import BoundChain, OneDNNError, run_all
@@ -36,8 +37,6 @@ _PER_OPERATION, _PER_BYTE = 1e-11, 3e-11
 # Implementations whose threads wait for each other within, where nobody can do the share of one that is not there; and
 # for how many seconds of work less they count.
 _WAITING, _WAIT = "bnorm_", 5e-5
-# Of arrays by the size of an element.
-_DTYPES = {4: FLOAT, 2: np.dtype(np.uint16), 1: INT8}
 
 
 class PrimitiveChain:
@@ -132,9 +131,9 @@ class PrimitiveChain:
             self._primitives = [desc.primitive() for desc, _ in self.steps]
         return self._primitives
 
-    def bfloat16(self, source: Memory) -> Memory:
-        """Append a copy of memory in bfloat16, for what lies there by strides; returns it, or memory that is so."""
-        return source if source.desc.itemsize == 2 else self.reorder(source, source.desc.bfloat16)
+    def laid_out(self, source: Memory, layout: MemoryDesc) -> Memory:
+        """Append a copy of memory in a layout, unless it lies there so; returns the memory."""
+        return source if source.desc == layout else self.reorder(source, layout)
 
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
         """Append a copy into another layout.
@@ -196,8 +195,9 @@ def one_number(value: float) -> Memory:
 
 
 def _dtype(desc: MemoryDesc) -> np.dtype[Any]:
-    """Of arrays that hold what a descriptor describes; NumPy has no bfloat16."""
-    return _DTYPES[desc.itemsize]
+    """Of arrays that hold what a descriptor describes."""
+    size = desc.itemsize
+    return FLOAT if size == 4 else INT8 if size == 1 else numpy_dtype("bfloat16")
 
 
 def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:

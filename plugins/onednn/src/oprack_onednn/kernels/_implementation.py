@@ -24,9 +24,9 @@ _FILTER = 4
 # these sizes, and up to 20 % slower far above.
 _SMALL_FILTERS = 3 << 16, 1 << 16
 
-# By the shape of a depthwise filter: the layout that the implementation that was taken for it wants. Asked for in that
-# layout, oneDNN does not try those that come before it, for any size of the image.
-_LAYOUTS: dict[tuple[int, ...], MemoryDesc] = {}
+# By the shape of a depthwise filter and the bytes of its numbers: the layout that the implementation that was taken for
+# it wants. Asked for in that layout, oneDNN does not try those that come before it, for any size of the image.
+_LAYOUTS: dict[tuple[tuple[int, ...], int], MemoryDesc] = {}
 _MOST_LAYOUTS = 1024
 
 
@@ -64,7 +64,8 @@ def _is_small(shape: tuple[int, ...], dims: int) -> bool:
 
 
 def _depthwise(shape: tuple[int, ...], arguments: Sequence[Any]) -> PrimitiveDesc:
-    known = _LAYOUTS.get(shape) if shape else None
+    key = shape, arguments[_FILTER].itemsize
+    known = _LAYOUTS.get(key) if shape else None
     if known is not None:
         with suppress(NotServedError):
             desc = PrimitiveDesc("convolution_forward", *arguments[:_FILTER], known, *arguments[_FILTER + 1 :])
@@ -77,7 +78,7 @@ def _depthwise(shape: tuple[int, ...], arguments: Sequence[Any]) -> PrimitiveDes
     if shape and desc.impl.startswith("jit_dw:"):
         if len(_LAYOUTS) >= _MOST_LAYOUTS:
             _LAYOUTS.clear()
-        _LAYOUTS[shape] = desc.desc(_c.QUERY_WEIGHTS_MD)
+        _LAYOUTS[key] = desc.desc(_c.QUERY_WEIGHTS_MD)
     return desc
 
 

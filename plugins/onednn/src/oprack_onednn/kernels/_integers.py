@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import Array, KernelSpecialization
+from oprack.kernel import Array
 
 from oprack_onednn.memory import is_constant
 from oprack_onednn.operands import FLOAT, INT8
@@ -35,8 +35,3 @@ def fits(x: Array, w: Array, steps: Array, bias: Array | None) -> bool:
         and is_constant(w)
         and all(a.dtype == FLOAT and a.ndim == 1 and a.flags.c_contiguous for a in rows)
     )
-
-
-def given_dtype(call: KernelSpecialization, slot: str) -> np.dtype:
-    """The dtype of an input that may be float32 or int8, as the plan knows it."""
-    return INT8 if np.dtype(call.dtypes[slot][0]) == INT8 else FLOAT

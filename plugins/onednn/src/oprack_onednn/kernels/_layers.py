@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from oprack.kernel import Array, KernelContext
+
+from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.precision import is_narrow
 
 
@@ -20,6 +23,24 @@ class Layer(NamedTuple):
     bias: int | None
     post_ops: tuple[str, ...]
     bfloat16: bool = False
+
+
+def by_steps(
+    x: Array,
+    filters: Sequence[Array],
+    biases: Sequence[Array],
+    residual: Array | None,
+    layers: tuple[Layer, ...],
+    ctx: KernelContext,
+) -> Array:
+    """One convolution after the other."""
+    for w, layer in zip(filters, layers, strict=True):
+        bias = None if layer.bias is None else biases[layer.bias]
+        attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
+        attrs["post_ops"] = list(layer.post_ops)
+        given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
+        x = ctx.run_op("onednn_conv2d", given, attrs)
+    return x
 
 
 def layers_of(attrs: Mapping[str, Sequence[int | str]]) -> tuple[Layer, ...]:

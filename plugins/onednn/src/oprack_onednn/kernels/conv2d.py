@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.op.windows import conv_out, resolve_pads
+from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
-from oprack_onednn.ops.precision import is_narrow
+from oprack_onednn.operands import FLOAT
+from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 if TYPE_CHECKING:
@@ -102,6 +105,7 @@ class ConvPrimitive(ShapedPrimitive):
         constant: bool,
         bias: bool,
         post_ops: tuple[str, ...],
+        rounded: bool,
         bfloat16: bool,
     ) -> None:
         geo = ConvShape(x.shape, w, strides, paddings, dilations, groups, padding)
@@ -110,10 +114,15 @@ class ConvPrimitive(ShapedPrimitive):
             raise NotServedError("a residual of another shape")
         source, result = channels_last_desc(x.shape), channels_last_desc(self.shape)
         row = MemoryDesc.strided((w.shape[0],)) if bias else None
-        attributes, at = as_post_ops(post_ops, result)
+        added_desc = None if residual is None else result.bfloat16 if residual.dtype.itemsize == 2 else result
+        attributes, at = as_post_ops(post_ops, added_desc)
         # rows of one channel have nothing to add up: they are as fast as they are read
-        bfloat16 = bfloat16 and not geo.depthwise
-        desc = geo.forward(source.bfloat16 if bfloat16 else source, result, row, attributes)
+        bfloat16 = bfloat16 and (not geo.depthwise or x.dtype.itemsize == 2)
+        source = source.bfloat16 if bfloat16 else source
+        target = result.bfloat16 if rounded else result
+        self.dtype = numpy_dtype("bfloat16") if rounded else FLOAT
+        result = target if bfloat16 else result
+        desc = geo.forward(source, result, row, attributes)
         chain = self.chain = PrimitiveChain()
         given = chain.input(image_desc(x))
         # Constant filters come packed by the caller; others are copied in every run, since they may have changed.
@@ -124,14 +133,15 @@ class ConvPrimitive(ShapedPrimitive):
         if bias:
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
-            added = chain.input(image_desc(residual))
             # oneDNN numbers the operands of post-ops by their place in the chain.
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else chain.reorder(added, result)
-        memory[_c.DST] = chain.output(result)
-        wanted = source.bfloat16 if bfloat16 else source
-        memory[_c.SRC] = given if given.desc == wanted else chain.reorder(given, wanted)
-        memory[_c.WEIGHTS] = weights if constant or raw == wdesc else chain.reorder(weights, wdesc)
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.laid_out(chain.input(image_desc(residual)), added_desc)
+        written = chain.output(target)
+        memory[_c.DST] = written if result == target else chain.temporary(result)
+        memory[_c.SRC] = chain.laid_out(given, source)
+        memory[_c.WEIGHTS] = weights if constant else chain.laid_out(weights, wdesc)
         chain.add(desc, memory)
+        if memory[_c.DST] is not written:
+            chain.reorder(memory[_c.DST], written)
 
 
 class RowPrimitive(ShapedPrimitive):
@@ -157,14 +167,16 @@ def build(
     constant: bool,
     bias: bool,
     post_ops: tuple[str, ...],
+    rounded: bool,
     bfloat16: bool,
 ) -> ConvPrimitive | RowPrimitive:
     """The primitive that suits the shapes; in float32 where oneDNN has none that multiplies in bfloat16."""
     # The convolutions of squeeze-and-excite blocks: a matrix product is faster, and rounds better.
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
+    single = single and x.dtype == FLOAT and not rounded
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPrimitive(x, w, constant, bias, post_ops)
-    given = x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops
+    given = x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops, rounded
     if bfloat16:
         with suppress(NotServedError):
             return ConvPrimitive(*given, True)
@@ -182,13 +194,14 @@ def find_primitive(
     padding: str,
     bias: bool = False,
     post_ops: Sequence[str] = (),
+    rounded: bool = False,
     bfloat16: bool = False,
 ) -> ConvPrimitive:
     """The primitive for these shapes and attributes; None when there is none."""
     attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops))
-    attrs = (*attrs, bfloat16)
-    second = None if residual is None else (residual.shape, residual.strides)
-    key = ("conv2d", x.shape, x.strides, w.shape, w.strides, second, attrs)
+    attrs = (*attrs, rounded, bfloat16)
+    second = None if residual is None else (residual.shape, residual.strides, residual.dtype.char)
+    key = ("conv2d", x.shape, x.strides, x.dtype.char, w.shape, w.strides, second, attrs)
     return THREAD.primitive(key, build, x, w, residual, *attrs)
 
 
@@ -229,7 +242,8 @@ def _find_fused(
 ) -> ConvPrimitive | None:
     if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
-    return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"], is_narrow(attrs))
+    narrow = rounds_output(attrs), is_narrow(attrs)
+    return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"], *narrow)
 
 
 def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
@@ -238,10 +252,11 @@ def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     def find(x: Array, w: Array, bias: Array | None = None, residual: Array | None = None) -> ConvPrimitive | None:
         return _find_fused(x, w, bias, residual, attrs)
 
-    return call_site(find, (0, 3) if call.given("Residual") else (0,))
+    free, dtypes = varying(call, {"Input": 0, "Residual": 3})
+    return call_site(find, free, dtypes=dtypes)
 
 
-@onednn_kernel("onednn_conv2d", specialize=_specialize_fused)
+@onednn_kernel("onednn_conv2d", specialize=_specialize_fused, unread=("Input", "Residual"))
 def onednn_conv2d(
     Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:
@@ -252,7 +267,7 @@ def onednn_conv2d(
 def reference_conv2d(
     Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:
-    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, ctx)
+    return as_output(by_steps(widened(Input), Filter, Bias, widened(Residual), ctx.attrs, ctx), ctx.attrs)
 
 
 def own_attrs(attrs: Mapping[str, Any]) -> dict[str, int | list[int] | str]:

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels._layers import Layer, layers_of
+from oprack_onednn.kernels._bfloat16 import as_output, widened
+from oprack_onednn.kernels._layers import Layer, by_steps, layers_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Memory, MemoryDesc, NotServedError
-from oprack_onednn.ops.post_ops import RESIDUAL
+from oprack_onednn.operands import FLOAT
+from oprack_onednn.ops.precision import rounds_output
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
 
@@ -53,6 +56,7 @@ class ChainPrimitive(ShapedPrimitive):
         filters: tuple[Array, ...],
         biases: tuple[Array, ...],
         residual: Array | None,
+        rounded: bool,
         layers: tuple[Layer, ...],
     ) -> None:
         if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
@@ -61,6 +65,10 @@ class ChainPrimitive(ShapedPrimitive):
         # rows of one channel have nothing to add up: they are as fast as they are read
         narrow = [layer.bfloat16 and w.shape[1] > 1 for layer, w in zip(layers, filters, strict=True)]
         self.layers = [layer._replace(bfloat16=b) for layer, b in zip(layers, narrow, strict=True)]
+        self.dtype = numpy_dtype("bfloat16") if rounded else FLOAT
+        self._writes_bfloat16 = [a and b for a, b in zip(narrow, [*narrow[1:], rounded], strict=True)]
+        self._reads_bfloat16 = [narrow[0] and x.dtype.itemsize == 2, *self._writes_bfloat16[:-1]]
+        self._adds_bfloat16 = residual is not None and residual.dtype.itemsize == 2
         for w, layer in zip(filters, layers, strict=True):
             self.shapes.append(self._geometry(w, layer, self.shapes[-1], layer.paddings).shape)
         self.shape = self.shapes[-1]
@@ -74,6 +82,8 @@ class ChainPrimitive(ShapedPrimitive):
         self._between = self._scratch([steps for _, steps in parts])
         for part, steps in parts:
             self._add(part, steps, source)
+        if self._target is not self._result:
+            self.chain.reorder(self._target, self._result)
 
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
         """Declare the chain's operands in the order of the op's inputs; returns the images, channels last."""
@@ -87,11 +97,12 @@ class ChainPrimitive(ShapedPrimitive):
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
         self._residual = None if residual is None else chain.input(image_desc(residual))
-        self._target = chain.output(channels_last_desc(self.shape))
-        if residual is not None and self._residual.desc != self._target.desc:
-            self._residual = chain.reorder(self._residual, self._target.desc)
-        wanted = channels_last_desc(x.shape)
-        return source if source.desc == wanted else chain.reorder(source, wanted)
+        self._result = chain.output(self._desc(self.shape, self.dtype != FLOAT))
+        written = self._desc(self.shape, self._writes_bfloat16[-1])
+        self._target = self._result if self._result.desc == written else chain.temporary(written)
+        if self._residual is not None:
+            self._residual = chain.laid_out(self._residual, self._desc(self.shape, self._adds_bfloat16))
+        return chain.laid_out(source, self._desc(x.shape, self._reads_bfloat16[0]))
 
     def _scratch(self, parts: Sequence[Sequence[Any]]) -> list[Memory]:
         """Memory for results in between: two pieces in turns, since a convolution reads one and writes the other."""
@@ -100,15 +111,11 @@ class ChainPrimitive(ShapedPrimitive):
             for i, (geometry, _, (_, shape)) in enumerate(steps):
                 if i < len(steps) - 1:
                     sizes[i % 2] = max(sizes[i % 2], math.prod(geometry.shape))
-                if self.layers[i].bfloat16 and not self._between_bfloat16(i - 1):
+                if self.layers[i].bfloat16 and not self._reads_bfloat16[i]:
                     rounded = max(rounded, math.prod(shape))
         if rounded:
             self._rounded = self.chain.temporary(MemoryDesc.strided((rounded,)).bfloat16)
         return [self.chain.temporary(MemoryDesc.strided((size,))) for size in sizes if size]
-
-    def _between_bfloat16(self, i: int) -> bool:
-        """Whether convolution i writes bfloat16, for the next one to read."""
-        return 0 <= i < len(self.layers) - 1 and self.layers[i].bfloat16 and self.layers[i + 1].bfloat16
 
     def _desc(self, shape: tuple[int, ...], bfloat16: bool) -> MemoryDesc:
         desc = channels_last_desc(shape)
@@ -162,8 +169,8 @@ class ChainPrimitive(ShapedPrimitive):
             key = (i, shape, above, below)
             if key not in self._descs:
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
-                result = self._desc(geometry.shape, self._between_bfloat16(i))
-                attributes, at = as_post_ops(layer.post_ops, result)
+                result = self._desc(geometry.shape, self._writes_bfloat16[i])
+                attributes, at = as_post_ops(layer.post_ops, self._desc(geometry.shape, self._adds_bfloat16))
                 source = self._desc(shape, layer.bfloat16)
                 desc = geometry.forward(source, result, row, attributes, self._chosen[i])
                 # The first part decides how the filter is packed, and all others take it so.
@@ -185,8 +192,9 @@ class ChainPrimitive(ShapedPrimitive):
         def piece(memory: External | Memory, whole: tuple[int, ...], first: int, shape: tuple[int, ...]) -> Memory:
             """Whole images of memory, or one from row `first` on."""
             _, c, height, width = whole
-            desc, offset = channels_last_desc(shape), 4 * (part.first * height + first) * width * c
-            return chain.alias(memory, desc, offset)
+            size = memory.desc.itemsize
+            offset = size * (part.first * height + first) * width * c
+            return chain.alias(memory, self._desc(shape, size == 2), offset)
 
         given = piece(source, self.shapes[0], *steps[0][2])
         for i, (geometry, (desc, at), _) in enumerate(steps):
@@ -202,22 +210,27 @@ class ChainPrimitive(ShapedPrimitive):
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
-                given = chain.alias(self._between[i % 2], self._desc(result, self._between_bfloat16(i)))
+                given = chain.alias(self._between[i % 2], self._desc(result, self._writes_bfloat16[i]))
             memory[_c.DST] = given
             chain.add(desc, memory)
 
 
 def find_primitive(
-    layers: tuple[Layer, ...], x: Array, filters: tuple[Array, ...], biases: tuple[Array, ...], residual: Array | None
+    layers: tuple[Layer, ...],
+    x: Array,
+    filters: tuple[Array, ...],
+    biases: tuple[Array, ...],
+    residual: Array | None,
+    rounded: bool = False,
 ) -> ChainPrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     rows = [w.shape[:1] for w, layer in zip(filters, layers, strict=True) if layer.bias is not None]
     if [b.shape for b in biases] != rows:
         return None
-    second = None if residual is None else (residual.shape, residual.strides)
-    key = ("conv chain", x.shape, x.strides, tuple(w.shape for w in filters), second, layers)
+    forms = tuple((a.shape, a.strides, a.dtype.char) for a in (x, *([] if residual is None else [residual])))
+    key = ("conv chain", forms, tuple(w.shape for w in filters), rounded, layers)
     constant = tuple(is_constant(a) for a in (*filters, *biases))
-    return THREAD.primitive((*key, constant), _build, x, filters, biases, residual, layers)
+    return THREAD.primitive((*key, constant), _build, x, filters, biases, residual, rounded, layers)
 
 
 def _build(*given: Any) -> ChainPrimitive:
@@ -230,15 +243,15 @@ def _build(*given: Any) -> ChainPrimitive:
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
-    layers = layers_of(call.attrs)
+    layers, rounded = layers_of(call.attrs), rounds_output(call.attrs)
     count, biases = len(layers), sum(layer.bias is not None for layer in layers)
 
     def find(x: Array, *more: Array) -> ChainPrimitive | None:
         residual = more[count + biases] if len(more) > count + biases else None
-        return find_primitive(layers, x, more[:count], more[count : count + biases], residual)
+        return find_primitive(layers, x, more[:count], more[count : count + biases], residual, rounded)
 
-    free = (0, 1 + count + biases) if call.given("Residual") else (0,)
-    site = call_site(find, free)
+    free, dtypes = varying(call, {"Input": 0, "Residual": 1 + count + biases})
+    site = call_site(find, free, dtypes=dtypes)
 
     def alone(x: Array, filters: Sequence[Array], biases: Sequence[Array] = (), residual: Array | None = None) -> Array:
         return site(x, *filters, *biases)
@@ -254,7 +267,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     return joins(alone if len(free) == 1 else added, replace(site.part, arrange=in_a_row))
 
 
-@onednn_kernel("onednn_conv2d_chain", specialize=_specialize)
+@onednn_kernel("onednn_conv2d_chain", specialize=_specialize, unread=("Input", "Residual"))
 def conv_chain(
     Input: Array,
     Filter: list[Array],
@@ -265,7 +278,8 @@ def conv_chain(
 ) -> Array:
     given = Input, tuple(Filter), tuple(Bias or ()), Residual
     x, filters, biases, residual = given
-    return attempt(lambda *_: find_primitive(layers_of(ctx.attrs), *given), x, *filters, *biases, residual)
+    layers, rounded = layers_of(ctx.attrs), rounds_output(ctx.attrs)
+    return attempt(lambda *_: find_primitive(layers, *given, rounded), x, *filters, *biases, residual)
 
 
 @kernel("onednn_conv2d_chain", place="cpu", dtypes=FLOATS)
@@ -277,22 +291,5 @@ def reference_chain(
     *,
     ctx: KernelContext,
 ) -> Array:
-    return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), ctx)
-
-
-def by_steps(
-    x: Array,
-    filters: Sequence[Array],
-    biases: Sequence[Array],
-    residual: Array | None,
-    layers: tuple[Layer, ...],
-    ctx: KernelContext,
-) -> Array:
-    """One convolution after the other."""
-    for w, layer in zip(filters, layers, strict=True):
-        bias = None if layer.bias is None else biases[layer.bias]
-        attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
-        attrs["post_ops"] = list(layer.post_ops)
-        given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
-        x = ctx.run_op("onednn_conv2d", given, attrs)
-    return x
+    y = by_steps(widened(Input), Filter, Bias or (), widened(Residual), layers_of(ctx.attrs), ctx)
+    return as_output(y, ctx.attrs)

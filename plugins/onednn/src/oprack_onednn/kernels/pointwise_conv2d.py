@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
+from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.ops.precision import is_narrow
+from oprack_onednn.operands import FLOAT
+from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ class PointwisePrimitive(ShapedPrimitive):
         output_scale: Array | None,
         residual: Array | None,
         post_ops: tuple[str, ...],
+        rounded: bool,
         bfloat16: bool,
     ) -> None:
         _require_served(x, w, input_scale, output_scale, residual)
@@ -54,8 +58,9 @@ class PointwisePrimitive(ShapedPrimitive):
         self.shape = (n, k, h, width)
         strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
-        source, result = strided((n, pixels, c)), strided((n, pixels, k))
-        memory = {_c.SRC: chain.input(source)}
+        plain, result = strided((n, pixels, c)), strided((n, pixels, k))
+        given = chain.input(plain.bfloat16 if x.dtype.itemsize == 2 else plain)
+        memory: dict[int, Memory] = {}
         # the scale goes into the weights where these are fewer than the pixels
         scaled = input_scale is not None and k < pixels and n * k * c <= _MOST_WEIGHTS
         # weights that are scaled for each image are not packed before, so there is nothing to round once
@@ -64,9 +69,12 @@ class PointwisePrimitive(ShapedPrimitive):
         wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k), dtype)
         row = None if bias is None else strided((1, 1, k))
         factor = [] if output_scale is None else [("binary", _c.BINARY_MUL, strided((n, 1, k)))]
-        attributes, at = as_post_ops(post_ops, result, factor)
-        factor = source.bfloat16 if bfloat16 else source
-        desc = primitive_desc("matmul", LIBRARY.engine, factor, wanted, row, result, attributes)
+        added = result.bfloat16 if residual is not None and residual.dtype.itemsize == 2 else result
+        attributes, at = as_post_ops(post_ops, added, factor)
+        target = result.bfloat16 if rounded else result
+        self.dtype = numpy_dtype("bfloat16") if rounded else FLOAT
+        source, result = (plain.bfloat16, target) if bfloat16 else (plain, result)
+        desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         # scaled in one go, they need one copy per image; else one that is packed as the product wants it
         chosen = strided((n, k, c)) if scaled else desc.desc(_c.QUERY_WEIGHTS_MD)
         view = strided((n, k, c), (0, c, 1)) if scaled else strided((1, c, k), (k * c, 1, c))
@@ -76,19 +84,22 @@ class PointwisePrimitive(ShapedPrimitive):
             memory[_c.BIAS] = chain.input(row)
         if input_scale is not None:
             scale = chain.input(strided((n, 1, c)))
-            where = _c.WEIGHTS if scaled else _c.SRC
-            product = self._times(memory[where], scale)
-            memory[where] = chain.alias(product, wanted) if scaled else product
-        if bfloat16:
-            memory[_c.SRC] = chain.bfloat16(memory[_c.SRC])
+            if scaled:
+                memory[_c.WEIGHTS] = chain.alias(self._times(memory[_c.WEIGHTS], scale), wanted)
+            else:
+                given = self._times(chain.laid_out(given, plain), scale)
+        memory[_c.SRC] = chain.laid_out(given, source)
         if output_scale is not None:
             memory[_c.POST_OP | _c.SRC_1] = chain.input(strided((n, 1, k)))
         if at is not None:
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.input(result)
-        memory[_c.DST] = chain.output(result)
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.input(added)
+        written = chain.output(target)
+        memory[_c.DST] = written if result == target else chain.temporary(result)
         chain.add(desc, memory)
+        if memory[_c.DST] is not written:
+            chain.reorder(memory[_c.DST], written)
 
-    def _times(self, memory: External, scale: External) -> Memory:
+    def _times(self, memory: Memory, scale: External) -> Memory:
         """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""
         arguments = (_c.BINARY_MUL, memory.desc, scale.desc, memory.desc, Attributes())
         result = self.chain.temporary(memory.desc)
@@ -118,14 +129,20 @@ def _require_served(
 
 
 def _find(
-    post_ops: tuple[str, ...], bfloat16: bool, x: Array, w: Array, bias: Array | None, *others: Array | None
+    post_ops: tuple[str, ...],
+    rounded: bool,
+    bfloat16: bool,
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    *others: Array | None,
 ) -> PointwisePrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     if x.ndim != 4 or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
-    forms = tuple(None if a is None else (a.shape, a.strides) for a in (x, *others))
-    key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops, bfloat16)
-    return THREAD.primitive(key, _build, x, w, bias, *others, post_ops, bfloat16)
+    forms = tuple(None if a is None else (a.shape, a.strides, a.dtype.char) for a in (x, *others))
+    key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops, rounded, bfloat16)
+    return THREAD.primitive(key, _build, x, w, bias, *others, post_ops, rounded, bfloat16)
 
 
 def _build(*given: Any) -> PointwisePrimitive:
@@ -138,12 +155,17 @@ def _build(*given: Any) -> PointwisePrimitive:
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
-    free = [i for i, slot in ((0, "Input"), (3, "InputScale"), (4, "OutputScale"), (5, "Residual")) if call.given(slot)]
-    own = tuple(call.attrs["post_ops"]), is_narrow(call.attrs)
-    return call_site(lambda *arrays: _find(*own, *arrays, *[None] * (6 - len(arrays))), free)
+    free, dtypes = varying(call, {"Input": 0, "InputScale": 3, "OutputScale": 4, "Residual": 5})
+    own = _own(call.attrs)
+    return call_site(lambda *arrays: _find(*own, *arrays, *[None] * (6 - len(arrays))), free, dtypes=dtypes)
 
 
-@onednn_kernel("onednn_pointwise_conv2d", specialize=_specialize)
+def _own(attrs: Mapping[str, Any]) -> tuple[tuple[str, ...], bool, bool]:
+    """What `_find` takes of the attributes."""
+    return tuple(attrs["post_ops"]), rounds_output(attrs), is_narrow(attrs)
+
+
+@onednn_kernel("onednn_pointwise_conv2d", specialize=_specialize, unread=("Input", "Residual"))
 def pointwise(
     Input: Array,
     Filter: Array,
@@ -154,8 +176,7 @@ def pointwise(
     *,
     ctx: KernelContext,
 ) -> Array:
-    find = partial(_find, tuple(ctx.attrs["post_ops"]), is_narrow(ctx.attrs))
-    return attempt(find, Input, Filter, Bias, InputScale, OutputScale, Residual)
+    return attempt(partial(_find, *_own(ctx.attrs)), Input, Filter, Bias, InputScale, OutputScale, Residual)
 
 
 @kernel("onednn_pointwise_conv2d", place="cpu", dtypes=FLOATS)
@@ -169,7 +190,8 @@ def reference_pointwise(
     *,
     ctx: KernelContext,
 ) -> Array:
-    return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, ctx)
+    x, residual = widened(Input), widened(Residual)
+    return as_output(by_steps(x, Filter, Bias, InputScale, OutputScale, residual, ctx.attrs, ctx), ctx.attrs)
 
 
 def by_steps(

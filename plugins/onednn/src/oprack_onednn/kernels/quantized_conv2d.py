@@ -10,10 +10,10 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
-from oprack_onednn.kernels._integers import fits, given_dtype, restored, to_result
+from oprack_onednn.kernels._integers import fits, restored, to_result
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import ConvShape, by_steps, own_attrs
 from oprack_onednn.library import LIBRARY
@@ -58,8 +58,7 @@ class QuantizedConvPrimitive(ShapedPrimitive):
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(geo.filter_desc.int8, chosen)}
         chain = self.chain = PrimitiveChain()
-        images = image_desc(x)
-        given = chain.input(images.int8 if x.dtype == INT8 else images)
+        given = chain.input(image_desc(x))
         memory = {_c.WEIGHTS: chain.input(chosen), _c.SCALES | _c.WEIGHTS: chain.input(row)}
         if bias:
             memory[_c.BIAS] = chain.input(row)
@@ -95,7 +94,8 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     ) -> QuantizedConvPrimitive | None:
         return find_quantized(x, w, steps, bias, residual, attrs)
 
-    return call_site(find, (0, 4) if call.given("Residual") else (0,), first=given_dtype(call, "Input"))
+    free, dtypes = varying(call, {"Input": 0, "Residual": 4})
+    return call_site(find, free, dtypes=dtypes)
 
 
 @onednn_kernel("onednn_quantized_conv2d", specialize=_specialize, unread=("Input", "Filter"))

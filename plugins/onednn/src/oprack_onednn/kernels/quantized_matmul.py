@@ -10,10 +10,10 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import attempt, call_site
+from oprack_onednn.callsite import attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
-from oprack_onednn.kernels._integers import fits, given_dtype, restored, to_result
+from oprack_onednn.kernels._integers import fits, restored, to_result
 from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.fused_matmul import by_steps
@@ -99,7 +99,8 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     ) -> QuantizedProductPrimitive | None:
         return _find(x, y, steps, bias, residual, attrs)
 
-    return call_site(find, (0, 4) if call.given("Residual") else (0,), first=given_dtype(call, "X"))
+    free, dtypes = varying(call, {"X": 0, "Residual": 4})
+    return call_site(find, free, dtypes=dtypes)
 
 
 @onednn_kernel("onednn_quantized_matmul", specialize=_specialize, unread=("X", "Y"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, with_data_type
+from oprack_onednn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
 class FusedConv2D(OpDef):
@@ -48,7 +48,10 @@ class OneDNNConv2D(FusedConv2D, type="onednn_conv2d"):
     r"""$$Output = p_n(... p_1(conv2d(Input, Filter) + Bias))$$ with the post-ops p; made by passes, for inference."""
 
     mkldnn_data_type = data_type_attr()
-    versions = with_data_type("onednn_conv2d")
+    output_data_type = output_attr()
+    versions = with_output("onednn_conv2d")
+    expected_kernel_type = dtype_of("Filter")
+    infer_var_type = set_output_dtype
 
 
 class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, with_data_type
+from oprack_onednn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
 class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
@@ -32,7 +32,10 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
     post_op_counts = post_op_counts.each(lambda n: n >= 0, ">= 0")
     post_ops = post_ops_attr()
     mkldnn_data_type = data_type_attr()
-    versions = with_data_type("onednn_conv2d_chain")
+    output_data_type = output_attr()
+    versions = with_output("onednn_conv2d_chain")
+    expected_kernel_type = dtype_of("Filter")
+    infer_var_type = set_output_dtype
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

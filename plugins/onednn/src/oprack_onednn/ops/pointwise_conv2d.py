@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import InferShapeContext, OpDef, empty_grad
+from oprack.op import InferShapeContext, OpDef, dtype_of, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, with_data_type
+from oprack_onednn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
 class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
@@ -25,7 +25,10 @@ class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
     Output = op.Output("Feature maps [N, K, H, W].")
     post_ops = post_ops_attr()
     mkldnn_data_type = data_type_attr()
-    versions = with_data_type("onednn_pointwise_conv2d")
+    output_data_type = output_attr()
+    versions = with_output("onednn_pointwise_conv2d")
+    expected_kernel_type = dtype_of("Filter")
+    infer_var_type = set_output_dtype
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

@@ -1,13 +1,21 @@
-"""Convolutions and products with weights that round their factors to bfloat16, for who asked for it."""
+"""Convolutions and products with weights that round their factors to bfloat16, for who asked for it.
+
+What a convolution makes for others alone, which multiply it or add it to their sums, is rounded when it is written, so
+that half as much is moved.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from oprack.ir import Graph
+from oprack.ir import Graph, OpNode, VarNode, one_dtype
 
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.ops.precision import BFLOAT16, NAME
+from oprack_onednn.ops.precision import BFLOAT16, NAME, OUTPUT
+from oprack_onednn.passes.fuse import CONV_ATTRS, CONVOLUTIONS
+from oprack_onednn.passes.int8 import known_attr
+
+_CONVOLUTIONS = ("onednn_conv2d", "onednn_conv2d_chain", "onednn_pointwise_conv2d")
 
 
 def _mark(graph: Graph, types: Collection[str]) -> int:
@@ -21,10 +29,70 @@ def _mark(graph: Graph, types: Collection[str]) -> int:
 
 
 def convolutions(graph: Graph) -> int:
-    """Fused convolutions."""
-    return _mark(graph, ("onednn_conv2d", "onednn_conv2d_chain", "onednn_pointwise_conv2d"))
+    """Convolutions, fused with what follows them or not."""
+    return _mark(graph, _CONVOLUTIONS)
+
+
+def first(graph: Graph) -> int:
+    """Convolutions that no pass has rewritten yet, before others are for float32."""
+    if not LIBRARY.usable() or not LIBRARY.has_bfloat16():
+        return 0
+    return sum(_as_fused(graph, op) for op in graph.ops if op.type in CONVOLUTIONS) + convolutions(graph)
+
+
+def _as_fused(graph: Graph, op: OpNode) -> bool:
+    """Put the op that may round in place of a convolution that nothing was fused with."""
+    x, w, out = op.input("Input"), op.input("Filter"), op.output("Output")
+    if op.opaque or x is None or w is None or out is None or not one_dtype([x, w, out]) or out.dtype != "float32":
+        return False
+    if (
+        graph.constant(w) is None
+        or op.input("ResidualData") is not None
+        or known_attr(graph, op, "data_format") == "NHWC"
+    ):
+        return False
+    attrs = {name: known_attr(graph, op, name) for name in CONV_ATTRS}
+    graph.add_op("onednn_conv2d", {"Input": [x], "Filter": [w]}, {"Output": [out]}, attrs, before=op)
+    graph.remove_op(op)
+    return True
 
 
 def products(graph: Graph) -> int:
     """Fused products with weights."""
     return _mark(graph, ("onednn_matmul",))
+
+
+def join(graph: Graph) -> int:
+    """Results that only such convolutions read are bfloat16."""
+    return sum(_join(graph, op) for op in graph.ops if _multiplies(op, -1))
+
+
+def _multiplies(op: OpNode, layer: int) -> bool:
+    """Whether a convolution, of a chain the one of that number, multiplies in bfloat16.
+
+    A depthwise one does not, nor does one whose input is scaled before.
+    """
+    if op.type not in _CONVOLUTIONS or op.opaque or op.attr(NAME) != BFLOAT16 or op.input("InputScale") is not None:
+        return False
+    shape = op.inputs["Filter"][layer].shape
+    return shape is not None and len(shape) == 4 and shape[1] > 1
+
+
+def _join(graph: Graph, op: OpNode) -> bool:
+    node = op.outputs["Output"][0]
+    if op.attr(OUTPUT) == BFLOAT16 or graph.is_kept(node) or graph.is_overwritten(node) or not node.consumers:
+        return False
+    if not all(_takes(reader, node) for reader in node.consumers):
+        return False
+    readers, new = node.consumers, graph.new_var(node.name)
+    graph.add_op(op.type, op.inputs, {"Output": [new]}, {**op.desc.attrs, OUTPUT: BFLOAT16}, before=op)
+    for reader in readers:
+        graph.replace_input(reader, node, new)
+    graph.remove_op(op)
+    return True
+
+
+def _takes(op: OpNode, node: VarNode) -> bool:
+    """Whether an op reads a value as images alone: what it multiplies, or adds to its sums."""
+    slots = {slot for slot, nodes in op.inputs.items() if node in nodes}
+    return _multiplies(op, 0 if "Input" in slots else -1) and slots <= {"Input", "Residual"}
