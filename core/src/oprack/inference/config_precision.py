@@ -16,9 +16,9 @@ class PrecisionSettings:
 
     def enable_mkldnn_bfloat16(self) -> None:
         """Let convolutions and products with weights round their factors to bfloat16, and add up in float32.
-        What only such convolutions read of each other is kept in bfloat16 as well.
 
-        It takes half the time on CPUs that have such instructions, and has no effect on others.
+        What only such convolutions read of each other is bfloat16 in memory, too. It takes half the time on CPUs that
+        have such instructions, and has no effect on others.
         """
         self._bfloat16 = True
 

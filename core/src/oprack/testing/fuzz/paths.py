@@ -23,7 +23,7 @@ from oprack.testing.fuzz.clones import run_clones, run_predictor
 from oprack.testing.fuzz.eager import run_eager, run_jit
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.model_bytes import model_bytes
-from oprack.testing.fuzz.outcome import INTEGERS, REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
+from oprack.testing.fuzz.outcome import HALVES, INTEGERS, REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
 from oprack.testing.runner import _identical
 
 
@@ -159,11 +159,12 @@ class Paths:
         if self.libraries:
             clones = self._unlimited(lambda e: self._predictor(e, passes, self._everything, 1, run_clones))
             add("two clones with passes and libraries", REORDERED, clones, "plan", "predictor", *names)
-            integers = select_passes(manager=self.manager, precisions={"int8": None})
-            own = [p.name for p in integers if p.precision]
-            if own:
-                rounding = self._of_integers(self._pass(integers, self.libraries, own))
-                add("int8", INTEGERS, rounding, "plan", *names, *own)
+            for precision, tolerance, least in ("int8", INTEGERS, _ROUNDED_LAYER), ("bfloat16", HALVES, 1):
+                chosen = select_passes(manager=self.manager, precisions={precision: None})
+                own = [p.name for p in chosen if p.precision]
+                if own:
+                    rounding = self._of_finite(self._pass(chosen, self.libraries, own), least)
+                    add(precision, tolerance, rounding, "plan", *names, *own)
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
@@ -192,11 +193,11 @@ class Paths:
             self._served_ops[key] = any(spec.library in libraries for spec in specs)
         return self._served_ops[key]
 
-    def _of_integers(self, run: Callable[[Example], Any]) -> Callable[[Example], Any]:
-        """Applies to programs that may round two factors, without NaN and infinities, which no integer stands for."""
+    def _of_finite(self, run: Callable[[Example], Any], least: int) -> Callable[[Example], Any]:
+        """Applies to programs of so many ops at least, without NaN and infinities, which no integer stands for."""
 
         def finite(example: Example) -> Any:
-            if len(example.program.global_block().ops) < _ROUNDED_LAYER:
+            if len(example.program.global_block().ops) < least:
                 return None
             given = [*example.params.values(), *(v for values in example.runs for v in values.values())]
             return run(example) if all(_is_finite(v) for v in given) else None
