@@ -246,6 +246,8 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack bf16": oprack_bfloat16,
     "oprack int8": oprack_int8,
     "oprack (NumPy)": oprack_numpy,
+    "oprack eager": training.oprack_eager,
+    "oprack jit": training.oprack_jit,
     "bare kernels": bare_kernels,
     "paddle": paddle,
     "paddle bf16": paddle_bfloat16,
@@ -257,7 +259,8 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "torch": torch,
 }
 BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
-OURS = ("oprack", BEFORE, "oprack bf16", "oprack int8", "oprack (NumPy)", "bare kernels")
+_WRITTEN = ("oprack eager", "oprack jit")
+OURS = ("oprack", BEFORE, "oprack bf16", "oprack int8", "oprack (NumPy)", *_WRITTEN, "bare kernels")
 _HALF = ("oprack bf16", "openvino bf16", "paddle bf16")
 _INTEGERS = ("oprack int8", "openvino int8", "onnxruntime int8")
 PRECISIONS = ("paddle bf16", *_INTEGERS)
@@ -276,6 +279,8 @@ def serves(engine: str, workload: Workload) -> bool:
     """Whether an engine can take part in a workload."""
     if engine in ("oprack bf16", "paddle bf16"):
         return workload.kind != "training" and not workload.chain
+    if engine in _WRITTEN:
+        return workload.name in training.WRITTEN
     if engine == "bare kernels":
         return workload.chain > 0
     if engine in _INTEGERS:
@@ -291,5 +296,5 @@ def serves(engine: str, workload: Workload) -> bool:
 
 
 def comparable(engine: str, workload: Workload) -> bool:
-    """Whether an engine's outputs are those of the others: PyTorch has weights of its own."""
-    return engine != "torch" or workload.chain > 0
+    """Whether an engine's outputs are those of the others: nets written by hand have weights of their own."""
+    return engine not in _WRITTEN and (engine != "torch" or workload.chain > 0)

@@ -95,6 +95,15 @@ def sparse_embedding(rng: np.random.Generator) -> Built:
     return loss, feed, {}, paddle.optimizer.SGD(0.1)
 
 
+def lstm(rng: np.random.Generator) -> Built:
+    """An LSTM of 128 over 32 sentences of 40 words that are 128 wide, and two classes of its last step, Adam."""
+    ids, y = static.data("ids", [32, 40], "int64"), static.data("y", [-1, 1], "int64")
+    h, _ = paddle.nn.LSTM(128, 128)(paddle.nn.Embedding(5000, 128)(ids))
+    loss = paddle.mean(paddle.nn.functional.softmax_with_cross_entropy(paddle.nn.Linear(128, 2)(h[:, -1]), y))
+    feed = {"ids": rng.integers(0, 5000, (32, 40)), "y": rng.integers(0, 2, (32, 1))}
+    return loss, feed, {}, paddle.optimizer.Adam(1e-3)
+
+
 def save(build: Callable[[np.random.Generator], Built]) -> None:
     """Program, parameters after the startup program, feeds."""
     folder = TRAINING / build.__name__
@@ -117,7 +126,7 @@ def save(build: Callable[[np.random.Generator], Built]) -> None:
 
 def main() -> None:
     """Make what is missing."""
-    for build in (lenet, resnet18, bert_small, tagger, sparse_embedding):
+    for build in (lenet, resnet18, bert_small, lstm, tagger, sparse_embedding):
         save(build)
 
 

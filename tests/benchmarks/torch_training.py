@@ -75,6 +75,23 @@ def bert_small(feeds: Feeds, _: Lods) -> Step:
     return _classifier(SmallBert(), feeds["ids"], feeds["y"], _adam)
 
 
+class Recurrent(nn.Module):
+    """An LSTM over words, and a classifier on its last step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.lstm = nn.Embedding(5000, 128), nn.LSTM(128, 128, batch_first=True)
+        self.out = nn.Linear(128, 2)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.out(self.lstm(self.words(ids))[0][:, -1])
+
+
+def lstm(feeds: Feeds, _: Lods) -> Step:
+    """Recurrent, Adam."""
+    return _classifier(Recurrent(), feeds["ids"], feeds["y"], _adam)
+
+
 class Tagger(nn.Module):
     """Embedding, two bidirectional GRUs and a CRF; sequences are padded for it, as PyTorch has no LoD."""
 
@@ -126,5 +143,5 @@ def sparse_embedding(feeds: Feeds, _: Lods) -> Step:
 
 
 STEPS: dict[str, Callable[[Feeds, Lods], Step]] = {
-    f.__name__: f for f in (lenet, resnet18, bert_small, tagger, sparse_embedding)
+    f.__name__: f for f in (lenet, resnet18, bert_small, lstm, tagger, sparse_embedding)
 }

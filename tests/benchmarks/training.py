@@ -9,6 +9,8 @@ import numpy as np
 from workloads import Workload
 
 Run = Callable[[], list[np.ndarray]]
+WRITTEN = tuple(f"train {name}" for name in ("lenet", "resnet18", "bert_small", "lstm"))
+"""Workloads that are written with oprack's modules as well (oprack_training.py)."""
 
 
 def _files(workload: Workload) -> tuple[bytes, dict[str, np.ndarray], list[str], str]:
@@ -32,6 +34,25 @@ def oprack(workload: Workload, excluded: tuple[str, ...]) -> Run:
     feed = {n: LoDTensor(v, workload.lods.get(i)) for i, (n, v) in enumerate(zip(names, workload.feeds, strict=True))}
     executor = Executor(excluded_libraries=excluded)
     return lambda: executor.run(program, feed, [loss], scope)
+
+
+def oprack_eager(workload: Workload, threads: int) -> Run:
+    """The same model written with oprack's modules, call by call, with random weights of its own."""
+    return _written(workload, jit=False)
+
+
+def oprack_jit(workload: Workload, threads: int) -> Run:
+    """The same model through oprack.jit."""
+    return _written(workload, jit=True)
+
+
+def _written(workload: Workload, jit: bool) -> Run:
+    from oprack_training import STEPS
+
+    names = _files(workload)[2]
+    feeds = dict(zip(names, workload.feeds, strict=True))
+    step = STEPS[workload.name.removeprefix("train ")](feeds, jit)
+    return lambda: [step().numpy()]
 
 
 def paddle(workload: Workload) -> Run:

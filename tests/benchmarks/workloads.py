@@ -165,7 +165,7 @@ _MODELS: list[tuple[str, Path, Callable[[], Workload]]] = [
     ("1000 tiny ops", MODELS / "tiny_ops_1000.pdmodel", partial(_tiny, 1000)),
     *(
         (f"train {name}", TRAINING / name / "meta.json", partial(_training, name))
-        for name in ("lenet", "resnet18", "bert_small", "tagger", "sparse_embedding")
+        for name in ("lenet", "resnet18", "bert_small", "lstm", "tagger", "sparse_embedding")
     ),
 ]
 
