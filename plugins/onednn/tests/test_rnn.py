@@ -47,7 +47,7 @@ def both(monkeypatch, lengths, steps, batch, **attrs):
     x, states, weights = arguments(ctx.attrs["mode"], ctx.attrs["num_layers"], sides, steps, batch)
     slots = {"Input": x, "PreState": states, "WeightList": weights, "SequenceLength": lengths}
     want = numpy_result("rnn", slots, ctx)
-    names = ("is_bidirec", "hidden_size", "num_layers", "mode", "is_test")
+    names = ("is_bidirec", "hidden_size", "num_layers", "mode", "dropout_prob", "is_test")
     got = rnn(x, states, weights, lengths, **{n: ctx.attrs[n] for n in names})
     assert got is not NotImplemented, "rnn was left to NumPy"
     assert list(got) == list(want) and got["DropoutState"] is None and got["Reserve"] is None
@@ -87,8 +87,8 @@ def test_directions_in_a_thread_each(monkeypatch, mode, lengths):
         np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
 
 
-def test_training_is_left_to_numpy(monkeypatch):
+def test_training_of_other_cells_is_left_to_numpy(monkeypatch):
     x, states, weights = arguments("GRU", 1, 1, 4, 2)
-    attrs = dict(is_bidirec=False, hidden_size=HIDDEN, num_layers=1, mode="GRU")
+    attrs = dict(is_bidirec=False, hidden_size=HIDDEN, num_layers=1, mode="GRU", dropout_prob=0.0)
     assert rnn(x, states, weights, **attrs, is_test=False) is NotImplemented
     assert rnn(x, states, weights, np.array([9, 1]), **attrs, is_test=True) is NotImplemented

@@ -153,6 +153,10 @@ class Runner:
             failed. None where the runner does not serve.
         install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
             where the runner does not serve.
+        update: Runs the update whose struct's address it gets, with so many threads (`kernels.update`). None where the
+            runner does not serve.
+        lstm_step, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
+            (`kernels._lstm`, `kernels._batch_norm`). None where the runner does not serve.
         library: The whole library, for `compiler` and `memory_objects`; None where the runner does not serve.
         problem: Why it does not serve; "" when it does.
     """
@@ -161,11 +165,15 @@ class Runner:
         self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
         self.install: Callable[[int], bytes | None] | None = None
+        self.update: Callable[[int, int], None] | None = None
+        self.lstm_step: Callable[[int, int], None] | None = None
+        self.batch_norm: Callable[[int, int], None] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
-        self.run, self.install, self.library, self.problem = None, None, None, ""
+        self.run = self.install = self.update = self.lstm_step = self.batch_norm = self.library = None
+        self.problem = ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
             self.problem = f"{SWITCH}=0"
@@ -186,7 +194,11 @@ class Runner:
                 lib.oprack_memories_create.restype = c_int64
                 lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
                 lib.oprack_memories_destroy.restype = None
+                for function in (lib.oprack_update, lib.oprack_lstm_step, lib.oprack_batch_norm):
+                    function.argtypes, function.restype = (c_void_p, c_int64), None
                 self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
+                self.update, self.lstm_step = lib.oprack_update, lib.oprack_lstm_step
+                self.batch_norm = lib.oprack_batch_norm
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 

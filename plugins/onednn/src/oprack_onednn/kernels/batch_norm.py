@@ -11,6 +11,7 @@ from oprack.kernel import Array, KernelContext
 from oprack_onednn import _c
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
+from oprack_onednn.kernels import _batch_norm
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
@@ -100,6 +101,9 @@ def batch_norm(
     if not fixed and (MomentumTensor is not None or X.size == Mean.size):
         return NotImplemented
     x = _image(X, data_layout)
+    if not fixed and _batch_norm.serves(x):
+        y, mean, variance, inverse_std = _batch_norm.forward(x, Scale, Bias, epsilon)
+        return _statistics(_unimage(y, data_layout), Mean, Variance, mean, variance, inverse_std, momentum)
     chain = THREAD.primitive(("batch_norm", x.shape, x.strides, epsilon, fixed), build, x, epsilon, fixed)
     if chain is None:
         return NotImplemented
@@ -110,8 +114,16 @@ def batch_norm(
     y = _unimage(y, data_layout)
     if fixed:
         return y, Mean.copy(), Variance.copy(), Mean.copy(), inverse_std
+    return _statistics(y, Mean, Variance, mean, variance, inverse_std, momentum)
+
+
+def _statistics(
+    y: Array, before: Array, spread: Array, mean: Array, variance: Array, inverse_std: Array, momentum: float
+) -> tuple[Array, ...]:
+    """The results, with the running statistics `before` and `spread` moved towards those of the batch."""
+    kind = y.dtype.type
     keep, new = kind(momentum), kind(1) - kind(momentum)
-    return y, Mean * keep + mean * new, Variance * keep + variance * new, mean, inverse_std
+    return y, before * keep + mean * new, spread * keep + variance * new, mean, inverse_std
 
 
 @onednn_kernel("batch_norm_grad")
@@ -133,6 +145,9 @@ def batch_norm_grad(
     if not _rows(Scale, SavedMean, SavedVariance):
         return NotImplemented
     x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
+    if X.size != SavedMean.size and _batch_norm.serves(x, dy):
+        dx, dscale, dshift = _batch_norm.backward(x, dy, Scale, SavedMean, SavedVariance)
+        return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}
     key = ("batch_norm_grad", x.shape, x.strides, dy.shape, dy.strides, epsilon)
     chain = None if X.size == SavedMean.size else THREAD.primitive(key, build_grad, x, dy, epsilon)
     if chain is None:

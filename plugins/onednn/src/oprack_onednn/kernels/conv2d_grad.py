@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
@@ -13,9 +12,8 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import BUFFERS, channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 if TYPE_CHECKING:
@@ -119,6 +117,6 @@ def gradients(
         found.by_input.run(w, dy, dx)
         grads["Input_grad"] = dx if order is None else dx.transpose(order)
     if ctx.wants("Filter@GRAD"):
-        grads["Filter_grad"] = dw = np.empty(w.shape, FLOAT)
+        grads["Filter_grad"] = dw = BUFFERS.take(w.shape)
         found.by_filter.run(x, dy, dw)
     return grads

@@ -1,4 +1,4 @@
-"""rnn for inference: a layer of the stack, with both directions, is one primitive where all sequences are full."""
+"""rnn: for inference a layer of the stack, with both directions, is one primitive where all sequences are full."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
 from oprack_onednn.kernels._recurrent import directions_apart, equal_steps, packed_steps
 from oprack_onednn.kernels._recurrent_layer import Layer
+from oprack_onednn.kernels.rnn_training import training
 from oprack_onednn.operands import FLOAT, OperandError
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
@@ -52,11 +53,16 @@ def rnn(
     hidden_size: int,
     num_layers: int,
     mode: str,
+    dropout_prob: float,
     is_test: bool,
 ) -> dict[str, Array | list[Array] | None]:
     steps, batch = Input.shape[:2]
     sides = 2 if is_bidirec else 1
-    if not is_test or not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
+    if not is_test:
+        if SequenceLength is not None:
+            return NotImplemented
+        return training(Input, PreState, WeightList, mode, dropout_prob, sides, num_layers, hidden_size)
+    if not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
         return NotImplemented
     lengths = _lengths(SequenceLength, steps, batch)
     if lengths is None:

@@ -1,0 +1,126 @@
+"""A direction of an LSTM's layer for training: NumPy's products, and between them one native call a step (_lstm.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import Structure, addressof, c_int64, c_void_p
+from dataclasses import dataclass
+
+import numpy as np
+from oprack.kernel import Array
+
+from oprack_onednn.memory import BUFFERS
+from oprack_onednn.operands import FLOAT, address
+from oprack_onednn.runner import RUNNER
+
+KEPT = 6
+"""Numbers that the way back reads of each number of a state: i, f, g, o, c and h."""
+
+
+class _Step(Structure):
+    """The struct of _lstm.c, field by field."""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("batch", "size", "before_row", "out_row")),
+        *((name, c_void_p) for name in ("gates", "recurrent", "before", "kept", "out", "dh", "dc", "d")),
+    )
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of a direction of a layer; those of both biases are one array."""
+
+    x: Array
+    w_input: Array
+    w_state: Array
+    bias: Array
+    h: Array
+    c: Array
+
+
+def _times(steps: int, reverse: bool) -> range:
+    return range(steps - 1, -1, -1) if reverse else range(steps)
+
+
+def forward(
+    x: Array, weights: Sequence[Array], h: Array, c: Array, reverse: bool, out: Array, kept: Array
+) -> tuple[Array, Array]:
+    """The last h and c of x [steps, batch, inputs].
+
+    Args:
+        x: The input.
+        weights: W_ih, W_hh, b_ih and b_hh.
+        h: Its initial state, [batch, size].
+        c: The same of the cell.
+        reverse: Whether the last step is the first one.
+        out: Gets h of each step, [steps, batch, size]; its rows may be parts of longer ones.
+        kept: Gets what the way back reads, [steps, batch, KEPT size], row-major.
+    """
+    assert RUNNER.lstm_step is not None
+    w_input, w_state, b_input, b_state = weights
+    (steps, batch, inputs), size = x.shape, h.shape[1]
+    gates = BUFFERS.take((steps * batch, 4 * size))
+    np.matmul(x.reshape(-1, inputs), w_input.T, out=gates)
+    gates += b_input + b_state
+    recurrent, w_state = BUFFERS.take((batch, 4 * size)), np.ascontiguousarray(w_state.T)
+    # row-major, as native code reads them
+    h, c = np.ascontiguousarray(h), np.ascontiguousarray(c)
+    step = _Step(batch, size, size, out.strides[1] // FLOAT.itemsize, 0, address(recurrent), address(c))
+    pointer, run = addressof(step), RUNNER.lstm_step
+    first, rows, of_out, of_kept = address(gates), gates.strides[0] * batch, address(out), address(kept)
+    for t in _times(steps, reverse):
+        np.matmul(h, w_state, out=recurrent)
+        step.gates, step.out, step.kept = first + t * rows, of_out + t * out.strides[0], of_kept + t * kept.strides[0]
+        run(pointer, 0)
+        h = out[t]
+        # c of this step, which lies in a row behind the four gates
+        step.before, step.before_row = step.kept + 4 * size * FLOAT.itemsize, KEPT * size
+    last = _times(steps, reverse)[-1]
+    return out[last].copy(), kept[last, :, 4 * size : 5 * size].copy()
+
+
+def backward(
+    x: Array,
+    weights: Sequence[Array],
+    h: Array,
+    c: Array,
+    reverse: bool,
+    kept: Array,
+    d_out: Array,
+    dh: Array,
+    dc: Array,
+) -> Gradients:
+    """The gradients, given those of out and of the last states; arguments as those of `forward`."""
+    assert RUNNER.lstm_step is not None
+    w_input, w_state, *_ = weights
+    (steps, batch, inputs), size = x.shape, h.shape[1]
+    d = BUFFERS.take((steps, batch, 4 * size))
+    dh, dc = np.array(dh, order="C"), np.array(dc, order="C")
+    c = np.ascontiguousarray(c)
+    step = _Step(batch, size, KEPT * size, d_out.strides[1] // FLOAT.itemsize, 0, 0, 0, 0, 0, address(dh), address(dc))
+    pointer, run = addressof(step), RUNNER.lstm_step
+    of_d, of_out, of_kept = address(d), address(d_out), address(kept)
+    times = _times(steps, reverse)
+    for k in range(steps - 1, -1, -1):
+        t = times[k]
+        step.kept, step.out, step.d = of_kept + t * kept.strides[0], of_out + t * d_out.strides[0], of_d + t * d.strides[0]
+        if k:
+            step.before = of_kept + times[k - 1] * kept.strides[0] + 4 * size * FLOAT.itemsize
+        else:
+            step.before, step.before_row = address(c), size
+        run(pointer, 1)
+        np.matmul(d[t], w_state, out=dh)
+    rows, before = d.reshape(-1, 4 * size), BUFFERS.take((steps, batch, size))
+    before[times[0]] = h
+    if steps > 1:
+        # h of the step before, whichever comes first in memory
+        later, earlier = (slice(None, -1), slice(1, None)) if reverse else (slice(1, None), slice(None, -1))
+        before[later] = kept[earlier, :, 5 * size :]
+    return Gradients(
+        np.matmul(rows, w_input, out=BUFFERS.take((steps * batch, inputs))).reshape(x.shape),
+        rows.T @ x.reshape(-1, inputs),
+        rows.T @ before.reshape(-1, size),
+        rows.sum(axis=0),
+        dh,
+        dc,
+    )

@@ -1,0 +1,136 @@
+"""sgd, momentum and adam: what NumPy does in several rounds over memory is done in one, by all threads (_update.c).
+
+The numbers are those of NumPy's kernels, bit by bit.
+"""
+
+from __future__ import annotations
+
+from ctypes import Structure, addressof, c_float, c_int64, c_void_p
+from typing import TYPE_CHECKING
+
+import numpy as np
+from oprack.kernel import Array
+
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.memory import BUFFERS
+from oprack_onednn.operands import FLOAT, address
+from oprack_onednn.runner import RUNNER
+from oprack_onednn.thread import THREAD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SGD, _MOMENTUM, _NESTEROV, _ADAM = range(4)
+_MISALIGNED = FLOAT.itemsize - 1
+# Elements from which on threads share an update: one core goes over fewer of them before another one has woken up.
+_SHARED = 1 << 15
+
+
+class _Update(Structure):
+    """The struct of _update.c, field by field."""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("rule", "count")),
+        *((name, c_void_p) for name in ("param", "grad", "first", "second", "new_param", "new_first", "new_second")),
+        ("numbers", c_float * 6),
+    )
+
+
+def _updated(
+    rule: int, param: Array, grad: Array, state: Sequence[Array], out: Array | None, numbers: Sequence[float]
+) -> list[Array] | None:
+    """The new parameter and its new state; None where NumPy has to do it. out: memory that the parameter may have."""
+    run = RUNNER.update
+    given = (param, grad, *state)
+    if run is None or not param.size or not THREAD.ready():
+        return None
+    if any(a.shape != param.shape or not a.flags.c_contiguous or address(a) & _MISALIGNED for a in given):
+        return None
+    if out is None or out.shape != param.shape or not (out.flags.c_contiguous and out.flags.writeable):
+        out = BUFFERS.take(param.shape)
+    made = [out, *(BUFFERS.take(param.shape) for _ in state)]
+    absent = [None] * (2 - len(state))
+    places = (*map(address, given), *absent, *map(address, made), *absent)
+    update = _Update(rule, param.size, *places, tuple(numbers))
+    run(addressof(update), THREAD.cores if param.size >= _SHARED else 1)
+    return made
+
+
+def _number(array: Array) -> np.float32:
+    """The element of a tensor of one."""
+    found: np.float32 = array.reshape(-1)[0]
+    return found
+
+
+@onednn_kernel("sgd")
+def sgd(
+    Param: Array,
+    LearningRate: Array,
+    Grad: Array,
+    MasterParam: Array | None = None,
+    *,
+    out: Array | None = None,
+) -> tuple[Array, Array | None]:
+    if MasterParam is not None or not LearningRate.size:
+        return NotImplemented
+    made = _updated(_SGD, Param, Grad, (), out, (_number(LearningRate),))
+    return NotImplemented if made is None else (made[0], None)
+
+
+@onednn_kernel("momentum")
+def momentum(
+    Param: Array,
+    Grad: Array,
+    Velocity: Array,
+    LearningRate: Array,
+    MasterParam: Array | None = None,
+    *,
+    mu: float,
+    use_nesterov: bool,
+    regularization_method: str,
+    regularization_coeff: float,
+    rescale_grad: float,
+    out: Array | None = None,
+) -> tuple[Array, Array, Array | None]:
+    if MasterParam is not None or not LearningRate.size:
+        return NotImplemented
+    decay = regularization_coeff if regularization_method == "l2_decay" else 0.0
+    numbers = (_number(LearningRate), mu, rescale_grad, decay)
+    made = _updated(_NESTEROV if use_nesterov else _MOMENTUM, Param, Grad, (Velocity,), out, numbers)
+    return NotImplemented if made is None else (made[0], made[1], None)
+
+
+@onednn_kernel("adam")
+def adam(
+    Param: Array,
+    Grad: Array,
+    LearningRate: Array,
+    Moment1: Array,
+    Moment2: Array,
+    Beta1Pow: Array,
+    Beta2Pow: Array,
+    MasterParam: Array | None = None,
+    SkipUpdate: Array | None = None,
+    Beta1Tensor: Array | None = None,
+    Beta2Tensor: Array | None = None,
+    EpsilonTensor: Array | None = None,
+    *,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    use_global_beta_pow: bool,
+    out: Array | None = None,
+) -> tuple[Array | None, ...]:
+    if any(a is not None for a in (MasterParam, SkipUpdate, Beta1Tensor, Beta2Tensor, EpsilonTensor)):
+        return NotImplemented
+    if not (LearningRate.size and Beta1Pow.size and Beta2Pow.size):
+        return NotImplemented
+    kind = np.float32
+    correction = np.sqrt(kind(1) - _number(Beta2Pow))
+    rate = _number(LearningRate) * correction / (kind(1) - _number(Beta1Pow))
+    numbers = (beta1, 1 - beta1, beta2, 1 - beta2, kind(epsilon) * correction, rate)
+    made = _updated(_ADAM, Param, Grad, (Moment1, Moment2), out, numbers)
+    if made is None:
+        return NotImplemented
+    powers = (Beta1Pow, kind(beta1)), (Beta2Pow, kind(beta2))
+    return (*made, *(p.copy() if use_global_beta_pow else p * beta for p, beta in powers), None)

@@ -1,0 +1,155 @@
+"""Native code for training: updates of parameters, batch_norm of odd numbers of channels, and LSTMs, as NumPy has them."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from numpy_kernels import call, numpy_result
+from oprack.packs.manager import default_manager
+from oprack_onednn.kernels import _batch_norm, rnn_training, update
+from oprack_onednn.kernels.batch_norm import batch_norm, batch_norm_grad
+from oprack_onednn.kernels.rnn import rnn
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.runner import RUNNER
+from oprack_onednn.thread import THREAD
+
+LIBRARY.usable()
+pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")
+
+
+class Context:
+    """What a kernel asks of its KernelContext."""
+
+    def __init__(self, op_type, attrs):
+        self.op_type, self.attrs = op_type, attrs
+
+    def wants(self, slot, i=0):
+        return True
+
+    def generator(self, seed):
+        return np.random.default_rng(seed)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def both(function, arrays, **given):
+    """(what a kernel of this library gives, what NumPy's gives); it is an error when the first leaves it to NumPy."""
+    op = function.__name__
+    attrs = {a.name: a.default for a in default_manager().op_info(op).proto.attrs.values()} | given
+    ctx = Context(op, attrs)
+    want = numpy_result(op, {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in arrays.items()}, ctx)
+    parameters = inspect.signature(function).parameters.values()
+    named = {p.name: attrs[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in attrs}
+    first, *others = (p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+    got = call(function, arrays[first], **{n: arrays[n] for n in others if n in arrays}, **named, ctx=ctx)
+    assert got is not NotImplemented, f"{op} was left to NumPy"
+    return got, want
+
+
+def listed(results):
+    values = results.values() if isinstance(results, dict) else results if isinstance(results, tuple) else [results]
+    found = []
+    for v in values:
+        found += listed(tuple(v)) if isinstance(v, list) else [v]
+    return found
+
+
+def same(got, want, **tolerance):
+    got, want = listed(got), listed(want)
+    assert len(got) == len(want)
+    for g, w in zip(got, want, strict=True):
+        if w is None:
+            assert g is None
+        elif tolerance:
+            assert g.shape == w.shape and g.dtype == w.dtype
+            np.testing.assert_allclose(g, w, **tolerance)
+        else:
+            np.testing.assert_array_equal(g, w)
+
+
+SIZES = [(1,), (3, 5), (300, 400)]
+RATE = np.array([0.1], np.float32)
+
+
+@pytest.mark.parametrize("shape", SIZES, ids=str)
+@pytest.mark.parametrize("rule", ["sgd", "momentum", "nesterov", "decay", "adam"])
+def test_update_gives_the_bits_of_numpy(rule, shape):
+    arrays = {"Param": normal(*shape), "Grad": normal(*shape, seed=1), "LearningRate": RATE}
+    attrs = {}
+    if rule == "adam":
+        powers = {"Beta1Pow": np.array([0.81], np.float32), "Beta2Pow": np.array([0.998], np.float32)}
+        arrays |= {"Moment1": normal(*shape, seed=2), "Moment2": normal(*shape, seed=3) ** 2} | powers
+    elif rule != "sgd":
+        arrays["Velocity"] = normal(*shape, seed=2)
+        attrs = {"mu": 0.9, "use_nesterov": rule == "nesterov", "rescale_grad": 0.5}
+        if rule == "decay":
+            attrs |= {"regularization_method": "l2_decay", "regularization_coeff": 0.01}
+    op = {"sgd": update.sgd, "adam": update.adam}.get(rule, update.momentum)
+    with THREAD.limited(2):
+        got, want = both(op, arrays, **attrs)
+    same(got, want)
+
+
+def test_update_takes_the_memory_of_the_parameter_where_it_may():
+    p, g, v = (normal(7, 9, seed=k) for k in range(3))
+    attrs = dict(mu=0.9, use_nesterov=False, regularization_method="", regularization_coeff=0.0, rescale_grad=1.0)
+    new, velocity, _ = update.momentum(p, g, v, RATE, out=p, **attrs)
+    assert new is p
+    np.testing.assert_array_equal(velocity, v * np.float32(0.9) + g)
+    np.testing.assert_array_equal(p, normal(7, 9) - velocity * RATE)
+    assert update.momentum(p.T, g.T, v.T, RATE, **attrs) is NotImplemented
+
+
+def image(*shape, seed=0):
+    n, c, h, w = shape
+    return normal(n, h, w, c, seed=seed).transpose(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 6, 24, 50])
+def test_batch_norm_of_odd_numbers_of_channels(any_size, channels):
+    x, dy = image(4, channels, 23, 17) * 3 + 5, image(4, channels, 23, 17, seed=1)
+    assert _batch_norm.serves(x, dy)
+    rows = {name: normal(channels, seed=k) for k, name in enumerate(("Scale", "Bias", "Mean", "Variance"))}
+    with THREAD.limited(2):
+        got, want = both(batch_norm, {"X": x} | rows)
+        same(got, want, rtol=1e-4, atol=1e-4)
+        saved = {"SavedMean": want[3], "SavedVariance": want[4], "Y_grad": dy}
+        got, want = both(batch_norm_grad, {"X": x} | rows | saved)
+    same(got, want, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("layers, sides, steps", [(1, 1, 1), (1, 1, 6), (1, 2, 5), (2, 2, 4), (3, 1, 3)])
+def test_training_an_lstm(layers, sides, steps):
+    inputs, size, batch, count = 5, 7, 3, layers * sides
+    weights = []
+    for k in range(count):
+        weights += [normal(4 * size, inputs if k < sides else sides * size, seed=k), normal(4 * size, size, seed=k + 9)]
+    weights += [normal(4 * size, seed=k + 20) for k in range(2 * count)]
+    states = [normal(count, batch, size, seed=k) for k in range(2)]
+    # as a transpose gives it, of sequences first
+    arrays = {"Input": normal(batch, steps, inputs).transpose(1, 0, 2), "PreState": states, "WeightList": weights}
+    attrs = dict(hidden_size=size, input_size=inputs, num_layers=layers, is_bidirec=sides == 2, mode="LSTM")
+    attrs |= dict(dropout_prob=0.0, is_test=False)
+    got, want = both(rnn, arrays, **attrs)
+    same(got, want, rtol=1e-5, atol=2e-6)
+    arrays |= {"Reserve": want["Reserve"], "DropoutState": want["DropoutState"], "SequenceLength": None}
+    arrays["Out_grad"] = normal(batch, steps, sides * size, seed=4).transpose(1, 0, 2)
+    arrays["State_grad"] = [normal(count, batch, size, seed=5), None]
+    got, want = both(rnn_training.rnn_grad, arrays, **attrs)
+    same(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_gates_of_any_number():
+    """The native functions of numbers near 0 and far from it, and of what is no number."""
+    size = 12
+    gates = np.array([0.0, 1e-7, -1e-3, 0.3, -0.7, 2.5, -9.0, 30.0, -95.0, 1e30, -np.inf, np.nan], np.float32)
+    x, states = np.zeros((1, 1, 1), np.float32), [np.zeros((1, 1, size), np.float32)] * 2
+    weights = [np.zeros((4 * size, 1), np.float32), np.zeros((4 * size, size), np.float32)]
+    weights += [np.tile(gates, 4), np.zeros(4 * size, np.float32)]
+    attrs = dict(hidden_size=size, input_size=1, num_layers=1, is_bidirec=False, mode="LSTM", dropout_prob=0.0)
+    got, want = both(rnn, {"Input": x, "PreState": states, "WeightList": weights}, **attrs, is_test=False)
+    np.testing.assert_allclose(got["Reserve"], want["Reserve"], rtol=1e-6, atol=1e-30)
