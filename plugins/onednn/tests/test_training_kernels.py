@@ -1,4 +1,4 @@
-"""Native code for training: updates of parameters, batch_norm of odd numbers of channels, and LSTMs, as NumPy has them."""
+"""Native code for training gives what NumPy gives: updates, batch_norm of odd numbers of channels, LSTMs, filters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy_kernels import call, numpy_result
 from oprack.packs.manager import default_manager
 from oprack_onednn.kernels import _batch_norm, rnn_training, update
 from oprack_onednn.kernels.batch_norm import batch_norm, batch_norm_grad
+from oprack_onednn.kernels.conv2d_grad import conv2d_grad
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.runner import RUNNER
@@ -71,7 +72,7 @@ def same(got, want, **tolerance):
             np.testing.assert_array_equal(g, w)
 
 
-SIZES = [(1,), (3, 5), (300, 400)]
+SIZES = [(1,), (3, 5), (300, 400), (512, 520)]
 RATE = np.array([0.1], np.float32)
 
 
@@ -153,3 +154,16 @@ def test_gates_of_any_number():
     attrs = dict(hidden_size=size, input_size=1, num_layers=1, is_bidirec=False, mode="LSTM", dropout_prob=0.0)
     got, want = both(rnn, {"Input": x, "PreState": states, "WeightList": weights}, **attrs, is_test=False)
     np.testing.assert_allclose(got["Reserve"], want["Reserve"], rtol=1e-6, atol=1e-30)
+
+
+@pytest.mark.parametrize("shape", [(64, 48, 3, 3), (32, 64, 5, 5), (128, 144, 1, 1), (64, 64, 2, 7)], ids=str)
+def test_filters_out_of_blocks(any_size, shape):
+    outputs, inputs, *window = shape
+    x, dy = image(2, inputs, 11, 9), image(2, outputs, 12 - window[0], 10 - window[1], seed=1)
+    arrays = {"Input": x, "Filter": normal(*shape, seed=2), "Output_grad": dy}
+    with THREAD.limited(2):
+        got, want = both(conv2d_grad, arrays, strides=[1, 1], paddings=[0, 0])
+        found = THREAD.primitives[next(k for k in reversed(THREAD.primitives) if k[0] == "conv2d_grad")]
+    assert found.blocked, "the copy out of blocks is not used"
+    for g, w in zip(listed(got), listed(want), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-3)

@@ -15,6 +15,8 @@
 #endif
 
 #define LINE 16 /* floats of a cache line */
+#define BLOCK 1024 /* floats of new state that are made at a time before they are written past the caches */
+#define LARGE (1 << 18) /* floats of a parameter from which on they are: nobody reads them before the next step */
 
 /* Elements of a loop depend on no other ones, though results may take the place of what they are made of. */
 #if defined(__clang__)
@@ -95,9 +97,37 @@ static inline __attribute__((always_inline)) void apply(const struct update *u, 
 }
 
 #ifdef POOL
+#include <immintrin.h>
+
 static __attribute__((target("avx2"))) void apply_wide(const struct update *u, int64_t begin, int64_t end)
 {
     apply(u, begin, end);
+}
+
+/* As `apply`, where the new state has whole cache lines of its own; its memory is not read first then. */
+static __attribute__((target("avx2"))) void apply_past(const struct update *u, int64_t begin, int64_t end)
+{
+    float first[BLOCK] __attribute__((aligned(64))), second[BLOCK] __attribute__((aligned(64)));
+    for (int64_t i = begin; i < end; i += BLOCK) {
+        int64_t some = end - i < BLOCK ? end - i : BLOCK;
+        struct update part = *u;
+        part.new_first = first - i;
+        part.new_second = second - i;
+        apply(&part, i, i + some);
+        for (int64_t j = 0; j < some; j += 4) {
+            _mm_stream_ps(u->new_first + i + j, _mm_load_ps(first + j));
+            if (u->new_second)
+                _mm_stream_ps(u->new_second + i + j, _mm_load_ps(second + j));
+        }
+    }
+    _mm_sfence();
+}
+
+/* Whether new state of `count` numbers, if there is any, may be written by lines. */
+static int is_past(const struct update *u)
+{
+    uintptr_t at = (uintptr_t)u->new_first | (uintptr_t)u->new_second;
+    return u->new_first && u->count >= LARGE && !(u->count % LINE) && !(at & 63);
 }
 
 static void share(void *data)
@@ -107,7 +137,9 @@ static void share(void *data)
     int64_t begin = lines * pool_number() / parts * LINE, end = lines * (pool_number() + 1) / parts * LINE;
     if (end > u->count)
         end = u->count;
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2") && is_past(u))
+        apply_past(u, begin, end);
+    else if (__builtin_cpu_supports("avx2"))
         apply_wide(u, begin, end);
     else
         apply(u, begin, end);

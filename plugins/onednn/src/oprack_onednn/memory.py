@@ -75,6 +75,7 @@ def empty_like(array: np.ndarray) -> np.ndarray:
 
 
 # Output buffers -----------------------------------------------------------------------------------------------------
+_PAGE = 4096
 ALIGN = 64
 """Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
 
@@ -124,9 +125,11 @@ class Buffers:
     not taken for a whole round of `patience` outputs is given back.
     """
 
-    def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28, patience: int = 2048) -> None:
-        """smallest: bytes from which on buffers are kept. most: bytes that are kept altogether."""
-        self._smallest, self._most, self._patience = smallest, most, patience
+    def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28, patience: int = 2048, exact: bool = False) -> None:
+        """smallest: bytes from which on buffers are kept. most: bytes that are kept altogether. exact: whether buffers
+        are no larger than what they hold, but for the rest of a page.
+        """
+        self._smallest, self._most, self._patience, self._exact = smallest, most, patience, exact
         self._by_size: dict[int, list[_Buffer]] = {}
         self._total = self._taken = self._round = 0
         self._lock = threading.Lock()
@@ -135,6 +138,8 @@ class Buffers:
         """The size of the buffers for arrays of so many bytes; 0 when they are too small to be kept."""
         if nbytes < self._smallest:
             return 0
+        if self._exact:
+            return -(-nbytes // _PAGE) * _PAGE
         # few sizes: the sooner memory is used again, the more of it is still in the caches
         return int(1 << (nbytes - 1).bit_length())
 
@@ -186,7 +191,11 @@ class Buffers:
 
 
 # without the GIL a reference count says nothing for sure, so nothing is kept
-BUFFERS = Buffers(most=1 << 28 if getattr(sys, "_is_gil_enabled", lambda: True)() else 0)
+_KEEPS = getattr(sys, "_is_gil_enabled", lambda: True)()
+BUFFERS = Buffers(most=1 << 28 if _KEEPS else 0)
+STATE = Buffers(most=1 << 33 if _KEEPS else 0, exact=True)
+"""Memory of parameters, their gradients and the state of optimizers, of which each step makes new ones of the same
+sizes: as much as lives at a time."""
 
 
 class Outlet:

@@ -157,6 +157,8 @@ class Runner:
             runner does not serve.
         lstm_step, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
             (`kernels._lstm`, `kernels._batch_norm`). None where the runner does not serve.
+        plain_filter: Copies a filter by the struct whose address it gets, with so many threads (`kernels.conv2d_grad`).
+            None where the runner does not serve.
         library: The whole library, for `compiler` and `memory_objects`; None where the runner does not serve.
         problem: Why it does not serve; "" when it does.
     """
@@ -168,11 +170,13 @@ class Runner:
         self.update: Callable[[int, int], None] | None = None
         self.lstm_step: Callable[[int, int], None] | None = None
         self.batch_norm: Callable[[int, int], None] | None = None
+        self.plain_filter: Callable[[int, int], int] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
-        self.run = self.install = self.update = self.lstm_step = self.batch_norm = self.library = None
+        self.run = self.install = self.library = None
+        self.update = self.lstm_step = self.batch_norm = self.plain_filter = None
         self.problem = ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
@@ -194,11 +198,12 @@ class Runner:
                 lib.oprack_memories_create.restype = c_int64
                 lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
                 lib.oprack_memories_destroy.restype = None
+                lib.oprack_plain_filter.argtypes, lib.oprack_plain_filter.restype = (c_void_p, c_int64), c_int64
                 for function in (lib.oprack_update, lib.oprack_lstm_step, lib.oprack_batch_norm):
                     function.argtypes, function.restype = (c_void_p, c_int64), None
                 self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
                 self.update, self.lstm_step = lib.oprack_update, lib.oprack_lstm_step
-                self.batch_norm = lib.oprack_batch_norm
+                self.batch_norm, self.plain_filter = lib.oprack_batch_norm, lib.oprack_plain_filter
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 

@@ -1,4 +1,4 @@
-"""batch_norm in native code (_batch_norm.c), for the numbers of channels that oneDNN serves by a slow implementation."""
+"""batch_norm in native code (_batch_norm.c), for numbers of channels that oneDNN has no fast implementation for."""
 
 from __future__ import annotations
 

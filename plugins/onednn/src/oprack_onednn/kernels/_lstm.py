@@ -1,16 +1,22 @@
-"""A direction of an LSTM's layer for training: NumPy's products, and between them one native call a step (_lstm.c)."""
+"""A direction of an LSTM's layer for training: products, and between them one native call a step (_lstm.c)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import Structure, addressof, c_int64, c_void_p
 from dataclasses import dataclass
 
 import numpy as np
 from oprack.kernel import Array
 
+from oprack_onednn import _c
+from oprack_onednn.descs import primitive_desc
+from oprack_onednn.kernels.matmul import product
+from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
+from oprack_onednn.native import Attributes, MemoryDesc, element_strides
 from oprack_onednn.operands import FLOAT, address
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.runner import RUNNER
 
 KEPT = 6
@@ -24,6 +30,38 @@ class _Step(Structure):
         *((name, c_int64) for name in ("batch", "size", "before_row", "out_row")),
         *((name, c_void_p) for name in ("gates", "recurrent", "before", "kept", "out", "dh", "dc", "d")),
     )
+
+
+class _Packed:
+    """The product of rows [n, k] with a matrix [k, m] that is packed for all steps."""
+
+    def __init__(self, rows: int, shape: tuple[int, int], strides: tuple[int, ...]) -> None:
+        source, result = MemoryDesc.strided((rows, shape[0])), MemoryDesc.strided((rows, shape[1]))
+        arguments = (LIBRARY.engine, source, MemoryDesc.any(shape), None, result, Attributes())
+        desc = primitive_desc("matmul", *arguments)
+        layout = desc.desc(_c.QUERY_WEIGHTS_MD)
+        self.packing, self.chain, self.size = PrimitiveChain(), PrimitiveChain(), layout.nbytes // FLOAT.itemsize
+        self.packing.reorder(self.packing.input(MemoryDesc.strided(shape, strides)), self.packing.output(layout))
+        memory = {_c.SRC: self.chain.input(source), _c.WEIGHTS: self.chain.input(layout)}
+        self.chain.add(desc, memory | {_c.DST: self.chain.output(result)})
+
+
+def _times_matrix(rows: int, w: Array) -> Callable[[Array, Array], None]:
+    """A function of x [rows, k] and a result [rows, m] that multiplies by w [k, m], as it is now."""
+    strides = element_strides(w)
+    found = THREAD.primitive(("lstm_product", rows, w.shape, strides), _Packed, rows, w.shape, strides)
+    if found is None:
+        return lambda x, out: np.matmul(x, w, out=out)
+    packed = BUFFERS.take((found.size,))
+    found.packing.run(w, packed)
+    run = found.chain.run
+    return lambda x, out: run(x, packed, out)
+
+
+def _product(x: Array, y: Array) -> Array:
+    """The product of two matrices."""
+    found = product(x, y)
+    return np.matmul(x, y) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -59,20 +97,19 @@ def forward(
     assert RUNNER.lstm_step is not None
     w_input, w_state, b_input, b_state = weights
     (steps, batch, inputs), size = x.shape, h.shape[1]
-    gates = BUFFERS.take((steps * batch, 4 * size))
-    np.matmul(x.reshape(-1, inputs), w_input.T, out=gates)
+    gates = _product(x.reshape(-1, inputs), w_input.T)
     gates += b_input + b_state
-    recurrent, w_state = BUFFERS.take((batch, 4 * size)), np.ascontiguousarray(w_state.T)
+    recurrent, multiply = BUFFERS.take((batch, 4 * size)), _times_matrix(batch, w_state.T)
     # row-major, as native code reads them
     h, c = np.ascontiguousarray(h), np.ascontiguousarray(c)
     step = _Step(batch, size, size, out.strides[1] // FLOAT.itemsize, 0, address(recurrent), address(c))
     pointer, run = addressof(step), RUNNER.lstm_step
     first, rows, of_out, of_kept = address(gates), gates.strides[0] * batch, address(out), address(kept)
     for t in _times(steps, reverse):
-        np.matmul(h, w_state, out=recurrent)
+        multiply(h, recurrent)
         step.gates, step.out, step.kept = first + t * rows, of_out + t * out.strides[0], of_kept + t * kept.strides[0]
         run(pointer, 0)
-        h = out[t]
+        h = out[t] if out[t].flags.c_contiguous else np.ascontiguousarray(out[t])
         # c of this step, which lies in a row behind the four gates
         step.before, step.before_row = step.kept + 4 * size * FLOAT.itemsize, KEPT * size
     last = _times(steps, reverse)[-1]
@@ -100,16 +137,20 @@ def backward(
     step = _Step(batch, size, KEPT * size, d_out.strides[1] // FLOAT.itemsize, 0, 0, 0, 0, 0, address(dh), address(dc))
     pointer, run = addressof(step), RUNNER.lstm_step
     of_d, of_out, of_kept = address(d), address(d_out), address(kept)
-    times = _times(steps, reverse)
+    times, multiply = _times(steps, reverse), _times_matrix(batch, w_state)
     for k in range(steps - 1, -1, -1):
         t = times[k]
-        step.kept, step.out, step.d = of_kept + t * kept.strides[0], of_out + t * d_out.strides[0], of_d + t * d.strides[0]
+        step.kept, step.out, step.d = (
+            of_kept + t * kept.strides[0],
+            of_out + t * d_out.strides[0],
+            of_d + t * d.strides[0],
+        )
         if k:
             step.before = of_kept + times[k - 1] * kept.strides[0] + 4 * size * FLOAT.itemsize
         else:
             step.before, step.before_row = address(c), size
         run(pointer, 1)
-        np.matmul(d[t], w_state, out=dh)
+        multiply(d[t], dh)
     rows, before = d.reshape(-1, 4 * size), BUFFERS.take((steps, batch, size))
     before[times[0]] = h
     if steps > 1:
@@ -117,9 +158,9 @@ def backward(
         later, earlier = (slice(None, -1), slice(1, None)) if reverse else (slice(1, None), slice(None, -1))
         before[later] = kept[earlier, :, 5 * size :]
     return Gradients(
-        np.matmul(rows, w_input, out=BUFFERS.take((steps * batch, inputs))).reshape(x.shape),
-        rows.T @ x.reshape(-1, inputs),
-        rows.T @ before.reshape(-1, size),
+        _product(rows, w_input).reshape(x.shape),
+        _product(rows.T, x.reshape(-1, inputs)),
+        _product(rows.T, before.reshape(-1, size)),
         rows.sum(axis=0),
         dh,
         dc,

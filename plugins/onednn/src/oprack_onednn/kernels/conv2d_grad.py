@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from ctypes import Structure, addressof, c_int64, c_void_p
 from typing import TYPE_CHECKING
 
+import numpy as np
 from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
@@ -12,16 +15,49 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import BUFFERS, STATE, channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.operands import FLOAT, address
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, pack
+from oprack_onednn.runner import RUNNER
 
 if TYPE_CHECKING:
     from oprack_onednn.native import PrimitiveDesc
 
 
+_SIDE, _WINDOW, _EXACT = 16, 64, 1 << 24
+
+
+class _Filter(Structure):
+    """The struct of _layout.c, field by field."""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("outputs", "inputs", "window")),
+        *((name, c_void_p) for name in ("blocked", "plain")),
+    )
+
+
+def in_blocks(shape: tuple[int, ...], geo: ConvShape, layout: MemoryDesc) -> bool:
+    """Whether a layout of a filter is that of _layout.c, which a filter of numbered elements shows."""
+    outputs, inputs, *window = shape
+    size = math.prod(shape)
+    # buffers, and nothing smaller, begin with a cache line
+    if RUNNER.plain_filter is None or not BUFFERS.size_of(layout.nbytes):
+        return False
+    if geo.filter_shape != shape or layout.nbytes != FLOAT.itemsize * size or size > _EXACT:
+        return False
+    if outputs % _SIDE or inputs % _SIDE or math.prod(window) > _WINDOW:
+        return False
+    numbers = np.arange(size, dtype=FLOAT).reshape(shape)
+    blocks = numbers.reshape(outputs // _SIDE, _SIDE, inputs // _SIDE, _SIDE, -1).transpose(0, 2, 4, 3, 1)
+    return bool((pack(geo.filter_desc, layout, numbers) == blocks.reshape(-1)).all())
+
+
 class GradPrimitive:
-    """Gradients of one convolution's input and filter; both chains take the operand, the gradient, and the result."""
+    """Gradients of one convolution's input and filter; both chains take the operand, the gradient, and the result.
+
+    blocked: Numbers of the filter's gradient where its chain leaves it in blocks; else 0.
+    """
 
     def __init__(
         self, x_shape: tuple[int, ...], x: Array, w: Array, dy: Array, *attrs: int | str | tuple[int, ...]
@@ -57,9 +93,10 @@ class GradPrimitive:
         desc = primitive_desc("convolution_backward_weights", *kind, self.source, weights, None, self.target, *tail)
         chain = PrimitiveChain()
         image, given = chain.input(image_desc(x)), chain.input(image_desc(dy))
-        result = chain.output(geo.filter_desc)
         chosen = desc.desc(_c.QUERY_DIFF_WEIGHTS_MD)
-        inner = result if chosen == geo.filter_desc else chain.temporary(chosen)
+        self.blocked = chosen.nbytes // FLOAT.itemsize if in_blocks(w.shape, geo, chosen) else 0
+        result = chain.output(chosen if self.blocked else geo.filter_desc)
+        inner = result if self.blocked or chosen == geo.filter_desc else chain.temporary(chosen)
         arguments = {
             _c.SRC: image if image.desc == self.source else chain.reorder(image, self.source),
             _c.DIFF_DST: given if given.desc == self.target else chain.reorder(given, self.target),
@@ -69,6 +106,20 @@ class GradPrimitive:
         if inner is not result:
             chain.reorder(inner, result)
         return chain
+
+    def filter_gradient(self, x: Array, dy: Array, shape: tuple[int, ...]) -> Array:
+        """The gradient of the filter, in the program's order."""
+        result = STATE.take(shape)
+        if not self.blocked:
+            self.by_filter.run(x, dy, result)
+            return result
+        blocks = BUFFERS.take((self.blocked,))
+        self.by_filter.run(x, dy, blocks)
+        outputs, inputs, *window = shape
+        assert RUNNER.plain_filter is not None
+        filter_ = _Filter(outputs, inputs, math.prod(window), address(blocks), address(result))
+        RUNNER.plain_filter(addressof(filter_), self.by_filter.threads)
+        return result
 
 
 @onednn_kernel("conv2d_grad", "depthwise_conv2d_grad")
@@ -117,6 +168,5 @@ def gradients(
         found.by_input.run(w, dy, dx)
         grads["Input_grad"] = dx if order is None else dx.transpose(order)
     if ctx.wants("Filter@GRAD"):
-        grads["Filter_grad"] = dw = BUFFERS.take(w.shape)
-        found.by_filter.run(x, dy, dw)
+        grads["Filter_grad"] = found.filter_gradient(x, dy, w.shape)
     return grads

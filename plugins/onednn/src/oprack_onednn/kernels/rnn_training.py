@@ -110,7 +110,11 @@ def rnn_grad(
     d_out = np.ascontiguousarray(Out_grad)
     for first in range(count - sides, -1, -sides):
         # what the layer below returned is its h
-        x = np.ascontiguousarray(Input) if not first else np.concatenate(list(Reserve[first - sides : first, :, :, -size:]), axis=2)
+        x = (
+            np.ascontiguousarray(Input)
+            if not first
+            else np.concatenate(list(Reserve[first - sides : first, :, :, -size:]), axis=2)
+        )
         below = None
         for k in range(first, first + sides):
             columns = slice((k - first) * size, (k - first + 1) * size)

@@ -12,7 +12,7 @@ import numpy as np
 from oprack.kernel import Array
 
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.memory import BUFFERS
+from oprack_onednn.memory import STATE
 from oprack_onednn.operands import FLOAT, address
 from oprack_onednn.runner import RUNNER
 from oprack_onednn.thread import THREAD
@@ -47,8 +47,9 @@ def _updated(
     if any(a.shape != param.shape or not a.flags.c_contiguous or address(a) & _MISALIGNED for a in given):
         return None
     if out is None or out.shape != param.shape or not (out.flags.c_contiguous and out.flags.writeable):
-        out = BUFFERS.take(param.shape)
-    made = [out, *(BUFFERS.take(param.shape) for _ in state)]
+        # memory of its own, which the next step may be let have
+        out = np.empty(param.shape, FLOAT)
+    made = [out, *(STATE.take(param.shape) for _ in state)]
     absent = [None] * (2 - len(state))
     places = (*map(address, given), *absent, *map(address, made), *absent)
     update = _Update(rule, param.size, *places, tuple(numbers))
