@@ -103,6 +103,8 @@ def test_update_takes_the_memory_of_the_parameter_where_it_may():
     np.testing.assert_array_equal(velocity, v * np.float32(0.9) + g)
     np.testing.assert_array_equal(p, normal(7, 9) - velocity * RATE)
     assert update.momentum(p.T, g.T, v.T, RATE, **attrs) is NotImplemented
+    assert update.momentum(p, g.astype("float64"), v, RATE, **attrs) is NotImplemented
+    assert update.momentum(p, g[:-1], v, RATE, **attrs) is NotImplemented
 
 
 def image(*shape, seed=0):
@@ -113,8 +115,9 @@ def image(*shape, seed=0):
 @pytest.mark.parametrize("channels", [1, 3, 6, 24, 50])
 def test_batch_norm_of_odd_numbers_of_channels(any_size, channels):
     x, dy = image(4, channels, 23, 17) * 3 + 5, image(4, channels, 23, 17, seed=1)
-    assert _batch_norm.serves(x, dy)
     rows = {name: normal(channels, seed=k) for k, name in enumerate(("Scale", "Bias", "Mean", "Variance"))}
+    assert _batch_norm.serves((x, dy), list(rows.values()))
+    assert not _batch_norm.serves((x, dy), [normal(channels + 1)])
     with THREAD.limited(2):
         got, want = both(batch_norm, {"X": x} | rows)
         same(got, want, rtol=1e-4, atol=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from ctypes import Structure, addressof, c_double, c_int64, c_void_p
 
 import numpy as np
@@ -29,11 +30,13 @@ class _Norm(Structure):
     )
 
 
-def serves(*images: Array) -> bool:
-    """Whether images [N, C, *spatial], all of one shape, are what native code takes, and is the faster one for."""
+def serves(images: Sequence[Array], rows: Sequence[Array]) -> bool:
+    """Whether native code takes images [N, C, *spatial] and rows [C] such as these, and is the faster one."""
     x = images[0]
     channels = x.shape[1]
     if not x.size or RUNNER.batch_norm is None or not channels % _VECTOR or channels > _CHANNELS or not THREAD.ready():
+        return False
+    if any(a.dtype != FLOAT or a.shape != (channels,) or not a.flags.c_contiguous for a in rows):
         return False
     return all(a.dtype == FLOAT and a.shape == x.shape and is_channels_last(a) for a in images)
 

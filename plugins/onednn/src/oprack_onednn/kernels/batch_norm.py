@@ -101,7 +101,7 @@ def batch_norm(
     if not fixed and (MomentumTensor is not None or X.size == Mean.size):
         return NotImplemented
     x = _image(X, data_layout)
-    if not fixed and _batch_norm.serves(x):
+    if not fixed and _batch_norm.serves((x,), (Scale, Bias)):
         y, mean, variance, inverse_std = _batch_norm.forward(x, Scale, Bias, epsilon)
         return _statistics(_unimage(y, data_layout), Mean, Variance, mean, variance, inverse_std, momentum)
     chain = THREAD.primitive(("batch_norm", x.shape, x.strides, epsilon, fixed), build, x, epsilon, fixed)
@@ -145,7 +145,7 @@ def batch_norm_grad(
     if not _rows(Scale, SavedMean, SavedVariance):
         return NotImplemented
     x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
-    if X.size != SavedMean.size and _batch_norm.serves(x, dy):
+    if X.size != SavedMean.size and _batch_norm.serves((x, dy), (Scale, SavedMean, SavedVariance)):
         dx, dscale, dshift = _batch_norm.backward(x, dy, Scale, SavedMean, SavedVariance)
         return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}
     key = ("batch_norm_grad", x.shape, x.strides, dy.shape, dy.strides, epsilon)

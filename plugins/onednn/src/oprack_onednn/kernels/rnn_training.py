@@ -104,6 +104,8 @@ def rnn_grad(
         return NotImplemented
     if any(g is not None and g.shape != PreState[0].shape for g in given) or not Reserve.flags.c_contiguous:
         return NotImplemented
+    if any(a is not None and a.dtype != FLOAT for a in (Reserve, Out_grad, *given)):
+        return NotImplemented
     after = [np.zeros_like(s) if g is None else g for s, g in zip(PreState, given, strict=True)]
     before = [np.empty_like(s) for s in PreState]
     grads: list[Array] = [Input] * len(WeightList)

@@ -44,9 +44,17 @@ def _updated(
     given = (param, grad, *state)
     if run is None or not param.size or not THREAD.ready():
         return None
-    if any(a.shape != param.shape or not a.flags.c_contiguous or address(a) & _MISALIGNED for a in given):
+    # native code trusts addresses: whoever calls may bring arrays of other dtypes than the kernel was chosen for
+    if any(a.dtype != FLOAT or a.shape != param.shape or not a.flags.c_contiguous for a in given):
         return None
-    if out is None or out.shape != param.shape or not (out.flags.c_contiguous and out.flags.writeable):
+    if any(address(a) & _MISALIGNED for a in given):
+        return None
+    if (
+        out is None
+        or out.dtype != FLOAT
+        or out.shape != param.shape
+        or not (out.flags.c_contiguous and out.flags.writeable)
+    ):
         # memory of its own, which the next step may be let have
         out = np.empty(param.shape, FLOAT)
     made = [out, *(STATE.take(param.shape) for _ in state)]
