@@ -26,7 +26,7 @@ PARTS = ("det", "cls", "rec")
 
 
 def model_of(path: Path, precision: str, threads: int) -> pipeline.Model:
-    """A model of oprack as a function of one input. precision: "float32", "bfloat16" or "int8"."""
+    """A model of oprack as a function of one input. precision: "float32", "bfloat16", "int8" or "int8+bfloat16"."""
     from oprack import inference
 
     warnings.simplefilter("ignore", inference.NoEffectWarning)
@@ -109,6 +109,7 @@ def main() -> int:
         ways = {
             "float32": {},
             "detection in int8": {"det": (det, "int8")},
+            "detection in int8, the rest of it in bfloat16": {"det": (det, "int8+bfloat16")},
             "detection in bfloat16": {"det": (pipeline.paddle_files("det"), "bfloat16")},
             "recognition in bfloat16": {"rec": (pipeline.paddle_files("rec"), "bfloat16")},
             "all in bfloat16": {part: (pipeline.paddle_files(part), "bfloat16") for part in PARTS},

@@ -19,7 +19,7 @@ Run = Callable[[], list[np.ndarray]]
 def _predictor(
     inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True, precision: str = "float32"
 ) -> Any:
-    """Paddle and oprack share this interface. precision: "float32", "bfloat16" or "int8"."""
+    """Paddle and oprack share this interface. precision: "float32", "bfloat16", "int8" or "int8+bfloat16"."""
     if model.is_dir():
         config = inference.Config(str(model))
     else:
@@ -34,6 +34,9 @@ def _predictor(
             config.enable_mkldnn_bfloat16()
         elif precision == "int8":
             config.enable_mkldnn_int8()
+        elif precision == "int8+bfloat16":
+            config.enable_mkldnn_int8()
+            config.enable_mkldnn_bfloat16()
     else:
         config.disable_mkldnn()
     config.disable_glog_info()
@@ -108,6 +111,14 @@ def oprack_int8(workload: Workload, threads: int) -> Run:
     import quantised
 
     return _oprack(replace(workload, model=quantised.by_oprack(workload)), threads, onednn=True, precision="int8")
+
+
+def oprack_mixed(workload: Workload, threads: int) -> Run:
+    """The same, with what stays float in bfloat16."""
+    import quantised
+
+    model = replace(workload, model=quantised.by_oprack(workload))
+    return _oprack(model, threads, onednn=True, precision="int8+bfloat16")
 
 
 def oprack_numpy(workload: Workload, threads: int) -> Run:
@@ -245,6 +256,7 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack before": oprack,
     "oprack bf16": oprack_bfloat16,
     "oprack int8": oprack_int8,
+    "oprack int8+bf16": oprack_mixed,
     "oprack (NumPy)": oprack_numpy,
     "oprack eager": training.oprack_eager,
     "oprack jit": training.oprack_jit,
@@ -260,9 +272,10 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
 }
 BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
 _WRITTEN = ("oprack eager", "oprack jit")
-OURS = ("oprack", BEFORE, "oprack bf16", "oprack int8", "oprack (NumPy)", *_WRITTEN, "bare kernels")
+_LOW = ("oprack bf16", "oprack int8", "oprack int8+bf16")
+OURS = ("oprack", BEFORE, *_LOW, "oprack (NumPy)", *_WRITTEN, "bare kernels")
 _HALF = ("oprack bf16", "openvino bf16", "paddle bf16")
-_INTEGERS = ("oprack int8", "openvino int8", "onnxruntime int8")
+_INTEGERS = ("oprack int8", "oprack int8+bf16", "openvino int8", "onnxruntime int8")
 PRECISIONS = ("paddle bf16", *_INTEGERS)
 """Engines that take part where they are named, or where precisions are compared."""
 _PEERS = tuple(e for e in ENGINES if e not in (*OURS, *_HALF, *_INTEGERS))
@@ -272,7 +285,7 @@ TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 def peers_of(engine: str) -> tuple[str, ...]:
     """The engines to the best of which the ratios of an engine of ours are taken: those of its precision."""
     own = next((group for group in (_HALF, _INTEGERS) if engine in group), None)
-    return _PEERS if own is None else own[1:]
+    return _PEERS if own is None else tuple(e for e in own if e not in OURS)
 
 
 def serves(engine: str, workload: Workload) -> bool:

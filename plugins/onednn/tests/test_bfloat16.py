@@ -187,6 +187,54 @@ def test_who_reads_float32_gets_float32():
     }["z"] != "bfloat16"
 
 
+def upsampled(scaled):
+    """conv(2 x up beside z), where x may be scaled image by image."""
+    feeds = {"x": normal(2, 40, 6, 5), "z": normal(2, 8, 12, 10), "s": np.abs(normal(2, 40, 1, 1))}
+    ops = [("elementwise_mul", {"X": "x", "Y": "s"}, {"Out": "r"}, {"axis": -1})] if scaled else []
+    ops += [("nearest_interp_v2", {"X": "r" if scaled else "x"}, {"Out": "u"}, {"scale": [2.0, 2.0]})]
+    ops[-1][3].update(align_corners=False, interp_method="nearest")
+    ops += [("concat", {"X": ["u", "z"]}, {"Out": "c"}, {"axis": 1})]
+    ops += [("conv2d", {"Input": "c", "Filter": "w"}, {"Output": "y"}, {"paddings": [1, 1]})]
+    ops += [("relu", {"X": "y"}, {"Out": "out"}, {})]
+    case = PassCase(feeds, {"w": normal(24, 48, 3, 3) / 20}, ops, ["out"])
+    x = feeds["x"] * feeds["s"] if scaled else feeds["x"]
+    whole = np.concatenate([x.repeat(2, axis=2).repeat(2, axis=3), feeds["z"]], axis=1)
+    return case, np.maximum(conv(whole, case.params["w"], 1), 0), "onednn_upsampled_conv2d"
+
+
+def pair(channels):
+    """Two transposed convolutions, each pixel to a tile of 2x2."""
+    feeds, params = (
+        {"x": normal(2, 24, 7, 6)},
+        {"w": normal(24, channels, 2, 2) / 5, "v": normal(channels, 1, 2, 2) / 5},
+    )
+    ops = [
+        ("conv2d_transpose", {"Input": "x", "Filter": "w"}, {"Output": "y"}, {"strides": [2, 2]}),
+        ("relu", {"X": "y"}, {"Out": "z"}, {}),
+        ("conv2d_transpose", {"Input": "z", "Filter": "v"}, {"Output": "out"}, {"strides": [2, 2]}),
+    ]
+
+    def tiles(x, w):
+        y = np.einsum("nchw,ckij->nkhiwj", x.astype(np.float64), w)
+        return y.reshape(*y.shape[:2], y.shape[2] * 2, -1)
+
+    want = tiles(np.maximum(tiles(feeds["x"], params["w"]), 0), params["v"])
+    return PassCase(feeds, params, ops, ["out"]), want, "onednn_conv2d_transpose_pair"
+
+
+@narrow
+@pytest.mark.parametrize("made", [upsampled(False), upsampled(True), pair(24), pair(20)], ids=lambda made: made[2])
+def test_heads_of_detection_round_their_factors(made):
+    case, want, op_type = made
+    got, optimized = run(case, ALL)
+    assert [op.attrs.get(NAME) for op in optimized.program.blocks[0].ops if op.type == op_type] == ["bfloat16"]
+    off = np.abs(got - want).max() / np.abs(want).max()
+    assert 1e-4 < off < 1e-2
+    plain, floats = run(case, {})
+    assert op_type in op_types(floats)
+    np.testing.assert_allclose(plain, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
 @narrow
 def test_nan_and_infinities_stay():
     case = one_conv(size=1)

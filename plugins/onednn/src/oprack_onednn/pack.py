@@ -91,5 +91,7 @@ def oprack_passes(register: Register) -> None:
     # what stays one convolution is known before others are rewritten for float32
     add("bfloat16_first", "bfloat16:first", convolutions[:3], ["onednn_winograd"], ops=convs)
     add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=convs)
+    transposed = ["conv2d_transpose", "depthwise_conv2d_transpose"]
+    add("bfloat16_conv2d_transpose", "bfloat16:transposed", ["onednn_pair_conv2d_transpose"], ops=transposed)
     add("bfloat16_matmul", "bfloat16:products", ["onednn_read_early"], ops=products)
     add("bfloat16_results", "bfloat16:join", ["onednn_bfloat16_conv2d"], ops=convs)

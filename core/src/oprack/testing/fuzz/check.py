@@ -76,7 +76,7 @@ class Checker:
         ran = sum(o.ok for o in reference)
         self.tally.accepted += ran
         self.tally.refused += len(reference) - ran
-        moved: list[list[Outcome]] = []
+        moved: dict[float, list[list[Outcome]]] = {}
         example = _without_unset(example, reference)
         found = []
         for path in self.paths:
@@ -92,7 +92,7 @@ class Checker:
         return found
 
     def _check_path(
-        self, path: Path, example: Example, reference: list[Outcome], moved: list[list[Outcome]]
+        self, path: Path, example: Example, reference: list[Outcome], moved: dict[float, list[list[Outcome]]]
     ) -> Difference | None:
         try:
             outcomes = path.run(example)
@@ -115,19 +115,26 @@ class Checker:
         return None
 
     def _compared(
-        self, path: Path, example: Example, run: int, want: Outcome, got: Outcome, moved: list[list[Outcome]]
+        self,
+        path: Path,
+        example: Example,
+        run: int,
+        want: Outcome,
+        got: Outcome,
+        moved: dict[float, list[list[Outcome]]],
     ) -> tuple[str, str, str] | None:
         """What differs by more than the path's tolerance, and than what rounding does to the reference itself.
 
-        moved: outcomes in float64, then with inputs changed by rounding; filled in when they are first asked for, since
-        they cost four more runs.
+        moved: by the tolerance's step, outcomes in float64, then with inputs changed by rounding; filled in when they
+        are first asked for, since they cost four more runs.
         """
         difference = compared(want.values, got.values, path.tolerance)
         if difference is None or not path.tolerance.factor:
             return difference
-        if not moved:
-            moved += [self._wide(example), *(self._moved(example, seed) for seed in (1, 2, 3))]
-        wide, *near = moved
+        step = path.tolerance.step
+        if step not in moved:
+            moved[step] = [self._wide(example), *(self._moved(example, seed, step) for seed in (1, 2, 3))]
+        wide, *near = moved[step]
         beside = [m[run].values for m in near if m[run].ok]
         exact = wide[run].values if wide[run].ok else {}
         return compared(want.values, got.values, path.tolerance, beside, exact)
@@ -139,10 +146,12 @@ class Checker:
         twice = [self._reference(example, seed) for seed in (1, 2)]
         return any(compared(a.values, b.values, SAME) is not None for a, b in zip(*twice, strict=True))
 
-    def _moved(self, example: Example, seed: int) -> list[Outcome]:
-        """The reference with every float that goes in moved by a few units in the last place, and another seed."""
+    def _moved(self, example: Example, seed: int, step: float) -> list[Outcome]:
+        """The reference with every float that goes in moved by a few units in the last place, or `step` times itself,
+        and another seed.
+        """
         rng = np.random.default_rng(seed)
-        return self._reference(_mapped(example, lambda v: _changed(v, lambda a: _stepped(a, rng))), seed)
+        return self._reference(_mapped(example, lambda v: _changed(v, lambda a: _stepped(a, rng, step))), seed)
 
     def _wide(self, example: Example) -> list[Outcome]:
         """The reference in float64, as far as the program's attributes let it."""
@@ -196,9 +205,13 @@ def _widened(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype == np.float32 else array
 
 
-def _stepped(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _stepped(array: np.ndarray, rng: np.random.Generator, step: float) -> np.ndarray:
     if array.dtype.kind != "f" or not array.size:
         return array
+    if step:
+        with np.errstate(all="ignore"):
+            moved: np.ndarray = (array * (1 + step * rng.choice((-1.0, 1.0), array.shape))).astype(array.dtype)
+        return moved
     towards = np.where(rng.random(array.shape) < 0.5, -np.inf, np.inf).astype(array.dtype)
     with np.errstate(all="ignore"):
         for _ in range(ULPS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -91,13 +92,20 @@ def _result_shape(sources: Sequence[Source], outputs: int) -> tuple[int, int, in
 class UpsampledConvPrimitive:
     """Maps of some shapes. With weights that belong to an image it computes one image, else all.
 
+    narrow: whether maps and weights are rounded to bfloat16; what is spread, and sums of it, are float32.
     spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
     """
 
     def __init__(
-        self, sources: tuple[Source, ...], outputs: int, window: int, bias: bool, post_ops: tuple[str, ...]
+        self,
+        sources: tuple[Source, ...],
+        outputs: int,
+        window: int,
+        bias: bool,
+        post_ops: tuple[str, ...],
+        narrow: bool,
     ) -> None:
-        self.sources, self.k, self.window = sources, outputs, window
+        self.sources, self.k, self.window, self._narrow = sources, outputs, window, narrow
         self.shape = _result_shape(sources, outputs)
         self.by_image = any(s.kind for s in sources)
         self.shifted = any(s.shift for s in sources)
@@ -170,10 +178,11 @@ class UpsampledConvPrimitive:
         result = channels_last_desc(self._result_shape(source, piece))
         pads = dims((piece.high.pad, piece.wide.pad))
         row = MemoryDesc.strided((results,)) if bias else None
+        dtype = _c.BF16 if self._narrow else _c.F32
         desc = convolution(
             LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, image.desc,
-            MemoryDesc.any((results, c, *kernel_size)), row, result, dims((1, 1)), dims((0, 0)), pads, pads, attributes,
-            outputs=results,
+            MemoryDesc.any((results, c, *kernel_size), dtype), row, result, dims((1, 1)), dims((0, 0)), pads, pads,
+            attributes, outputs=results,
         )  # fmt: skip
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         view = MemoryDesc.strided(
@@ -197,12 +206,12 @@ class UpsampledConvPrimitive:
         return (self.images, piece.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
 
     def _image(self, stage: Stage, i: int) -> External | Memory:
-        """Memory of a map, channels last."""
+        """Memory of a map, channels last, rounded where maps are."""
         source = self.sources[i]
         shape = (self.images, *source.shape[1:])
         given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
         wanted = channels_last_desc(shape)
-        return given if given.desc == wanted else stage.chain.reorder(given, wanted)
+        return stage.chain.laid_out(given, wanted.bfloat16 if self._narrow else wanted)
 
     def _spread(self, low: Sequence[int], bias: bool, attributes: Attributes) -> None:
         chain = self.spread.chain
@@ -246,3 +255,12 @@ class UpsampledConvPrimitive:
         attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
         target = partial(stage.external, "y")
         self._convolve(stage, i, piece, self._image(stage, i), bias, target, attributes)
+
+
+def build(*form: Any) -> UpsampledConvPrimitive:
+    """The primitives for a form; in float32 where oneDNN has no convolution in bfloat16."""
+    *others, narrow = form
+    if narrow:
+        with suppress(NotServedError):
+            return UpsampledConvPrimitive(*others, True)
+    return UpsampledConvPrimitive(*others, False)

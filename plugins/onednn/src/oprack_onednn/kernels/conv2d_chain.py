@@ -21,7 +21,7 @@ from oprack_onednn.kernels._layers import Layer, by_steps, layers_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
 from oprack_onednn.native import Memory, MemoryDesc, NotServedError
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.ops.precision import rounds_output
@@ -67,7 +67,9 @@ class ChainPrimitive(ShapedPrimitive):
         self.layers = [layer._replace(bfloat16=b) for layer, b in zip(layers, narrow, strict=True)]
         self.dtype = numpy_dtype("bfloat16") if rounded else FLOAT
         self._writes_bfloat16 = [a and b for a, b in zip(narrow, [*narrow[1:], rounded], strict=True)]
-        self._reads_bfloat16 = [narrow[0] and x.dtype.itemsize == 2, *self._writes_bfloat16[:-1]]
+        # what has to be laid out anew is rounded on the way; else it is rounded part by part, in the caches
+        at_once = x.dtype.itemsize == 2 or not is_channels_last(x)
+        self._reads_bfloat16 = [narrow[0] and at_once, *self._writes_bfloat16[:-1]]
         self._adds_bfloat16 = residual is not None and residual.dtype.itemsize == 2
         for w, layer in zip(filters, layers, strict=True):
             self.shapes.append(self._geometry(w, layer, self.shapes[-1], layer.paddings).shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, contiguous_strides
+from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 if TYPE_CHECKING:
@@ -42,29 +44,35 @@ _MATRICES = FromConstants(lambda arrays, copies: tile_matrix(*arrays, copies))
 
 
 class _Product:
-    """Rows times a constant matrix, and what follows, for any number of rows; the matrix as most rows like it."""
+    """Rows times a constant matrix, and what follows, for any number of rows; the matrix as most rows like it.
 
-    def __init__(self, rows: int, inputs: int, outputs: int, bias: bool, post_ops: tuple[str, ...]) -> None:
+    dtypes: oneDNN's numbers of those of both factors and of the result.
+    """
+
+    def __init__(
+        self, rows: int, inputs: int, outputs: int, bias: bool, post_ops: tuple[str, ...], dtypes: tuple[int, int]
+    ) -> None:
         self.inputs, self.outputs, self.attributes = inputs, outputs, as_post_ops(post_ops)[0]
         self.row = MemoryDesc.strided((1, outputs)) if bias else None
-        self.layout = MemoryDesc.any((inputs, outputs))
+        self.dtypes = dtypes
+        self.layout = MemoryDesc.any((inputs, outputs), dtypes[0])
         self.layout = self.desc(rows).desc(_c.QUERY_WEIGHTS_MD)
         self.memory = {}
 
+    def memory_descs(self, rows: int) -> tuple[MemoryDesc, MemoryDesc]:
+        """What it reads and what it writes, row-major."""
+        widths = zip((self.inputs, self.outputs), self.dtypes, strict=True)
+        source, result = (MemoryDesc.strided((rows, width), None, dtype) for width, dtype in widths)
+        return source, result
+
     def desc(self, rows: int) -> PrimitiveDesc:
-        source, result = MemoryDesc.strided((rows, self.inputs)), MemoryDesc.strided((rows, self.outputs))
+        source, result = self.memory_descs(rows)
         return primitive_desc("matmul", LIBRARY.engine, source, self.layout, self.row, result, self.attributes)
 
     def add(self, chain: PrimitiveChain, rows: int, source: Callable[..., Any], result: Callable[..., Any]) -> None:
         """Append it for some rows. source, result: give memory of a layout."""
-        chain.add(
-            self.desc(rows),
-            {
-                **self.memory,
-                _c.SRC: source(MemoryDesc.strided((rows, self.inputs))),
-                _c.DST: result(MemoryDesc.strided((rows, self.outputs))),
-            },
-        )
+        given, made = self.memory_descs(rows)
+        chain.add(self.desc(rows), {**self.memory, _c.SRC: source(given), _c.DST: result(made)})
 
 
 class PairPrimitive(ShapedPrimitive):
@@ -79,6 +87,7 @@ class PairPrimitive(ShapedPrimitive):
         next_bias: Array | None,
         post_ops: tuple[str, ...],
         next_post_ops: tuple[str, ...],
+        narrow: bool,
     ) -> None:
         parameters = [p for p in (w, bias, next_w, next_bias) if p is not None]
         if not (x.size and w.size and next_w.size):
@@ -95,16 +104,20 @@ class PairPrimitive(ShapedPrimitive):
         self.chain, self.weights = chain, {}
         rows = max(1, min(pixels, _BETWEEN // (4 * taps * k)))
         source = channels_last_desc(x.shape)
+        source, dtype = (source.bfloat16, _c.BF16) if narrow else (source, _c.F32)
         given = chain.input(image_desc(x))
-        first = _Product(rows, c, taps * k, bias is not None, post_ops)
+        first = _Product(rows, c, taps * k, bias is not None, post_ops, (dtype, dtype))
         self._parameters(first, bias, 1, (taps, k))
-        second = _Product(rows * taps // copies, copies * k, copies * tile, next_bias is not None, next_post_ops)
+        biased, dtypes = next_bias is not None, (dtype, _c.F32)
+        second = _Product(rows * taps // copies, copies * k, copies * tile, biased, next_post_ops, dtypes)
         self._parameters(second, next_bias, copies, (copies * lh * lw, outputs))
-        memory = given if given.desc == source else chain.reorder(given, source)
-        between, result = chain.temporary(strided((rows, taps * k))), chain.temporary(strided((pixels, taps * tile)))
+        memory = chain.laid_out(given, source)
+        between = chain.temporary(strided((rows, taps * k), None, dtype))
+        result = chain.temporary(strided((pixels, taps * tile)))
         for start in range(0, pixels, rows):
             count = min(rows, pixels - start)
-            first.add(chain, count, partial(chain.alias, memory, offset=4 * start * c), partial(chain.alias, between))
+            offset = source.itemsize * start * c
+            first.add(chain, count, partial(chain.alias, memory, offset=offset), partial(chain.alias, between))
             target = partial(chain.alias, result, offset=4 * start * taps * tile)
             second.add(chain, count * taps // copies, partial(chain.alias, between), target)
         sizes = {"n": n, "h": height, "w": width, "kh": kh, "kw": kw, "lh": lh, "lw": lw, "k": outputs}
@@ -137,7 +150,17 @@ def _find(
     post_ops = tuple(attrs["post_ops"]), tuple(attrs["next_post_ops"])
     known = tuple(p is not None and is_constant(p) for p in (w, bias, next_w, next_bias))
     key = ("conv2d_transpose_pair", x.shape, x.strides, w.shape, next_w.shape, bias is None, next_bias is None, known)
-    return THREAD.primitive((*key, *post_ops), PairPrimitive, x, w, bias, next_w, next_bias, *post_ops)
+    more = (*post_ops, is_narrow(attrs))
+    return THREAD.primitive((*key, *more), _build, x, w, bias, next_w, next_bias, *more)
+
+
+def _build(*given: Any) -> PairPrimitive:
+    """In float32 where oneDNN has no product in bfloat16."""
+    *others, narrow = given
+    if narrow:
+        with suppress(NotServedError):
+            return PairPrimitive(*others, True)
+    return PairPrimitive(*others, False)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:

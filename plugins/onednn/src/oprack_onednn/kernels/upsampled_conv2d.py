@@ -18,12 +18,13 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import after
-from oprack_onednn.kernels._upsampled_conv2d import Source, UpsampledConvPrimitive
+from oprack_onednn.kernels._upsampled_conv2d import Source, UpsampledConvPrimitive, build
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, is_constant, last_strides
 from oprack_onednn.native import NotServedError
 from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
+from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, run_all
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ class Maps:
         self.scales = by_map(Scale, attrs["scales"])
         self.parameters = (*Filter, *Project, *Shift, *(() if Bias is None else (Bias,)))
 
-    def primitive(self, post_ops: Sequence[str]) -> UpsampledConvPrimitive | None:
-        """The primitive for these shapes; None when there is none."""
+    def primitive(self, post_ops: Sequence[str], narrow: bool) -> UpsampledConvPrimitive | None:
+        """The primitive for these shapes; None when there is none. narrow: whether factors are rounded to bfloat16."""
         if not self._is_served():
             return None
         outputs, _, window, _ = self.ws[0].shape
@@ -76,8 +77,9 @@ class Maps:
             )
             for x, w, factor, project, shift, scale in maps
         )
-        form = (sources, outputs, window, self.bias is not None or any(s.shift for s in sources), tuple(post_ops))
-        return THREAD.primitive(("upsampled_conv2d", *form), UpsampledConvPrimitive, *form)
+        bias = self.bias is not None or any(s.shift for s in sources)
+        form = (sources, outputs, window, bias, tuple(post_ops), narrow)
+        return THREAD.primitive(("upsampled_conv2d", *form), build, *form)
 
     def _is_served(self) -> bool:
         """Whether ranks, dtypes and sizes are those that the op's rule and the chain count on."""
@@ -204,7 +206,7 @@ class Bound:
 
 def _run(attrs: Mapping[str, Sequence[int | str]], *arrays: Array | Sequence[Array] | None) -> Array:
     maps = Maps(attrs, *arrays)
-    chain = maps.primitive(attrs["post_ops"]) if LIBRARY.usable() else None
+    chain = maps.primitive(attrs["post_ops"], is_narrow(attrs)) if LIBRARY.usable() else None
     if chain is not None:
         with suppress(OperandError):
             return Bound(chain, maps, False, PerThread()).run(maps)
@@ -225,7 +227,7 @@ class _Site:
         if bound is None and key in self._entries:
             return None
         if bound is None or any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
-            chain, bound = maps.primitive(self._attrs["post_ops"]), None
+            chain, bound = maps.primitive(self._attrs["post_ops"], is_narrow(self._attrs)), None
             if chain is not None and all(is_constant(p) for p in maps.parameters):
                 with suppress(OperandError):
                     bound = Bound(chain, maps, True, self._weighers)

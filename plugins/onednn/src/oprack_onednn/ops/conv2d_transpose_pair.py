@@ -6,6 +6,7 @@ from oprack import op
 from oprack.op import InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
 class OneDNNConv2DTransposePair(OpDef, type="onednn_conv2d_transpose_pair"):
@@ -23,6 +24,8 @@ class OneDNNConv2DTransposePair(OpDef, type="onednn_conv2d_transpose_pair"):
     Output = op.Output("Feature maps [N, L, H kh lh, W kw lw].")
     post_ops = post_ops_attr(residual=False)
     next_post_ops = post_ops_attr(residual=False)
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_conv2d_transpose_pair")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

@@ -9,6 +9,7 @@ from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_onednn.ops.precision import data_type_attr, with_data_type
 
 
 def _which(slot: str) -> Attr:
@@ -36,6 +37,8 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
     shifts = _which("Shift")
     scales = _which("Scale")
     post_ops = post_ops_attr(residual=False)
+    mkldnn_data_type = data_type_attr()
+    versions = with_data_type("onednn_upsampled_conv2d")
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:

@@ -30,7 +30,12 @@ def _mark(graph: Graph, types: Collection[str]) -> int:
 
 def convolutions(graph: Graph) -> int:
     """Convolutions, fused with what follows them or not."""
-    return _mark(graph, _CONVOLUTIONS)
+    return _mark(graph, (*_CONVOLUTIONS, "onednn_upsampled_conv2d"))
+
+
+def transposed(graph: Graph) -> int:
+    """Transposed convolutions that are products of pixels."""
+    return _mark(graph, ("onednn_conv2d_transpose_pair",))
 
 
 def first(graph: Graph) -> int:
