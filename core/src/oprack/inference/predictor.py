@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +15,22 @@ from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
 from oprack.inference.loading import freeze_parameters, load_model, optimize_model
-from oprack.inference.no_effect import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
+from oprack.inference.thread_limits import ThreadLimits
 from oprack.io.inference_model import InferenceModel
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.collector import paused
 from oprack.runtime.feed_fetch import fed_array
+from oprack.runtime.profiler import current_profiler
+from oprack.runtime.steady import SteadyRun, steady_run
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 if TYPE_CHECKING:
     from oprack.ir import Optimized
+
+
+# Forms of inputs that a predictor remembers; they come with the data.
+_FORMS = 64
 
 
 class _OutputHook:
@@ -69,6 +74,10 @@ class Predictor:
             # Prepare all blocks now, so that a wrong attribute is reported when the model is loaded, not by the first
             # run.
             self._prepared = self._executor.prepare(self._model.program.desc).complete()
+        threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
+        self._threads = ThreadLimits(threads, self._executor.manager)
+        # By the forms of the inputs: what a run comes to when nothing but their numbers is new.
+        self._steady: dict[Any, SteadyRun] = {}
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}
@@ -198,15 +207,33 @@ class Predictor:
             slot.lod = value.lod if isinstance(value, LoDTensor) else []
 
     def _run(self) -> None:
-        prepared = self._prepared
         # Prepare again if a pack was registered or blocked since.
-        if not prepared.is_current(self._executor.manager):
-            prepared = self._prepared = self._executor.prepare(self._model.program.desc)
-        feeds = {name: slot.fed() for name, slot in self._inputs.items()}
+        if not self._prepared.is_current(self._executor.manager):
+            self._prepared = self._executor.prepare(self._model.program.desc)
+            self._steady.clear()
+        inputs = self._inputs.values()
+        form = tuple([slot.form() for slot in inputs])
+        steady = self._steady.get(form)
+        if steady is None or self._hooks or self._profiler is not None or current_profiler() is not None:
+            self._run_whole(form)
+            return
+        values = [slot.read() for slot in inputs]
+        with self._threads():
+            made = steady(values)
+        for slot, (array, lod) in zip(self._outputs.values(), made, strict=True):
+            slot.fill(array)
+            slot.lod = lod
+
+    def _run_whole(self, form: Any) -> None:
+        """Run with all checks of the inputs, in a scope of this run."""
+        feeds, names = {name: slot.fed() for name, slot in self._inputs.items()}, list(self._outputs)
         with self._threads(), self._profiler or contextlib.nullcontext():
-            self._executor.run_once(
-                prepared, self._parameters, feeds, list(self._outputs), self._take_outputs, self._hooks
-            )
+            self._executor.run_once(self._prepared, self._parameters, feeds, names, self._take_outputs, self._hooks)
+        steady = None if None in form else steady_run(self._executor, self._prepared, self._parameters, feeds, names)
+        if steady is not None:
+            if len(self._steady) >= _FORMS:
+                self._steady.clear()
+            self._steady[form] = steady
 
     def _take_outputs(self, scope: Scope) -> None:
         """Copy the outputs of a run into their slots, before its scope is deleted."""
@@ -219,32 +246,6 @@ class Predictor:
                 )
             slot.fill(host_array(value, self._executor.pool))
             slot.lod = value.lod
-
-    @contextlib.contextmanager
-    def _threads(self) -> Iterator[None]:
-        """Limit NumPy's math library and kernel libraries to the number of threads that the Config sets."""
-        threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
-        if threads is None:
-            yield
-            return
-        with contextlib.ExitStack() as limits:
-            for limit in self._limits:
-                limits.enter_context(limit(threads))
-            yield
-
-    @functools.cached_property
-    def _limits(self) -> list[Callable[[int], contextlib.AbstractContextManager[Any]]]:
-        """Functions that limit the threads of NumPy and kernel libraries; cached, as a failing import is slow."""
-        libraries = self._executor.manager.libraries().values()
-        limits = [library.limit_threads for library in libraries if not isinstance(library, Exception)]
-        try:
-            import threadpoolctl
-        except ImportError:
-            reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
-            say_once("Config.set_cpu_math_library_num_threads", reason)
-        else:
-            limits.append(threadpoolctl.threadpool_limits)
-        return limits
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""

@@ -83,6 +83,19 @@ class Slot:
         value: LoDTensor = as_fed_value(self.name, LoDTensor(self.array, self.lod, check=False), self.var)
         return value
 
+    def form(self) -> tuple[Any, ...] | None:
+        """What a plan depends on of the input, its numbers and offsets left out; None when that takes a closer look."""
+        array = self.array
+        return (array.dtype, array.shape, len(self.lod)) if type(array) is np.ndarray else None
+
+    def read(self) -> tuple[Any, list[list[int]]]:
+        """(array, LoD) of an input of a form that was checked before; raises FeedError when its LoD is broken."""
+        if self.lod:
+            tensor = self.fed()
+            return tensor.array, tensor.lod
+        # memory that is shared may be laid out in another way than last time
+        return fed_array(self.name, self.array), self.lod
+
 
 class Tensor:
     """One input or output of a Predictor, found by name; paddle.inference.Tensor.

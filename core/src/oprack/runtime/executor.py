@@ -153,10 +153,20 @@ class NaiveExecutor:
                 None keeps everything.
             observers: Observers of this run, besides those of packs.
         """
-        device = self.pool.get(self.place)
+        context = self.context(program, observers)
+        if not context.planned:
+            program.main.create_variables(scope)
+        # infinities and NaN are values like others; Checks(nan_inf=True) finds the op that makes them
+        with np.errstate(all="ignore"), context.device.activate():
+            if self.place.kind != "cpu":
+                self._move_inputs(program, scope)
+            run_steps(context, program.main, scope, keep)
+
+    def context(self, program: PreparedProgram, observers: Sequence[Any] = ()) -> RunContext:
+        """The state of one run of a program, with these observers besides those of packs."""
         context = RunContext(
             place=self.place,
-            device=device,
+            device=self.pool.get(self.place),
             pool=self.pool,
             program=program,
             random=self.random,
@@ -167,13 +177,7 @@ class NaiveExecutor:
             limits=self.limits,
         )
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
-        if not context.planned:
-            program.main.create_variables(scope)
-        # infinities and NaN are values like others; Checks(nan_inf=True) finds the op that makes them
-        with np.errstate(all="ignore"), device.activate():
-            if self.place.kind != "cpu":
-                self._move_inputs(program, scope)
-            run_steps(context, program.main, scope, keep)
+        return context
 
     def run_once(
         self,

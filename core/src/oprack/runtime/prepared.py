@@ -33,6 +33,9 @@ class PreparedBlock:
 
     Args:
         with_feed_fetch: Whether feed and fetch ops are among them; without, values are set and read as variables.
+
+    Attributes:
+        persistable: Names of the variables that live on after a run.
     """
 
     def __init__(self, block: BlockDesc, manager: Any, place: Place, with_feed_fetch: bool = True) -> None:
@@ -51,7 +54,7 @@ class PreparedBlock:
         self._dying: dict[tuple[str, ...], list[Dying]] = {}
         self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in PER_RUN_KINDS]
         persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
-        self._persistable = dict.fromkeys(persistable)
+        self.persistable = dict.fromkeys(persistable)
 
     def plan(self, keep: Sequence[str] | None) -> BlockPlan:
         """The block's plan when the local variables in `keep` are read afterwards; None = all of them."""
@@ -82,9 +85,9 @@ class PreparedBlock:
 
     def create_persistable(self, scope: Scope) -> None:
         """Persistable variables alone: a plan creates the local ones that it needs."""
-        if not scope.lacks(self._persistable.keys()):
+        if not scope.lacks(self.persistable.keys()):
             return  # as in every run but the first
-        for name in self._persistable:
+        for name in self.persistable:
             if scope.find_var(name) is None:
                 scope.root().var(name)
 

@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 _MISALIGNED = FLOAT.itemsize - 1
 # As of a call site: shapes that came again, and shapes that came once.
 _SHAPES, _NEW_SHAPES = 64, 8
-# Bytes between the ops of a stretch up to which they are placed in scratch memory, which a thread keeps: where there
+# Bytes of scratch memory, which a thread keeps, for all that lies between the ops of a stretch at one time: where there
 # are more, a call of Python for each op is nothing beside its work.
 _MOST = 1 << 26
 
@@ -147,8 +147,8 @@ def _bound(
     results = [arrays[number] for number in wiring.leaving]
     if alone:
         return _sections(wiring, alone), results
-    between = sum(a.nbytes for i, a in enumerate(arrays) if i >= wiring.entering and i not in pieces.views)
-    return (BoundStretch(wiring, pieces, parameters) if between <= _MOST else None), results
+    stretch = BoundStretch(wiring, pieces, parameters)
+    return (stretch if stretch.size <= _MOST else None), results
 
 
 class _Sections:

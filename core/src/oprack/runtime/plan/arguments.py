@@ -49,6 +49,15 @@ class SegmentArguments:
         self._with_more = [(i, port) for i, port in enumerate(ports) if port.tensor and (port.lod or port.flag)][::-1]
         self._shared = [i for i, port in enumerate(ports) if port.tensor and port.shared]
 
+    def places(self) -> dict[str, tuple[int, int | None]]:
+        """For each variable the position of its value among the arguments, and that of its offsets if they follow."""
+        found, position = dict[str, tuple[int, int | None]](), 0
+        for port in self._ports:
+            has_lod = port.tensor and port.lod
+            found[port.var] = position, position + 1 if has_lod else None
+            position += 1 + has_lod + (port.tensor and port.flag)
+        return found
+
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The arguments, which refer to no more of the values than their arrays."""
         taken = [values[i] for i in self._taken]

@@ -103,15 +103,7 @@ class Segment:
         """Run in `scope`: generated code for a signature that was seen before, else the reference path, recorded."""
         parameters = scope.find_values(self.variables.parameters)
         temporaries = scope.find_values(self.variables.reads)
-        # Parameters are the same objects from run to run unless they are trained, and the comparison of lists asks for
-        # identity first: so the signatures and shapes of hundreds of them are worked out, and hashed, once.
-        known, parameter_key, parameter_shapes = self._last
-        if known != parameters:
-            parameter_key = self._numbers.of(tuple(map(signature, parameters)))
-            parameter_shapes = self._numbers.of(shapes_of(parameters))
-            self._last = (parameters, parameter_key, parameter_shapes)
-        key = (run.rules, run.place, parameter_key, tuple(map(signature, temporaries)))
-        shapes = (parameter_shapes, shapes_of(temporaries))
+        key, shapes = self._forms(run, parameters, temporaries)
         compiled = self._compiled.get(key) or self._compile_recorded(key)
         if compiled is None:
             del temporaries  # a reference here would keep memory that ops in place could take
@@ -125,11 +117,43 @@ class Segment:
         # references, and they end where the ops in the code end with them.
         self._drop(scope, self.variables.consumed)
         # Kept per run and not per segment, since threads share segments.
+        self._store(compiled.generated.outputs, self.call(compiled, shapes, args, run), run, scope)
+
+    def call(self, compiled: CompiledSegment, shapes: Any, args: list[Any], run: RunContext) -> list[Any]:
+        """Call the generated code: its results.
+
+        Args:
+            compiled: What was compiled for what the segment reads.
+            shapes: Shapes of that.
+            args: What `compiled.arguments` makes of it.
+            run: The run; its `shapes_met` is the number of the shapes, None for new ones.
+        """
         run.shapes_settled = True
         run.shapes_after.clear()
-        self._execute(compiled, args, run, scope)
+        results = self._execute(compiled, args, run)
         if run.shapes_settled and (run.shapes_met is None or run.shapes_after):
             compiled.accept(shapes, run.shapes_after)
+        return results
+
+    def met(
+        self, run: RunContext, parameters: Sequence[Any], temporaries: Sequence[Any]
+    ) -> tuple[CompiledSegment, Any] | None:
+        """(what was compiled for these values, their shapes) when all shape rules have accepted them; else None."""
+        key, shapes = self._forms(run, list(parameters), temporaries)
+        compiled = self._compiled.get(key)
+        return None if compiled is None or shapes not in compiled.shapes else (compiled, shapes)
+
+    def _forms(self, run: RunContext, parameters: list[Any], temporaries: Sequence[Any]) -> tuple[Any, Any]:
+        """(what the choice of kernels depends on, shapes) of what the segment reads."""
+        # Parameters are the same objects from run to run unless they are trained, and the comparison of lists asks for
+        # identity first: so the signatures and shapes of hundreds of them are worked out, and hashed, once.
+        known, parameter_key, parameter_shapes = self._last
+        if known != parameters:
+            parameter_key = self._numbers.of(tuple(map(signature, parameters)))
+            parameter_shapes = self._numbers.of(shapes_of(parameters))
+            self._last = (parameters, parameter_key, parameter_shapes)
+        key = (run.rules, run.place, parameter_key, tuple(map(signature, temporaries)))
+        return key, (parameter_shapes, shapes_of(temporaries))
 
     def _drop(self, scope: Scope, names: Sequence[str]) -> None:
         """Clear variables of this scope that nothing reads any more."""
@@ -138,18 +162,15 @@ class Segment:
             if var is not None:
                 var.value = None
 
-    def _execute(self, compiled: CompiledSegment, args: list[Any], run: RunContext, scope: Scope) -> None:
+    def _execute(self, compiled: CompiledSegment, args: list[Any], run: RunContext) -> list[Any]:
         try:
             if run.shapes_met is not None:
-                results = compiled.function(run, *args)
-            else:
-                # Most signatures meet new shapes never again after the first run, so this function is compiled when
-                # they do.
-                compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
-                results = compiled.asking(run, *args)
+                return compiled.function(run, *args)  # type: ignore[no-any-return]
+            # Most signatures meet new shapes never again after the first run, so this function is compiled when they do.
+            compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
+            return compiled.asking(run, *args)  # type: ignore[no-any-return]
         except Exception as error:
             raise self._explain(compiled, error, run) from error
-        self._store(compiled.generated.outputs, results, run, scope)
 
     def _store(self, ports: Sequence[Port], results: list[Any], run: RunContext, scope: Scope) -> None:
         i = 0
