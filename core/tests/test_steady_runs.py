@@ -56,9 +56,7 @@ IDS, X = np.array([1, 3]), np.array([[1, 2], [3, 4]], np.float32)
 PICKED = [("pick", {"Ids": "ids", "W": "w"}, {"Out": "y"}), ("double", {"X": "y"}, {"Out": "z"}, {"factor": 3.0})]
 
 
-def test_from_the_third_run_of_a_form_on_nothing_is_looked_up(
-    load: Callable[..., Predictor], runs: list[str]
-) -> None:
+def test_from_the_third_run_of_a_form_on_nothing_is_looked_up(load: Callable[..., Predictor], runs: list[str]) -> None:
     predictor = load({"ids": IDS}, PICKED, ["z"])
     for n in range(6):
         ids = np.array([n % 4, 0, 2])
@@ -174,4 +172,3 @@ def test_a_result_stays_when_the_next_run_computes(load: Callable[..., Predictor
         assert (x == X + n).all(), "what is fed stays as it is"
     for x, (y, z) in found:
         assert (y == x.reshape(-1)).all() and (z == 2 * y).all()
-

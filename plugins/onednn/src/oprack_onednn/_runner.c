@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define ABI 3
+#define ABI 4
 #define NOT_ORDINARY (-1)
 
 #if defined(_WIN32)
@@ -175,6 +175,42 @@ static int64_t run(struct stretch *stretch)
         slots += chain->operands;
     }
     return 0;
+}
+
+#ifdef POOL
+
+struct rows {
+    struct stretch *const *stretches;
+    int64_t *statuses;
+    unsigned count;
+};
+
+static void run_rows(void *data)
+{
+    struct rows *rows = data;
+    for (unsigned i = pool_number(); i < rows->count; i += pool_count())
+        rows->statuses[i] = run(rows->stretches[i]);
+}
+
+#endif
+
+/* Runs stretches side by side, each on one thread of the pool, whose primitives are for one thread and which have nothing
+   in common: no memory objects, and each a struct thread of its own. statuses: what oprack_runner_run returns of each.
+   Returns whether there is a pool; else nothing was run. */
+EXPORTED int64_t oprack_runner_run_apart(struct stretch *const *stretches, int64_t *statuses, int64_t count)
+{
+#ifdef POOL
+    struct rows rows = {stretches, statuses, (unsigned)count};
+    pool_running(1);
+    pool_start(run_rows, &rows, rows.count);
+    run_rows(&rows);
+    pool_end();
+    pool_running(0);
+    return 1;
+#else
+    (void)stretches, (void)statuses, (void)count;
+    return 0;
+#endif
 }
 
 /* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from ctypes import addressof, c_int64, sizeof
+from ctypes import addressof, c_int64, c_void_p, sizeof
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,9 @@ from oprack_onednn import _c
 from oprack_onednn.memory_objects import MemoryObjects
 from oprack_onednn.native import Memory
 from oprack_onednn.operands import Operand, addresses
+from oprack_onednn.pool import POOL
 from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch, array_type
-from oprack_onednn.thread import THREAD
+from oprack_onednn.thread import THREAD, Arena
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,9 +194,7 @@ class BoundChain:
         alone.values[:] = addresses
         if self._size > self._state.capacity:
             THREAD.arena(self._size)
-        status = run(alone.pointer)
-        if status:
-            raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
+        _expect_success(run(alone.pointer))
 
     def _run_step_by_step(self, addresses: Sequence[int]) -> None:
         """What the compiled runner does, in a first run and where there is none."""
@@ -216,7 +215,7 @@ class BoundChain:
         for primitive, count, arguments in self._calls:
             status = execute(primitive, stream, count, arguments)
             if status:
-                raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
+                _expect_success(status)
 
 
 def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
@@ -229,22 +228,54 @@ def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
     if not calls:
         return
     found = [chain.addresses(operands) for chain, operands in calls]
-    native = [chain.native for chain, _ in calls if chain.native is not None]
-    if RUNNER.run is None or len(native) < len(calls):
+    if RUNNER.run is None:
         for (chain, _), values in zip(calls, found, strict=True):
             chain._run(*values)
         return
-    size = max(chain.size for chain, _ in calls)
-    _run_together(native, [address for values in found for address in values], size)
+    together = _stretch(THREAD, calls, found)
+    _expect_success(RUNNER.run(together.pointer))
 
 
-def _run_together(chains: Sequence[NativeChain], values: Sequence[int], size: int) -> None:
-    """Run chains by one native call. values: the addresses of all. size: bytes of scratch memory."""
-    assert RUNNER.run is not None
-    together = NativeStretch(THREAD.state, chains, range(len(values)), len(values))
+def run_apart(rows: Sequence[Sequence[tuple[BoundChain, Sequence[Operand]]]]) -> bool:
+    """Run rows of chains side by side, each row on one of the pool's threads, in the thread that built them.
+
+    Args:
+        rows: Chains for one thread, with their operands, as `run_all` takes them. No chain is in two rows, and no row
+            reads what another one writes.
+
+    Returns:
+        Whether they ran; False where there are no such threads.
+
+    Raises:
+        OneDNNError: A primitive failed.
+        OperandError: An operand does not fit; nothing was read or written.
+    """
+    if RUNNER.run_apart is None or POOL.problem:
+        return False
+    stretches = [
+        _stretch(THREAD.beside(i) if i else THREAD, row, [chain.addresses(operands) for chain, operands in row])
+        for i, row in enumerate(rows)
+    ]
+    pointers = array_type(c_void_p, len(rows))(*(s.pointer for s in stretches))
+    statuses = array_type(c_int64, len(rows))()
+    if not RUNNER.run_apart(addressof(pointers), addressof(statuses), len(rows)):
+        return False
+    _expect_success(max(statuses))
+    return True
+
+
+def _stretch(
+    arena: Arena, row: Sequence[tuple[BoundChain, Sequence[Operand]]], found: Sequence[Sequence[int]]
+) -> NativeStretch:
+    """Chains as one stretch that runs once. found: the addresses of each."""
+    values = [address for own in found for address in own]
+    chains = [chain.native for chain, _ in row if chain.native is not None]
+    together = NativeStretch(arena.state, chains, range(len(values)), len(values))
     together.values[:] = values
-    if size > THREAD.state.capacity:
-        THREAD.arena(size)
-    status = RUNNER.run(together.pointer)
+    arena.arena(max(chain.size for chain, _ in row))
+    return together
+
+
+def _expect_success(status: int) -> None:
     if status:
         raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 3
+_ABI = 4
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -151,6 +151,8 @@ class Runner:
     Attributes:
         run: Runs the NativeStretch whose pointer it gets; returns 0, NOT_ORDINARY, or the status of the primitive that
             failed. None where the runner does not serve.
+        run_apart: Runs NativeStretches side by side on the pool's threads: their pointers, the statuses that it fills
+            in, and how many there are. None where the runner does not serve.
         install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
             where the runner does not serve.
         update: Runs the update whose struct's address it gets, with so many threads (`kernels.update`). None where the
@@ -166,6 +168,7 @@ class Runner:
     def __init__(self) -> None:
         self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
+        self.run_apart: Callable[[Any, Any, int], int] | None = None
         self.install: Callable[[int], bytes | None] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.lstm_step: Callable[[int, int], None] | None = None
@@ -175,7 +178,7 @@ class Runner:
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
-        self.run = self.install = self.library = None
+        self.run = self.run_apart = self.install = self.library = None
         self.update = self.lstm_step = self.batch_norm = self.plain_filter = None
         self.problem = ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
@@ -192,6 +195,8 @@ class Runner:
                     return
                 lib.oprack_runner_run.argtypes = (c_void_p,)
                 lib.oprack_runner_run.restype = c_int64
+                lib.oprack_runner_run_apart.argtypes = (c_void_p, c_void_p, c_int64)
+                lib.oprack_runner_run_apart.restype = c_int64
                 lib.oprack_pool_install.argtypes = (c_void_p,)
                 lib.oprack_pool_install.restype = c_char_p
                 lib.oprack_memories_create.argtypes = (*(c_void_p,) * 6, c_int64)
@@ -204,6 +209,7 @@ class Runner:
                 self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
                 self.update, self.lstm_step = lib.oprack_update, lib.oprack_lstm_step
                 self.batch_norm, self.plain_filter = lib.oprack_batch_norm, lib.oprack_plain_filter
+                self.run_apart = lib.oprack_runner_run_apart
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 

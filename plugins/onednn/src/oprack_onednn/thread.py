@@ -34,7 +34,35 @@ class _Alive:
     """Lives as long as a Python thread."""
 
 
-class Thread(threading.local):
+class Arena:
+    """Scratch memory, and what else the compiled runner needs for one stretch at a time.
+
+    Attributes:
+        state: What the runner knows of it.
+        stream: What primitives are executed on; None until `open`.
+    """
+
+    def __init__(self) -> None:
+        self.state = ThreadState()
+        self.stream: Stream | None = None
+        self._memory = np.empty(0, np.uint8)
+
+    def open(self) -> None:
+        """Write what the runner calls into the state, in place: chains hold its address."""
+        self.stream = Stream()
+        LIBRARY.fill(self.state, self.stream.pointer)
+
+    def arena(self, size: int) -> int:
+        """Address of at least `size` bytes of scratch memory."""
+        if size > self.state.capacity:
+            self._memory = np.empty(size + 4096, np.uint8)
+            start = self._memory.ctypes.data
+            self.state.arena = -(-start // 4096) * 4096
+            self.state.capacity = size
+        return self.state.arena or 0
+
+
+class Thread(Arena, threading.local):
     """What one Python thread needs to run chains.
 
     Attributes:
@@ -42,25 +70,24 @@ class Thread(threading.local):
             chooses implementations by it.
         setting: A number that no other thread, and no other number of threads, has.
         limit: How many threads primitives may use; 0 means as the library says.
-        state: What the compiled runner knows of the thread, the arena among it.
         work: Seconds that the primitives added so far take on one core.
         alive: An object that goes when the Python thread ends.
         revision: The library's revision when the number of threads was taken from it; -1 before the first use.
     """
 
     def __init__(self) -> None:
+        Arena.__init__(self)
         self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
         self.limit = self._threads = 0
         self._team = 1
-        self.state = ThreadState()
         self.work = 0.0
         self.setting = 0
         self.alive = _Alive()
         self._kept = Kept()
         self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any], Kept]] = {}
-        self._memory = np.empty(0, np.uint8)
-        self.revision = -1
-        self.stream: Stream | None = None
+        self._beside: list[Arena] = []
+        self.revision = self._opened_at = -1
+        self._opened_for = -1
 
     @property
     def current(self) -> int:
@@ -77,10 +104,8 @@ class Thread(threading.local):
         if self.stream is None:
             lib = LIBRARY.lib
             assert lib is not None
-            self.stream = Stream()
+            super().open()
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
-            # filled in place: chains hold the address of the state
-            LIBRARY.fill(self.state, self.stream.pointer)
             self._signal_stack = SignalStack()
         # implementations are chosen for the number of threads
         self._threads = self.state.threads = LIBRARY.apply_threads(self.limit)
@@ -92,7 +117,8 @@ class Thread(threading.local):
             self._by_threads[self._threads] = next(_SETTINGS), OrderedDict(), Kept()
         # Chains for other numbers of threads are kept, since programs switch between them and back.
         self.setting, self.primitives, self._kept = self._by_threads[self._threads]
-        self.revision = LIBRARY.threads_revision
+        self.revision = self._opened_at = LIBRARY.threads_revision
+        self._opened_for = self.limit
         LIBRARY.ran = True
 
     def ready(self) -> bool:
@@ -115,9 +141,10 @@ class Thread(threading.local):
     def limit_to(self, count: int) -> None:
         """Let primitives use `count` threads from now on; 0 means as the library says."""
         self.limit = count
-        # a predictor sets its number in each run, and mostly it is the one that holds anyway
-        if (count or LIBRARY.num_threads()) != self._threads:
-            self.revision = -1
+        # A predictor sets its number in each run, and mostly it is the one that primitives used last; how many CPUs
+        # there are is asked when a primitive wants to know.
+        known = count == self._opened_for or (count and count == self._threads)
+        self.revision = self._opened_at if known else -1
 
     def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
         """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
@@ -152,14 +179,13 @@ class Thread(threading.local):
             self.work = work
             self.use(threads)
 
-    def arena(self, size: int) -> int:
-        """Address of at least `size` bytes of scratch memory."""
-        if size > self.state.capacity:
-            self._memory = np.empty(size + 4096, np.uint8)
-            start = self._memory.ctypes.data
-            self.state.arena = -(-start // 4096) * 4096
-            self.state.capacity = size
-        return self.state.arena or 0
+    def beside(self, i: int) -> Arena:
+        """Scratch memory of its own for stretch number `i`, from 1 on, of those that run beside one of this thread."""
+        while len(self._beside) < i:
+            self._beside.append(Arena())
+            self._beside[-1].open()
+            self._beside[-1].state.threads = 1
+        return self._beside[i - 1]
 
 
 class _Limited:

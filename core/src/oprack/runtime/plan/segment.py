@@ -166,7 +166,7 @@ class Segment:
         try:
             if run.shapes_met is not None:
                 return compiled.function(run, *args)  # type: ignore[no-any-return]
-            # Most signatures meet new shapes never again after the first run, so this function is compiled when they do.
+            # Most signatures meet new shapes never again after the first run: this function is compiled when they do.
             compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
             return compiled.asking(run, *args)  # type: ignore[no-any-return]
         except Exception as error:

@@ -16,75 +16,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn import _c
-from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.kernels._recurrent_layer import BOTH, GATES, Layer
+from oprack_onednn.kernels._recurrent_steps import StepsPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
-from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.operands import Region
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
+from oprack_onednn.pool import POOL
+from oprack_onednn.primitive_chain import THREAD, BoundChain, run_all, run_apart
+from oprack_onednn.runner import RUNNER
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._order import Order
 
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
-_APART = 3e7  # operations of a direction from which on it has a thread of its own
+_APART = 3e7  # operations of a direction from which on it has a thread of Python's of its own
+_APART_IN_POOL = 2e6  # and one of the pool's
 _SHARED = 1e7  # operations of a step from which on threads share it
 # One for the process; its threads have chains of their own, as every thread, and end with it.
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
 
 
-class StepsPrimitive:
-    """`steps` steps of n sequences in one or both directions.
-
-    Operands: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
-    or h, or h and c of a cell with c.
-    """
-
-    def __init__(
-        self, cell: str, steps: int, n: int, inputs: int, size: int, direction: int, before: bool, after: bool
-    ) -> None:
-        sides = 2 if direction == BOTH else 1
-        of_weights, of_bias = GATES[cell]
-        x, y = MemoryDesc.strided((steps, n, inputs)), MemoryDesc.strided((steps, n, sides * size))
-        weights = [MemoryDesc.strided((1, sides, rows, of_weights, size)) for rows in (inputs, size)]
-        bias = MemoryDesc.strided((1, sides, of_bias, size))
-        state = MemoryDesc.strided((1, sides, n, size))
-        h, last = (state if given else None for given in (before, after))
-        kind, options = cell, (_c.FORWARD_INFERENCE, direction)
-        descs, numbers = (x, h, *weights, bias, y, last), (0,)
-        has_cells, peepholes = cell in ("lstm", "peephole_lstm"), None
-        if has_cells:
-            if cell == "peephole_lstm":
-                peepholes = MemoryDesc.strided((1, sides, 3, size))
-            kind, descs = "lstm", (x, h, h, *weights, peepholes, None, bias, y, last, last)
-        elif cell in ("relu", "tanh"):
-            kind, options = "vanilla_rnn", (_c.FORWARD_INFERENCE, _c.ELTWISE[cell], direction)
-            numbers = (0, 0.0, 0.0)
-        # judged by its name the implementation is a slow one, yet it is products and gates in machine code
-        desc = primitive_desc(
-            f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
-        )
-        chain = self.chain = PrimitiveChain()
-        count = 1 + has_cells
-        memory = {_c.SRC: chain.input(x)}
-        memory |= {arg: chain.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
-        memory |= {
-            _c.WEIGHTS: chain.input(weights[0]),
-            _c.WEIGHTS_1: chain.input(weights[1]),
-            _c.BIAS: chain.input(bias),
-        }
-        if peepholes:
-            memory[_c.WEIGHTS_2] = chain.input(peepholes)
-        memory[_c.DST] = chain.output(y)
-        memory |= {arg: chain.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
-        chain.add(desc, memory)
-
-
 def _bound(
-    chains: Mapping[tuple[int, int, int, int, bool, bool], BoundChain],
+    chains: Mapping[tuple[int, int, int, int, bool, bool, int], BoundChain],
     layer: Layer,
     steps: int,
     n: int,
@@ -92,13 +46,18 @@ def _bound(
     d: int = 0,
     before: bool = False,
     after: bool = False,
+    wide: int = 0,
 ) -> BoundChain:
-    """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it."""
-    key = (steps, n, direction, d, before, after)
+    """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it.
+
+    wide: how many results the rows of y are apart; default: without gaps.
+    """
+    wide = wide or (2 if direction == BOTH else 1)
+    key = (steps, n, direction, d, before, after, wide)
     try:
         return chains[key]
     except KeyError:
-        shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after)
+        shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after, wide)
         found = THREAD.primitive(("recurrent", *shape), StepsPrimitive, *shape)
         if found is not None:
             count = 1 + layer.has_cells
@@ -127,12 +86,29 @@ def directions_apart(layer: Layer, rows: int) -> bool:
     return layer.directions == 2 and _operations(layer, rows) > _APART and _threads() > 1
 
 
+def apart_in_pool(layer: Layer, rows: int, steps: int) -> bool:
+    """Whether a thread of the pool each is the best for the two directions of a layer, of so many rows in all."""
+    if layer.directions != 2 or RUNNER.run_apart is None or POOL.problem:
+        return False
+    count, operations = _threads(), _operations(layer, rows)
+    # two threads for a direction need steps that are worth sharing
+    return count > 1 and operations > _APART_IN_POOL and (count < 4 or operations <= _SHARED * steps)
+
+
 def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int, steps: int) -> None:
     """Run the chains of calls(d), as run_all takes them, for each direction, with one thread each where that pays.
 
     Threads that share the steps of one direction wait for each other several times per step.
     """
     count = _threads()
+    if apart_in_pool(layer, rows, steps):
+        with THREAD.limited(1):
+            both = [calls(d) for d in range(2)]
+            for chain, _ in (call for found in both for call in found):
+                chain.compile_ahead(count)
+            if not run_apart(both):
+                run_all([call for found in both for call in found])
+        return
     if not directions_apart(layer, rows):
         with threads_for(_operations(layer, rows) / steps):
             found = [call for d in range(layer.directions) for call in calls(d)]
@@ -173,11 +149,31 @@ def equal_steps(
 
     before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
     """
+    if direction == BOTH and apart_in_pool(layer, steps * n, steps):
+        return _equal_steps_apart(layer, x, steps, n, out.reshape(steps, n, -1), before, after)
     with threads_for(_operations(layer, n)):
         found = _bound(layer.chains.own(), layer, steps, n, direction, 0, bool(before), bool(after))
         if found is not None:
             found.run(x, *before, out, *after)
     return found is not None
+
+
+def _equal_steps_apart(
+    layer: Layer, x: Array, steps: int, n: int, out: Array, before: Sequence[Array], after: Sequence[Array]
+) -> bool:
+    """What equal_steps does in both directions, each on a thread of the pool."""
+    count, calls = _threads(), list[Sequence[Any]]()
+    with THREAD.limited(1):
+        for d in range(2):
+            found = _bound(layer.chains.own(), layer, steps, n, d + 1, d, bool(before), bool(after), 2)
+            if found is None:
+                return False
+            found.compile_ahead(count)
+            half = out[..., d * layer.size : (d + 1) * layer.size]
+            calls.append([(found, (x, *(a[d] for a in before), half, *(a[d] for a in after)))])
+        if not run_apart(calls):
+            run_all([call for row in calls for call in row])
+    return True
 
 
 def packed_steps(
@@ -233,11 +229,11 @@ def sequences(layer: Layer, x: Array, offsets: Sequence[int], reversals: tuple[b
     rows, sides = len(x), len(reversals)
     direction = _DIRECTIONS.get(reversals)
     apart = directions_apart(layer, rows)
-    if direction and len(offsets) == 2 and not apart:
+    if direction and len(offsets) == 2 and (not apart or apart_in_pool(layer, rows, rows)):
         out = BUFFERS.take((rows, sides * layer.size))
         return out if equal_steps(layer, x, rows, 1, direction, out) else None
     order = order_of(tuple(offsets))
-    if len(order.runs) == 1 and direction and not apart:
+    if len(order.runs) == 1 and direction and (not apart or apart_in_pool(layer, rows, order.runs[0][2])):
         packed, out = (BUFFERS.take((rows, n)) for n in (layer.inputs, sides * layer.size))
         np.take(x, order.rows(False), axis=0, out=packed, mode="clip")
         _, n, steps = order.runs[0]

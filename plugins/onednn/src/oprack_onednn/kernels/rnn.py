@@ -10,7 +10,7 @@ from oprack.kernel import Array
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
-from oprack_onednn.kernels._recurrent import directions_apart, equal_steps, packed_steps
+from oprack_onednn.kernels._recurrent import apart_in_pool, directions_apart, equal_steps, packed_steps
 from oprack_onednn.kernels._recurrent_layer import Layer
 from oprack_onednn.kernels.rnn_training import training
 from oprack_onednn.operands import FLOAT, OperandError
@@ -118,7 +118,8 @@ def _layer(
     """The output of a layer, whose last states go to `after`; None when oneDNN does not serve it."""
     steps, batch = x.shape[:2]
     out = np.empty((steps, batch, layer.directions * layer.size), np.float32)
-    if order is None and directions_apart(layer, steps * batch):
+    alone = directions_apart(layer, steps * batch) and not apart_in_pool(layer, steps * batch, steps)
+    if order is None and alone:
         order = Order(np.full(batch, steps), np.arange(batch), batch)
     if order is None:
         done = equal_steps(layer, x, steps, batch, 3 if layer.directions == 2 else 1, out, before, after)
