@@ -169,3 +169,38 @@ def test_two_unknown_numbers_stay():
     case.feeds, case.fetch = {"x": np.zeros((3, 3, 8), "float32")}, ["y"]
     done = check_passes(case, "fold_constants", "known_shape_to_attr")
     assert done.program.blocks[0].ops[-1].inputs["ShapeTensor"][:2] == ["n", "n"]
+
+
+# Constants of a size that a tensor gives -----------------------------------------------------------------------------
+def filled(*sizes, **attrs):
+    """A constant added to another one, so that it is read; "n" is x's second dim."""
+    ops = [number(f"c{i}", size) for i, size in enumerate(sizes) if size != "n"]
+    names = [size if size == "n" else f"c{i}" for i, size in enumerate(sizes)]
+    shape = [-1 if size == "n" else size for size in sizes]
+    fill = ("fill_constant", {"ShapeTensorList": names}, {"Out": "y"}, {"shape": shape, "dtype": 5, **attrs})
+    return [*DIM, *ops, fill]
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("sizes,place", [(("n", 4), 0), ((2, "n", 3), 1), ((0, "n"), 1)], ids=str)
+def test_a_constant_takes_its_size_from_a_tensor(rows, sizes, place):
+    feeds = {"x": np.zeros((3, rows), "float32")}
+    case = PassCase(feeds, {}, filled(*sizes, value=0.5, str_value="0.5"), ["y"])
+    done = check_passes(case, "fold_constants", "known_size_to_fill")
+    (op,) = done.program.blocks[0].ops
+    assert op.type == "fill_constant_batch_size_like" and op.inputs["Input"] == ["x"]
+    assert (op.attrs["input_dim_idx"], op.attrs["output_dim_idx"], op.attrs["value"]) == (1, place, 0.5)
+
+
+@pytest.mark.parametrize(
+    "feed,ops",
+    [
+        (np.zeros((3, 2), "float32"), filled("n", 4, force_cpu=True)),
+        (np.zeros((3, 2), "float32"), filled("n", "n")),
+        (LoDTensor(np.zeros((3, 2), "float32"), [[0, 1, 3]]), filled("n", 4)),
+    ],
+    ids=["host memory", "two sizes", "sequences"],
+)
+def test_other_constants_stay(feed, ops):
+    done = check_passes(PassCase({"x": feed}, {}, ops, ["y"]), "fold_constants", "known_size_to_fill")
+    assert done.program.blocks[0].ops[-1].type == "fill_constant"

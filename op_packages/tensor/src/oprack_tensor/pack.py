@@ -65,6 +65,11 @@ def oprack_passes(register: Register) -> None:
         stage="fold",
     )
     register.pass_(
+        "known_size_to_fill",
+        f"{__package__}.passes.known_fill:known_size_to_fill",
+        stage="fold",
+    )
+    register.pass_(
         "merge_shape_ops",
         f"{__package__}.passes.shape:merge_shape_ops",
         stage="fuse",

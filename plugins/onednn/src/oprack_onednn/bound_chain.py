@@ -12,7 +12,6 @@ from oprack_onednn import _c
 from oprack_onednn.memory_objects import MemoryObjects
 from oprack_onednn.native import Memory
 from oprack_onednn.operands import Operand, addresses
-from oprack_onednn.pool import POOL
 from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch, array_type
 from oprack_onednn.thread import THREAD, Arena
 
@@ -227,53 +226,60 @@ def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
     """
     if not calls:
         return
-    found = [chain.addresses(operands) for chain, operands in calls]
+    row, operands = [chain for chain, _ in calls], [given for _, given in calls]
     if RUNNER.run is None:
-        for (chain, _), values in zip(calls, found, strict=True):
+        found = [chain.addresses(given) for chain, given in calls]
+        for chain, values in zip(row, found, strict=True):
             chain._run(*values)
         return
-    together = _stretch(THREAD, calls, found)
+    together = _stretch(THREAD, row)
+    together.values[:] = _addresses(row, operands)
+    THREAD.arena(max([chain.size for chain in row]))
     _expect_success(RUNNER.run(together.pointer))
 
 
-def run_apart(rows: Sequence[Sequence[tuple[BoundChain, Sequence[Operand]]]]) -> bool:
-    """Run rows of chains side by side, each row on one of the pool's threads, in the thread that built them.
+class SideBySide:
+    """Rows of chains that run at once, each row on one of the pool's threads, in the thread that built them.
 
     Args:
-        rows: Chains for one thread, with their operands, as `run_all` takes them. No chain is in two rows, and no row
-            reads what another one writes.
-
-    Returns:
-        Whether they ran; False where there are no such threads.
-
-    Raises:
-        OneDNNError: A primitive failed.
-        OperandError: An operand does not fit; nothing was read or written.
+        rows: Chains for one thread. No chain is in two rows, and no row reads what another one writes.
     """
-    if RUNNER.run_apart is None or POOL.problem:
-        return False
-    stretches = [
-        _stretch(THREAD.beside(i) if i else THREAD, row, [chain.addresses(operands) for chain, operands in row])
-        for i, row in enumerate(rows)
-    ]
-    pointers = array_type(c_void_p, len(rows))(*(s.pointer for s in stretches))
-    statuses = array_type(c_int64, len(rows))()
-    if not RUNNER.run_apart(addressof(pointers), addressof(statuses), len(rows)):
-        return False
-    _expect_success(max(statuses))
-    return True
+
+    def __init__(self, rows: Sequence[Sequence[BoundChain]]) -> None:
+        self._rows = rows
+        self._arenas = [THREAD.beside(i) if i else THREAD for i in range(len(rows))]
+        self._stretches = [_stretch(arena, row) for arena, row in zip(self._arenas, rows, strict=True)]
+        self._pointers = array_type(c_void_p, len(rows))(*(s.pointer for s in self._stretches))
+        self._statuses = array_type(c_int64, len(rows))()
+
+    def run(self, operands: Sequence[Sequence[Sequence[Operand]]]) -> None:
+        """Run with the operands of each chain of each row.
+
+        Raises:
+            OneDNNError: A primitive failed.
+            OperandError: An operand does not fit; nothing was read or written.
+        """
+        found = [_addresses(row, given) for row, given in zip(self._rows, operands, strict=True)]
+        for arena, row, stretch, values in zip(self._arenas, self._rows, self._stretches, found, strict=True):
+            stretch.values[:] = values
+            arena.arena(max([chain.size for chain in row]))
+        assert RUNNER.run_apart is not None
+        if not RUNNER.run_apart(addressof(self._pointers), addressof(self._statuses), len(found)):
+            for stretch in self._stretches:
+                _expect_success(RUNNER.run(stretch.pointer) if RUNNER.run else 0)
+            return
+        _expect_success(max(self._statuses))
 
 
-def _stretch(
-    arena: Arena, row: Sequence[tuple[BoundChain, Sequence[Operand]]], found: Sequence[Sequence[int]]
-) -> NativeStretch:
-    """Chains as one stretch that runs once. found: the addresses of each."""
-    values = [address for own in found for address in own]
-    chains = [chain.native for chain, _ in row if chain.native is not None]
-    together = NativeStretch(arena.state, chains, range(len(values)), len(values))
-    together.values[:] = values
-    arena.arena(max(chain.size for chain, _ in row))
-    return together
+def _addresses(row: Sequence[BoundChain], operands: Sequence[Sequence[Operand]]) -> list[int]:
+    return [a for chain, given in zip(row, operands, strict=True) for a in chain.addresses(given)]
+
+
+def _stretch(arena: Arena, row: Sequence[BoundChain]) -> NativeStretch:
+    """Chains as one stretch, with addresses of its own for each."""
+    chains = [chain.native for chain in row if chain.native is not None]
+    count = sum([chain.operands for chain in chains])
+    return NativeStretch(arena.state, chains, range(count), count)
 
 
 def _expect_success(status: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from oprack.tensor import numpy_dtype
 
 from oprack_onednn import _c
-from oprack_onednn.bound_chain import BoundChain, OneDNNError, run_all, run_apart
+from oprack_onednn.bound_chain import BoundChain, OneDNNError, SideBySide, run_all
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
@@ -25,11 +25,11 @@ __all__ = [
     "OneDNNError",
     "PerThread",
     "PrimitiveChain",
+    "SideBySide",
     "one_number",
     "pack",
     "reorder_desc",
     "run_all",
-    "run_apart",
 ]
 
 _ALIGN = 64

@@ -11,7 +11,7 @@ from oprack.ir.generic import remove_dead_code
 RESHAPES = ("reshape", "reshape2")
 
 
-def _number(graph: Graph, node: VarNode) -> int | None:
+def number(graph: Graph, node: VarNode) -> int | None:
     """The value of a constant of one element; None for any other variable."""
     value = graph.constant_array(node)
     return int(value.item()) if value is not None and value.size == 1 else None
@@ -20,7 +20,7 @@ def _number(graph: Graph, node: VarNode) -> int | None:
 def _sizes(graph: Graph, op: OpNode) -> list[int] | None:
     """The new shape as an attribute, with 0 for a dim that is copied and -1 for one that follows from the others."""
     if op.inputs.get("ShapeTensor"):
-        sizes = [_number(graph, node) for node in op.inputs["ShapeTensor"]]
+        sizes = [number(graph, node) for node in op.inputs["ShapeTensor"]]
     else:
         value = graph.constant_array(op.input("Shape")) if op.inputs.get("Shape") else None
         if value is None:
@@ -51,7 +51,7 @@ def _follows(x: VarNode, sizes: Sequence[int | None], unknown: int) -> int | Non
 
 def _inserted(graph: Graph, op: OpNode) -> list[int] | None:
     """Places of the ones that a reshape inserts when it does nothing else; None when it does, or its shape is known."""
-    sizes = [_number(graph, node) for node in op.inputs.get("ShapeTensor", ())]
+    sizes = [number(graph, node) for node in op.inputs.get("ShapeTensor", ())]
     dims = op.input("X").shape
     if dims is None or sizes.count(None) != 1:
         return None

@@ -23,7 +23,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.operands import Region
 from oprack_onednn.pool import POOL
-from oprack_onednn.primitive_chain import THREAD, BoundChain, run_all, run_apart
+from oprack_onednn.primitive_chain import THREAD, BoundChain, SideBySide, run_all
 from oprack_onednn.runner import RUNNER
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int,
             both = [calls(d) for d in range(2)]
             for chain, _ in (call for found in both for call in found):
                 chain.compile_ahead(count)
-            if not run_apart(both):
-                run_all([call for found in both for call in found])
+            rows = [[chain for chain, _ in found] for found in both]
+            SideBySide(rows).run([[operands for _, operands in found] for found in both])
         return
     if not directions_apart(layer, rows):
         with threads_for(_operations(layer, rows) / steps):
@@ -162,17 +162,20 @@ def _equal_steps_apart(
     layer: Layer, x: Array, steps: int, n: int, out: Array, before: Sequence[Array], after: Sequence[Array]
 ) -> bool:
     """What equal_steps does in both directions, each on a thread of the pool."""
-    count, calls = _threads(), list[Sequence[Any]]()
+    count = _threads()
     with THREAD.limited(1):
-        for d in range(2):
-            found = _bound(layer.chains.own(), layer, steps, n, d + 1, d, bool(before), bool(after), 2)
-            if found is None:
+        known = layer.chains.own()
+        key = ("apart", steps, n, bool(before), bool(after))
+        pair: SideBySide | None = known.get(key)
+        if pair is None:
+            found = [_bound(known, layer, steps, n, d + 1, d, bool(before), bool(after), 2) for d in range(2)]
+            if None in found:
                 return False
-            found.compile_ahead(count)
-            half = out[..., d * layer.size : (d + 1) * layer.size]
-            calls.append([(found, (x, *(a[d] for a in before), half, *(a[d] for a in after)))])
-        if not run_apart(calls):
-            run_all([call for row in calls for call in row])
+            for chain in found:
+                chain.compile_ahead(count)
+            pair = known[key] = SideBySide([[chain] for chain in found])
+        halves = out[..., : layer.size], out[..., layer.size :]
+        pair.run([[(x, *(a[d] for a in before), halves[d], *(a[d] for a in after))] for d in range(2)])
     return True
 
 

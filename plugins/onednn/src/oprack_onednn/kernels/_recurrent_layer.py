@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from oprack_onednn.operands import OperandError
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread
+from oprack_onednn.primitive_chain import THREAD, PerThread
 
 # cell -> gates of the weights, gates of the bias
 GATES = {
@@ -25,16 +25,16 @@ _PRIMITIVES = 2048
 
 
 class PrimitivesByThread:
-    """Chains with the same weights, of every thread that uses them."""
+    """Chains with the same weights, and pairs of these, of every thread that uses them."""
 
     def __init__(self) -> None:
         self._chains = PerThread()
 
-    def own(self) -> dict[Any, BoundChain | None]:
+    def own(self) -> dict[Any, Any]:
         """Those of this thread, to be added to."""
         THREAD.ready()
         key = (THREAD.setting,)
-        found: dict[Any, BoundChain | None] | None = self._chains.get(key)
+        found: dict[Any, Any] | None = self._chains.get(key)
         # Dropped as a whole when there are too many: lengths come with the data, and nothing says which come again.
         if found is None or len(found) > _PRIMITIVES:
             found = {}

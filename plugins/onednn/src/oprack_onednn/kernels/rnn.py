@@ -64,10 +64,12 @@ def rnn(
         return training(Input, PreState, WeightList, mode, dropout_prob, sides, num_layers, hidden_size)
     if not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
         return NotImplemented
-    lengths = _lengths(SequenceLength, steps, batch)
-    if lengths is None:
-        return NotImplemented
-    order = None if (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
+    order = None
+    if SequenceLength is not None:
+        lengths = _lengths(SequenceLength, steps, batch)
+        if lengths is None:
+            return NotImplemented
+        order = None if (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
     # Copies: chains write the last states there, and the op's inputs stay as they are.
     after = [np.array(s, order="C") for s in PreState]
     before = [s.copy() for s in after]
@@ -92,10 +94,8 @@ def _fits(
     return len(weights) == 4 * shape[0] and all(s.shape == shape for s in states)
 
 
-def _lengths(given: np.ndarray | None, steps: int, batch: int) -> np.ndarray | None:
-    """How many steps each sequence has, all of them by default; None when the numbers are out of range."""
-    if given is None:
-        return np.full(batch, steps)
+def _lengths(given: np.ndarray, steps: int, batch: int) -> np.ndarray | None:
+    """How many steps each sequence has; None when the numbers are out of range."""
     lengths = given.reshape(-1).astype(np.int64)
     right = len(lengths) == batch and not ((lengths < 0) | (lengths > steps)).any()
     return lengths if right else None
