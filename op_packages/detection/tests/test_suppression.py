@@ -40,6 +40,16 @@ def test_suppress(count, pixel):
     )
 
 
+@pytest.mark.parametrize("wrong", [[1, 1, 1, 1], [3, 3, 1, 1], [np.nan] * 4, [0, 0, 0, 9]])
+def test_boxes_without_an_area_exclude_none(wrong):
+    boxes = some_boxes(40)
+    boxes[[3, 20]] = wrong
+    order = np.delete(np.arange(40), [3, 20])
+    kept = kept_by_loop(boxes.astype(float), order, 0.4503, 0)
+    with np.errstate(invalid="ignore"):
+        assert suppress(boxes, 0.4503, 1.0, 0).tolist() == sorted([*kept, 3, 20])
+
+
 # With many candidates in common boxes are compared once for all rows, with few row by row.
 @pytest.mark.parametrize("share", [0, 5, 70, 200])
 def test_suppress_each(share):

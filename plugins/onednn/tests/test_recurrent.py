@@ -11,10 +11,13 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack.types import dtype_enum
+from oprack_onednn.declare import no_limits
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.pool import POOL
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, SideBySide
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 GATES = {"gru": 3, "lstm": 4}
@@ -173,6 +176,19 @@ def test_directions_in_a_thread_each(monkeypatch, op_type, lengths):
     with THREAD.limited(2):
         check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
     assert len(set(walked)) == 2 and {limit for _, limit in walked} == {1}
+
+
+@pytest.mark.parametrize("lengths", [[9], [3, 0, 9, 1, 0], [4] * 5], ids=str)
+@pytest.mark.parametrize("op_type", GATES)
+def test_directions_on_a_thread_of_the_pool_each(monkeypatch, op_type, lengths):
+    LIBRARY.usable()
+    if POOL.problem:
+        pytest.skip(POOL.problem)
+    together, run = [], SideBySide.run
+    monkeypatch.setattr(SideBySide, "run", lambda self, rows: (together.append(len(rows)), run(self, rows)))
+    with no_limits(), THREAD.limited(2):
+        check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
+    assert together and set(together) == {2}
 
 
 def test_an_error_in_the_other_thread_is_seen(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy_kernels import numpy_result
 from oprack.packs.manager import default_manager
+from oprack_onednn.declare import no_limits
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.primitive_chain import THREAD
@@ -59,7 +60,19 @@ def both(monkeypatch, lengths, steps, batch, **attrs):
 @pytest.mark.parametrize("mode", GATES)
 def test_rnn(monkeypatch, mode, layers, is_bidirec, lengths):
     lengths = None if lengths is None else np.array(lengths, np.int32)
-    got, want = both(monkeypatch, lengths, 9, 5, mode=mode, num_layers=layers, is_bidirec=is_bidirec)
+    check_rnn(monkeypatch, lengths, mode=mode, num_layers=layers, is_bidirec=is_bidirec)
+
+
+@pytest.mark.parametrize("lengths", [None, [5, 0, 9, 5, 1]], ids=str)
+@pytest.mark.parametrize("mode", GATES)
+def test_directions_on_a_thread_of_the_pool_each(monkeypatch, mode, lengths):
+    lengths = None if lengths is None else np.array(lengths, np.int32)
+    with no_limits(), THREAD.limited(2):
+        check_rnn(monkeypatch, lengths, mode=mode, num_layers=2, is_bidirec=True)
+
+
+def check_rnn(monkeypatch, lengths, **attrs):
+    got, want = both(monkeypatch, lengths, 9, 5, **attrs)
     np.testing.assert_allclose(got["Out"], want["Out"], rtol=1e-5, atol=1e-5)
     for g, w in zip(got["State"], want["State"], strict=True):
         np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)

@@ -20,9 +20,10 @@ PRIORITY = 10
 
 
 class Limits:
-    """Below these sizes NumPy is faster than a primitive's call.
+    """Below these sizes NumPy is faster than a primitive's call, or one thread than several.
 
-    eltwise, binary, moved, costly (functions that take NumPy long): elements. product: m n k.
+    eltwise, binary, moved, costly (functions that take NumPy long): elements. product: m n k. apart: operations of a
+    recurrent layer's direction, from which on it has a thread of its own.
     """
 
     eltwise = 1 << 12
@@ -30,6 +31,7 @@ class Limits:
     binary = 1 << 14
     moved = 1 << 14
     product = 1 << 18
+    apart = 1 << 21
 
 
 @contextmanager

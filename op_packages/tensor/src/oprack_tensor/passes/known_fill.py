@@ -12,7 +12,9 @@ from oprack_tensor.passes.known_shape import number
 def _dim_of(node: VarNode) -> tuple[VarNode, int] | None:
     """(x, i) for the one element of slice(shape(x), [i], [i + 1]); None for any other variable."""
     cut = node.producer
-    if cut is None or cut.type != "slice" or set(cut.inputs) != {"Input"} or cut.attr("axes") != [0]:
+    if cut is None or cut.type != "slice" or cut.attr("axes") != [0]:
+        return None
+    if any(nodes for slot, nodes in cut.inputs.items() if slot != "Input"):
         return None
     shape, starts, ends = cut.input("Input").producer, cut.attr("starts"), cut.attr("ends")
     if shape is None or shape.type != "shape" or starts[0] < 0 or ends != [starts[0] + 1]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.kernel import Array
 
+from oprack_onednn.declare import Limits
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.kernels._recurrent_layer import BOTH, GATES, Layer
 from oprack_onednn.kernels._recurrent_steps import StepsPrimitive
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from oprack_onednn.kernels._order import Order
 
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
-_APART = 3e7  # operations of a direction from which on it has a thread of Python's of its own
-_APART_IN_POOL = 2e6  # and one of the pool's
+_APART = 3e7  # operations of a direction from which on it has a thread of its own where the pool does not serve
 _SHARED = 1e7  # operations of a step from which on threads share it
 # One for the process; its threads have chains of their own, as every thread, and end with it.
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
@@ -92,7 +92,7 @@ def apart_in_pool(layer: Layer, rows: int, steps: int) -> bool:
         return False
     count, operations = _threads(), _operations(layer, rows)
     # two threads for a direction need steps that are worth sharing
-    return count > 1 and operations > _APART_IN_POOL and (count < 4 or operations <= _SHARED * steps)
+    return count > 1 and operations >= Limits.apart and (count < 4 or operations <= _SHARED * steps)
 
 
 def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int, steps: int) -> None:
