@@ -126,16 +126,17 @@ def test_a_wrong_number_of_addresses_is_refused():
 
 
 @compiled
-@pytest.mark.parametrize("count", [1, 4095, 4096, 4097, 10000])
-def test_nan_and_infinities_are_found_wherever_they_are(count):
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("count", [1, 4095, 4096, 4097, 10000, 200_003])
+def test_nan_and_infinities_are_found_wherever_they_are(count, threads):
     values = normal(count)
-    look = NativeStretch(THREAD.state, [NativeChain(1, looks=[(0, count)])], [0], 1)
+    look = NativeStretch(THREAD.state, [NativeChain(1, threads, looks=[(0, count)])], [0], 1)
     look.values[0] = values.ctypes.data
     assert RUNNER.run(look.pointer) == 0
     values[count // 2] = np.finfo(np.float32).max
     values[0] = np.float32(1e-45)
     assert RUNNER.run(look.pointer) == 0
-    for at in {0, count // 2, count - 1}:
+    for at in {0, count // 3 - (count > 2), count // 2, count - 1}:
         for value in (np.nan, -np.nan, np.inf, -np.inf):
             before, values[at] = values[at], value
             assert RUNNER.run(look.pointer) == NOT_ORDINARY and look.failed == 0

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 static int (*gomp_max_threads)(void), (*gomp_in_parallel)(void), (*gomp_num_threads)(void), (*gomp_thread_num)(void);
+int pool_serves;
 static __thread struct {
     long start, step, chunk, iterations, turn;
 } loop;
@@ -172,6 +173,7 @@ EXPORTED const char *oprack_pool_install(void *library)
     each(map, 1);
     if (size)
         mprotect((void *)range.begin, size, PROT_READ);
+    pool_serves = 1;
     return NULL;
 }
 

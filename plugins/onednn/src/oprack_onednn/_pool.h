@@ -5,6 +5,9 @@
 
 typedef void (*share_function)(void *data);
 
+/* Whether oneDNN runs on the pool's threads. */
+extern int pool_serves;
+
 void pool_start(share_function function, void *data, unsigned count);
 void pool_end(void);
 void pool_barrier(void);

@@ -8,13 +8,15 @@
 
 #include <stdint.h>
 
-#define ABI 4
+#define ABI 5
 #define NOT_ORDINARY (-1)
 
 #if defined(_WIN32)
 #define EXPORTED __declspec(dllexport)
+#define INLINE static inline
 #else
 #define EXPORTED __attribute__((visibility("default")))
+#define INLINE static inline __attribute__((always_inline))
 #endif
 
 typedef int (*set_handle_function)(void *memory, void *handle);
@@ -80,7 +82,7 @@ struct stretch {
 };
 
 /* Whether all floats are finite. Without an early end the loop becomes a few vector instructions. */
-static int ordinary(const uint32_t *bits, int64_t count)
+INLINE int all_ordinary(const uint32_t *bits, int64_t count)
 {
     while (count > 0) {
         int64_t some = count < 4096 ? count : 4096;
@@ -94,6 +96,55 @@ static int ordinary(const uint32_t *bits, int64_t count)
     }
     return 1;
 }
+
+static int ordinary_narrow(const uint32_t *bits, int64_t count) { return all_ordinary(bits, count); }
+
+#ifdef POOL
+
+#define SHARED (1 << 16) /* floats from which on threads look at them together */
+
+static __attribute__((target("avx2"))) int ordinary_wide(const uint32_t *bits, int64_t count)
+{
+    return all_ordinary(bits, count);
+}
+
+struct look {
+    const uint32_t *bits;
+    int64_t count;
+    int (*ordinary)(const uint32_t *bits, int64_t count);
+    int found;
+};
+
+static void look_share(void *data)
+{
+    struct look *look = data;
+    int64_t number = pool_number(), shares = pool_count();
+    int64_t begin = look->count * number / shares, end = look->count * (number + 1) / shares;
+    if (!look->ordinary(look->bits + begin, end - begin))
+        __atomic_store_n(&look->found, 1, __ATOMIC_RELAXED);
+}
+
+/* threads: how many may look. */
+static int ordinary(const uint32_t *bits, int64_t count, int64_t threads)
+{
+    struct look look = {bits, count, __builtin_cpu_supports("avx2") ? ordinary_wide : ordinary_narrow, 0};
+    if (count < SHARED || threads < 2 || !pool_serves)
+        return look.ordinary(bits, count);
+    pool_start(look_share, &look, (unsigned)threads);
+    look_share(&look);
+    pool_end();
+    return !look.found;
+}
+
+#else
+
+static int ordinary(const uint32_t *bits, int64_t count, int64_t threads)
+{
+    (void)threads;
+    return ordinary_narrow(bits, count);
+}
+
+#endif
 
 static int run_chain(struct thread *thread, struct chain *chain, char *const *values, const int64_t *slots)
 {
@@ -111,7 +162,7 @@ static int run_chain(struct thread *thread, struct chain *chain, char *const *va
         }
         chain->arena = thread->arena;
     }
-    if (chain->threads != thread->threads) {
+    if (chain->threads && chain->threads != thread->threads) {
         thread->set_threads((int)chain->threads);
         thread->threads = chain->threads;
     }
@@ -121,7 +172,7 @@ static int run_chain(struct thread *thread, struct chain *chain, char *const *va
             status = thread->execute(step->primitive, thread->stream, (int)step->count, step->arguments);
             if (status)
                 return status;
-        } else if (!ordinary((const uint32_t *)values[slots[step->operand]], step->count)) {
+        } else if (!ordinary((const uint32_t *)values[slots[step->operand]], step->count, thread->threads)) {
             return NOT_ORDINARY;
         }
     }
