@@ -19,7 +19,7 @@ DTYPES = FLOATS | {"bfloat16"}
 def uniform(
     op: str,
     dims: Sequence[int],
-    dtype: int,
+    dtype: object,
     low: float,
     high: float,
     diag_num: int,

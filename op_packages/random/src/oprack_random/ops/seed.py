@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, InferVarTypeContext, OpDef, OpVersion, Output, empty_grad
+from typing import TYPE_CHECKING
+
+from oprack.op import (
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    KernelTypeContext,
+    OpDef,
+    OpVersion,
+    Output,
+    empty_grad,
+)
+
+if TYPE_CHECKING:
+    from oprack.kernel import OpKernelType
 
 
 class Seed(OpDef, type="seed"):
@@ -16,7 +30,7 @@ class Seed(OpDef, type="seed"):
     make_grad = empty_grad
     versions = OpVersion("seed").checkpoint("Out may stay in host memory.", ("new_attr", "force_cpu", False))
 
-    def expected_kernel_type(ctx):
+    def expected_kernel_type(ctx: KernelTypeContext) -> OpKernelType:
         return ctx.kernel_type(dtype="int32")
 
     def infer_shape(ctx: InferShapeContext) -> None:
