@@ -108,8 +108,12 @@ class Conformance:
         """
         found = [p for p in default_manager().packs() if p.name == cls.pack]
         if not found or found[0].status != "ok":
-            state = f"is {found[0].status}: {found[0].error}" if found else "is not installed"
-            raise UnknownOpError(f"conformance of pack {cls.pack!r}: it {state}; run `oprack doctor`")
+            state = (
+                f"is {found[0].status}: {found[0].error}; run `oprack doctor`"
+                if found
+                else "is not installed; `pip install -e .` in its folder installs it, or set `pack` to another name"
+            )
+            raise UnknownOpError(f"conformance of pack {cls.pack!r}: it {state}")
         return sorted(found[0].op_types)
 
     @classmethod
