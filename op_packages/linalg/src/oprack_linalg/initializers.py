@@ -27,7 +27,8 @@ class Orthogonal(Initializer):
         for size in var.shape[1:]:
             columns *= size
         tall = [max(rows, columns), min(rows, columns)]
-        program, block = var.program, var.program.global_block()
+        program, block, dtype = var.program, var.program.global_block(), var.desc.dtype
+        assert dtype is not None  # parameters have one
 
         def made(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], *slots: str) -> list[Variable]:
             names = [f"{var.name}.orthogonal_{len(block.ops)}_{slot}" for slot in slots]
@@ -35,7 +36,7 @@ class Orthogonal(Initializer):
             append_op(op_type, inputs, dict(zip(slots, outs, strict=True)), attrs, program=program, block=block)
             return outs
 
-        (numbers,) = made("gaussian_random", {}, {"shape": tall, "dtype": int(var.desc.dtype)}, "Out")
+        (numbers,) = made("gaussian_random", {}, {"shape": tall, "dtype": int(dtype)}, "Out")
         q, r = made("qr", {"X": numbers}, {"mode": "reduced"}, "Q", "R")
         (diagonal,) = made("diag_v2", {"X": r}, {}, "Out")
         (signs,) = made("sign", {"X": diagonal}, {}, "Out")  # makes the draw uniform over all such matrices

@@ -39,7 +39,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     """Sums of products as an equation says: "ij,jk->ik" is the product of two matrices."""
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
     found = F.einsum(given, equation=equation.replace(" ", ""))
-    return found.out if isinstance(found, tuple) else found
+    return found.out if isinstance(found, tuple) else found  # type: ignore[attr-defined]
 
 
 def norm(x: Tensor, p: float | str = "fro", axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:

@@ -37,5 +37,6 @@ def matrix_power_grad(X: Array, Out_grad: Array, *, n: int, xp: ArrayModule) -> 
         if not left:
             break
         part, power = part @ power + power @ part, power @ power
+    assert done is not None  # |n| is above 0, so one of its bits is set
     total = done[1]
     return -(turned @ total @ turned) if n < 0 else total.copy() if total is Out_grad else total

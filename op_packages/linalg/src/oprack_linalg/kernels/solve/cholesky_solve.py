@@ -24,7 +24,7 @@ def cholesky_solve(X: Array, Y: Array, *, upper: bool, xp: ArrayModule) -> Array
 @kernel("cholesky_solve_grad", place=BOTH, dtypes=FLOATS)
 def cholesky_solve_grad(
     X: Array, Y: Array, Out: Array, Out_grad: Array, *, upper: bool, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array | None]:
     """The solution for Out@GRAD, and through the product of the triangles that of Y."""
     by_x = _solve("cholesky_solve_grad", Y, Out_grad, upper, xp)
     by_y = None

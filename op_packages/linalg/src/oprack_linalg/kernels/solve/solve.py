@@ -23,7 +23,7 @@ def solve(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 @kernel("solve_grad", place=BOTH, dtypes=REAL_AND_COMPLEX)
 def solve_grad(
     X: Array, Y: Array, Out: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array]:
     """X^-H Out@GRAD, and minus that times Out^H."""
     shape = Y.shape
     if _is_vectors(X, Y):

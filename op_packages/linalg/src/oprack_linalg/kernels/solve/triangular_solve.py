@@ -30,7 +30,7 @@ def triangular_solve_grad(
     unitriangular: bool,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array]:
     """The solution with the transpose, and minus that times Out^T within the triangle that was read."""
     flags = {"upper": upper, "transpose": not transpose, "unit": unitriangular}
     by_y = solve_triangle("triangular_solve_grad", "X", X, Out_grad, **flags, xp=xp)
