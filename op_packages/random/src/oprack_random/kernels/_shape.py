@@ -8,7 +8,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array
 
 
-def given_shape(op: str, tensor: Array | None, tensors: Sequence[Array], attr: Sequence[int]) -> tuple[int, ...]:
+def given_shape(op: str, tensor: Array | None, tensors: Sequence[Array] | None, attr: Sequence[int]) -> tuple[int, ...]:
     """Dims as a tuple. Raises InvalidArgumentError for a negative one."""
     if tensor is not None:
         dims = [int(v) for v in tensor.reshape(-1).tolist()]

@@ -9,4 +9,4 @@ from oprack.types import FLOATS
 @kernel("exponential", place=("cpu", "cuda"), dtypes=FLOATS)
 def exponential(X: Array, *, lambda_: float, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Waiting times of that rate."""
-    return xp.asarray((ctx.generator(0).standard_exponential(X.shape) / lambda_).astype(X.dtype))
+    return xp.asarray((ctx.generator(0).standard_exponential(tuple(X.shape)) / lambda_).astype(X.dtype))

@@ -9,7 +9,7 @@ from oprack.types import FLOATS
 @kernel("gaussian_inplace", place=("cpu", "cuda"), dtypes=FLOATS)
 def gaussian_inplace(x: Array, *, mean: float, std: float, seed: int, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Normally distributed numbers."""
-    return xp.asarray(ctx.generator(seed).normal(mean, std, x.shape).astype(x.dtype))
+    return xp.asarray(ctx.generator(seed).normal(mean, std, tuple(x.shape)).astype(x.dtype))
 
 
 @kernel("gaussian_inplace_grad", place=("cpu", "cuda"), dtypes=FLOATS)

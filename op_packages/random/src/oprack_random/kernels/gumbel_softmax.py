@@ -11,7 +11,7 @@ def gumbel_softmax(
     X: Array, *, temperature: float, hard: bool, axis: int, ctx: KernelContext, xp: ArrayModule
 ) -> Array:
     """softmax of the disturbed logarithms, or 1 at its greatest element."""
-    noise = xp.asarray(ctx.generator(0).gumbel(size=X.shape).astype(X.dtype))
+    noise = xp.asarray(ctx.generator(0).gumbel(size=tuple(X.shape)).astype(X.dtype))
     if not X.size:
         return X.copy()
     disturbed = (X + noise) / X.dtype.type(temperature)

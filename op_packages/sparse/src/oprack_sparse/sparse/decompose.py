@@ -39,7 +39,7 @@ def pca_lowrank(x: Tensor, q: int | None = None, center: bool = True, niter: int
             f"{min(rows, columns)} and niter of at least 0"
         )
     turned = transpose(x, [1, 0])
-    ones = F.fill_constant(shape=[rows, 1], value=1.0, dtype=x.dtype)
+    ones = F.fill_constant(shape=[rows, 1], value=1.0, dtype=str(x.dtype))
     mean = matmul(turned, ones) * (1.0 / rows if center else 0.0)
 
     def times(v: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def pca_lowrank(x: Tensor, q: int | None = None, center: bool = True, niter: int
     def back(u: Tensor) -> Tensor:
         return matmul(turned, u) - F.matmul_v2(mean, F.matmul_v2(ones, u, trans_x=True))
 
-    basis = F.qr(times(F.gaussian_random(shape=[columns, count], dtype=x.dtype))).q
+    basis = F.qr(times(F.gaussian_random(shape=[columns, count], dtype=str(x.dtype)))).q
     for _ in range(niter):
         basis = F.qr(times(F.qr(back(basis)).q)).q
     v, s, turn = F.svd(back(basis))

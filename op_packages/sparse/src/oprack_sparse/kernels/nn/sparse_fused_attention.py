@@ -15,7 +15,9 @@ from oprack_sparse.kernels.reduce._rows import Rows, rows_of
 
 
 def _rows(pattern: SparseCsrTensor) -> Rows:
-    return Rows(rows_of("sparse_fused_attention", pattern, -1))
+    found = rows_of("sparse_fused_attention", pattern, -1)
+    assert found is not None  # a CSR tensor has no dense dims
+    return Rows(found)
 
 
 def _matrices(x: Array) -> Array:

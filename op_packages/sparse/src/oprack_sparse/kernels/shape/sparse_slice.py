@@ -35,7 +35,11 @@ class Attrs(NamedTuple):
 
 def _bounds(x: SparseTensor, tensors: Ranges, attrs: Attrs) -> tuple[Array, Array]:
     """The first index along each dim of x, and the one after the last."""
-    given = [numbers(a, tensors[2 * i], tensors[2 * i + 1]) for i, a in enumerate(attrs)]
+    given = (
+        numbers(attrs.axes, tensors.AxesTensor, tensors.AxesTensorList),
+        numbers(attrs.starts, tensors.StartsTensor, tensors.StartsTensorList),
+        numbers(attrs.ends, tensors.EndsTensor, tensors.EndsTensorList),
+    )
     first, last = np.zeros(len(x.shape), np.int64), np.array(x.shape, np.int64)
     for axis, start, end in zip(*given, strict=True):
         low, high, _ = slice(start, end).indices(x.shape[axis])
@@ -47,7 +51,7 @@ def _kept(x: SparseTensor, first: Array, last: Array) -> tuple[Array, Array, tup
     """(which elements are kept, their new coordinates, the part of the dense dims)."""
     at = coordinates(x)
     low, high = first[: len(at), None], last[: len(at), None]
-    keep = ((at >= low) & (at < high)).all(axis=0)
+    keep = np.all((at >= low) & (at < high), axis=0)
     dense = tuple(slice(a, b) for a, b in zip(first[len(at) :], last[len(at) :], strict=True))
     return keep, at[:, keep] - low, dense
 
