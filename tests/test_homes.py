@@ -11,6 +11,7 @@ from oprack import PackManager
 from oprack.cli.main import main
 from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
 from oprack.packs import homes
+from oprack.packs.manager import use_manager
 
 MODEL = Path(__file__).parent / "data" / "small_models" / "resnet.pdmodel"
 
@@ -23,16 +24,19 @@ def bare():
 
 def test_the_table_says_what_the_installed_packs_bring():
     manager = oprack.default_manager()
-    # a plugin that brings neither ops nor names, but places or commands, has no row
+    # a plugin that brings neither ops, names, formats nor commands, but a place, has no row
     ours = [p for p in manager.packs() if p.name != "core" and (p.op_types or p.layers)]
     formats = {(owner, json.loads(key)["suffix"]) for owner, key, _ in manager.targets("format")}
     assert formats == {(d, suffix) for d, kinds in homes.homes().items() for suffix in kinds.get("formats", ())}
-    assert {p.distribution for p in ours} | {owner for owner, _ in formats} == set(homes.homes())
+    commands = {(owner, json.loads(key)["name"]) for owner, key, _ in manager.targets("command")}
+    assert commands == {(d, name) for d, kinds in homes.homes().items() for name in kinds.get("commands", ())}
+    others = {owner for owner, _ in formats | commands}
+    assert {p.distribution for p in ours} | others == set(homes.homes())
     for pack in ours:
         kinds = homes.homes()[pack.distribution]
         assert sorted(kinds.get("ops", ())) == sorted(pack.op_types)
-        others = ("ops", "roles", "formats")
-        named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in others for name in names}
+        unnamed = ("ops", "roles", "formats", "commands")
+        named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in unnamed for name in names}
         assert named == {key for key in pack.layers if not key.startswith("fuzz.")}
     roles = [(owner, role) for owner, role, _ in manager.targets("role")]
     assert sorted(roles) == sorted((d, r) for d, kinds in homes.homes().items() for r in kinds.get("roles", ()))
@@ -81,6 +85,19 @@ def test_an_unknown_name_says_what_to_install(bare):
     ):
         with pytest.raises(UnknownLayerError, match=f"`pip install {owner}` adds it"):
             bare.layer(namespace, name)
+
+
+def test_an_unknown_command_says_what_to_install(capsys, monkeypatch):
+    with pytest.raises(SystemExit) as caught:
+        main(["lunch"])
+    assert caught.value.code == 2 and "no command 'lunch' (did you mean launch?)" in capsys.readouterr().err
+    monkeypatch.setenv("OPRACK_PACKS", "math")
+    with pytest.raises(SystemExit):
+        main(["serve", "model"])
+    assert "no installed pack brings the command 'serve'; pack serve" in capsys.readouterr().err
+    with use_manager(PackManager(entry_points=[], environ={})), pytest.raises(SystemExit):
+        main(["launch", "train.py"])
+    assert "`pip install oprack-mpi` adds it" in capsys.readouterr().err
 
 
 # oprack ops --missing -------------------------------------------------------------------------------------------------

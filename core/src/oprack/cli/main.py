@@ -73,10 +73,16 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
             sub.set_defaults(run=command_module.run)
     if only in COMMANDS:
         return parser  # finding the commands of packs would load the packs
-    for name, command in pack_commands().items():
+    commands = pack_commands()
+    for name, command in commands.items():
         sub = add(name, command.summary)
         if name == only:
             command.configure(sub)
+    if only and only not in commands:
+        from oprack.packs.manager import default_manager
+        from oprack.packs.report import unknown_command
+
+        parser.error(unknown_command(only, (*COMMANDS, *commands), default_manager().packs()))
     return parser
 
 

@@ -145,6 +145,8 @@ def brought(source: PackSource) -> dict[str, list[str]]:
             found.setdefault("roles", []).append(key)
         elif kind == "format":
             found.setdefault("formats", []).append(json.loads(key)["suffix"])
+        elif kind == "command":
+            found.setdefault("commands", []).append(json.loads(key)["name"])
         elif kind == "layer" and not key.startswith("fuzz."):
             namespace, _, name = key.partition(".")
             found.setdefault(namespace, []).append(name)

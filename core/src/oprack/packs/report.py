@@ -162,6 +162,13 @@ def install(owner: str, packs: Collection[Pack]) -> str:
     return f"`pip install {owner}` adds it" + (f", and {ALL_PACKS}" if no_pack(pack.owner for pack in packs) else "")
 
 
+def unknown_command(name: str, known: Iterable[str], packs: Collection[Pack]) -> str:
+    """known: the commands there are."""
+    if owner := home("commands", name):
+        return f"no installed pack brings the command {name!r}; {install(owner, packs)}"
+    return f"there is no command {name!r}{did_you_mean(name, known)}; `oprack --help` lists them"
+
+
 def no_pack(distributions: Iterable[str]) -> bool:
     """Whether nothing but the core, and what a process registered itself, is there."""
     return all(name in (BUILTIN.distribution, HERE.distribution) for name in distributions)
