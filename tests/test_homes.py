@@ -87,12 +87,11 @@ def test_an_unknown_name_says_what_to_install(bare):
             bare.layer(namespace, name)
 
 
-def test_an_unknown_command_says_what_to_install(capsys, monkeypatch):
+def test_an_unknown_command_says_what_to_install(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["lunch"])
     assert caught.value.code == 2 and "no command 'lunch' (did you mean launch?)" in capsys.readouterr().err
-    monkeypatch.setenv("OPRACK_PACKS", "math")
-    with pytest.raises(SystemExit):
+    with use_manager(PackManager(environ={"OPRACK_PACKS": "math"})), pytest.raises(SystemExit):
         main(["serve", "model"])
     assert "no installed pack brings the command 'serve'; pack serve" in capsys.readouterr().err
     with use_manager(PackManager(entry_points=[], environ={})), pytest.raises(SystemExit):
