@@ -80,9 +80,8 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
             command.configure(sub)
     if only and only not in commands:
         from oprack.packs.manager import default_manager
-        from oprack.packs.report import unknown_command
 
-        parser.error(unknown_command(only, (*COMMANDS, *commands), default_manager().packs()))
+        parser.error(default_manager().unknown_command(only, (*COMMANDS, *commands)))
     return parser
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError
+from oprack.packs import report
 from oprack.packs.changes import changed
 from oprack.packs.process import ProcessRegistrations
 from oprack.packs.resolve import import_object
@@ -122,6 +123,19 @@ class PackManager(ProcessRegistrations):
                     observers.append(observer)
             self._observers = observers
         return list(self._observers)
+
+    def unknown_command(self, name: str, known: Iterable[str]) -> str:
+        """What to say of a command that no pack in use brings.
+
+        Args:
+            name: The command.
+            known: The commands there are.
+
+        Returns:
+            The message, with the distribution that brings it, or commands of like names.
+        """
+        self._loaded()
+        return report.unknown_command(name, known, self._packs or ())
 
     # Layers -----------------------------------------------------------------------------------------------------------
     def layer_names(self, namespace: str) -> list[str]:
