@@ -97,6 +97,10 @@ class PrimitiveChain:
         self._ends[twin] = end
         return twin
 
+    def seen(self, memory: Memory, desc: MemoryDesc) -> Memory:
+        """Memory seen as another shape; itself where it is the same one."""
+        return memory if memory.desc is desc else self.alias(memory, desc)
+
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
         """Append a primitive, which was created with scratch memory from the caller.
 

@@ -72,6 +72,19 @@ class ConvShape:
         self.filter_shape = grouped(w.shape, groups)
         self.filter_desc = MemoryDesc.strided(self.filter_shape)
         self.depthwise = groups == x_shape[1]
+        self._by_pixel = groups == 1 and len(out) == 2 and {*ksize, *strides} == {1} and not any(map(any, pads))
+
+    def seen(self, images: MemoryDesc) -> MemoryDesc:
+        """Images in channels-last memory as the primitive sees them: by a window of one pixel, each row as an image.
+
+        The numbers are the same, and oneDNN has fewer ways to divide the work, of which it looks at all: a descriptor
+        then takes a third of the time, and its primitive half of it.
+        """
+        if not self._by_pixel or images.shape[2] == 1:
+            return images
+        n, c, h, w = images.shape
+        rows = channels_last_desc((n * h, c, 1, w))
+        return rows if images.itemsize == 4 else rows.bfloat16
 
     def forward(
         self,
@@ -115,14 +128,14 @@ class ConvPrimitive(ShapedPrimitive):
         source, result = channels_last_desc(x.shape), channels_last_desc(self.shape)
         row = MemoryDesc.strided((w.shape[0],)) if bias else None
         added_desc = None if residual is None else result.bfloat16 if residual.dtype.itemsize == 2 else result
-        attributes, at = as_post_ops(post_ops, added_desc)
+        attributes, at = as_post_ops(post_ops, None if added_desc is None else geo.seen(added_desc))
         # rows of one channel have nothing to add up: they are as fast as they are read
         bfloat16 = bfloat16 and (not geo.depthwise or x.dtype.itemsize == 2)
         source = source.bfloat16 if bfloat16 else source
         target = result.bfloat16 if rounded else result
         self.dtype = numpy_dtype("bfloat16") if rounded else FLOAT
         result = target if bfloat16 else result
-        desc = geo.forward(source, result, row, attributes)
+        desc = geo.forward(geo.seen(source), geo.seen(result), row, attributes)
         chain = self.chain = PrimitiveChain()
         given = chain.input(image_desc(x))
         # Constant filters come packed by the caller; others are copied in every run, since they may have changed.
@@ -134,14 +147,16 @@ class ConvPrimitive(ShapedPrimitive):
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
             # oneDNN numbers the operands of post-ops by their place in the chain.
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.laid_out(chain.input(image_desc(residual)), added_desc)
+            added = chain.laid_out(chain.input(image_desc(residual)), added_desc)
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.seen(added, geo.seen(added_desc))
         written = chain.output(target)
-        memory[_c.DST] = written if result == target else chain.temporary(result)
-        memory[_c.SRC] = chain.laid_out(given, source)
+        computed = written if result == target else chain.temporary(result)
+        memory[_c.DST] = chain.seen(computed, geo.seen(result))
+        memory[_c.SRC] = chain.seen(chain.laid_out(given, source), geo.seen(source))
         memory[_c.WEIGHTS] = weights if constant else chain.laid_out(weights, wdesc)
         chain.add(desc, memory)
-        if memory[_c.DST] is not written:
-            chain.reorder(memory[_c.DST], written)
+        if computed is not written:
+            chain.reorder(computed, written)
 
 
 class RowPrimitive(ShapedPrimitive):

@@ -171,9 +171,10 @@ class ChainPrimitive(ShapedPrimitive):
             key = (i, shape, above, below)
             if key not in self._descs:
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
-                result = self._desc(geometry.shape, self._writes_bfloat16[i])
-                attributes, at = as_post_ops(layer.post_ops, self._desc(geometry.shape, self._adds_bfloat16))
-                source = self._desc(shape, layer.bfloat16)
+                result = geometry.seen(self._desc(geometry.shape, self._writes_bfloat16[i]))
+                added = geometry.seen(self._desc(geometry.shape, self._adds_bfloat16))
+                attributes, at = as_post_ops(layer.post_ops, added)
+                source = geometry.seen(self._desc(shape, layer.bfloat16))
                 desc = geometry.forward(source, result, row, attributes, self._chosen[i])
                 # The first part decides how the filter is packed, and all others take it so.
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
@@ -203,17 +204,17 @@ class ChainPrimitive(ShapedPrimitive):
             layer, result = self.layers[i], geometry.shape
             if layer.bfloat16 and given.desc.itemsize == 4:
                 given = chain.reorder(given, chain.alias(self._rounded, given.desc.bfloat16))
-            memory = {_c.SRC: given, _c.WEIGHTS: self._weights[i]}
+            memory = {_c.SRC: chain.seen(given, geometry.seen(given.desc)), _c.WEIGHTS: self._weights[i]}
             if layer.bias is not None:
                 memory[_c.BIAS] = self._biases[layer.bias]
             if at is not None:
                 added = piece(self._residual, self.shape, part.begin, result)
-                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added
+                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.seen(added, geometry.seen(added.desc))
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
                 given = chain.alias(self._between[i % 2], self._desc(result, self._writes_bfloat16[i]))
-            memory[_c.DST] = given
+            memory[_c.DST] = chain.seen(given, geometry.seen(given.desc))
             chain.add(desc, memory)
 
 
