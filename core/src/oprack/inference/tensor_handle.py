@@ -25,7 +25,7 @@ _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class _Room:
-    """Memory for copies of what is fed, used again for data of any size as soon as nothing refers to the last copy.
+    """Memory for copies of a value, used again for data of any size as soon as nothing refers to the last copy.
 
     Pictures come in ever other sizes, and fresh pages for each would take as long as some layers do.
     """
@@ -65,6 +65,10 @@ class Slot:
         """Hold a copy of `array`."""
         self.array = None
         self.fill(self._room.copy(array))
+
+    def copied(self) -> np.ndarray:
+        """A copy of the value for the user, in the memory of the last one if nobody has that any more."""
+        return self._room.copy(self.array)
 
     def fill(self, array: Any) -> None:
         """Hold `array`; its shape takes the place of an announced one."""
@@ -212,7 +216,7 @@ class Tensor:
         if slot.array is None:
             todo = "call copy_from_cpu(array)" if slot.is_input else "call predictor.run()"
             raise PreconditionNotMetError(f"handle {slot.name!r} holds no value yet; {todo} first")
-        return np.array(slot.array, copy=True)
+        return slot.copied()
 
     numpy = copy_to_cpu  # output hooks of Paddle get a paddle.Tensor, which is read by this name
 
