@@ -102,8 +102,8 @@ def test_a_primitive_that_fails_raises(monkeypatch):
     x = normal(1, 8, 6, 6)
     shaped = PoolPrimitive(x, "avg", (2, 2), (2, 2), (0, 0), "EXPLICIT", False, False, True, False)
     chain = BoundChain(shaped.chain)
-    primitive, _, arguments = chain._calls[-1]
-    failing = NativeChain(2, steps=[(primitive, 0, arguments)])  # without its arguments
+    primitive, arguments, _, _ = chain._calls[-1]
+    failing = NativeChain(2, steps=[(primitive, arguments, 0, 0)])  # without its arguments
     chain._alone = NativeStretch(THREAD.state, [failing], range(2), 2)
     with pytest.raises(OneDNNError, match="invalid arguments"):
         chain.run(x, shaped.outlet().take()[0])

@@ -5,10 +5,11 @@
    numbers alone, so that no compiler puts gaps between them. */
 
 #include "_pool.h"
+#include "_spread.h"
 
 #include <stdint.h>
 
-#define ABI 5
+#define ABI 6
 #define NOT_ORDINARY (-1)
 
 #if defined(_WIN32)
@@ -41,8 +42,9 @@ struct place {
     int64_t offset;
 };
 
-/* A primitive with its arguments; or, without a primitive, a look at `count` floats of operand `operand`, which end the
-   run when one of them is NaN or infinite. */
+/* A primitive with its arguments. Without a primitive, a copy from scratch memory into operand `operand`, with the
+   struct spread for arguments; or, without both, a look at `count` floats of that operand, which end the run when one of
+   them is NaN or infinite. */
 struct step {
     const void *primitive;
     const void *arguments;
@@ -172,6 +174,8 @@ static int run_chain(struct thread *thread, struct chain *chain, char *const *va
             status = thread->execute(step->primitive, thread->stream, (int)step->count, step->arguments);
             if (status)
                 return status;
+        } else if (step->arguments) {
+            spread_run(step->arguments, thread->arena, values[slots[step->operand]], (unsigned)thread->threads);
         } else if (!ordinary((const uint32_t *)values[slots[step->operand]], step->count, thread->threads)) {
             return NOT_ORDINARY;
         }

@@ -13,6 +13,7 @@ from oprack_onednn.memory_objects import MemoryObjects
 from oprack_onednn.native import Memory
 from oprack_onednn.operands import Operand, addresses
 from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch, array_type
+from oprack_onednn.spread import Spread
 from oprack_onednn.thread import THREAD, Arena
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class _Arguments:
         starts = []
         for desc, arguments in chain.steps:
             starts.append(len(pairs))
+            if isinstance(desc, Spread):
+                continue  # it takes addresses
             for number, memory in arguments.items():
                 pairs += number, self._number(chain.places.get(memory), memory, varying)
             scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
@@ -112,12 +115,13 @@ class BoundChain:
         self._free = [chain.external[i] for i in free]
         self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
         self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
+        self._operands = {i: k for k, i in enumerate(free)}
         arguments = _Arguments(chain, stays)
         for operand, offset, pointer in arguments.places:
             if operand is None:
                 self._scratch.append((pointer, offset))
             else:
-                self._places.append((free.index(operand), offset, pointer))
+                self._places.append((self._operands[operand], offset, pointer))
         self._size, self._arena = chain.size + chain.scratchpad, 0
         # oneDNN holds plain pointers to all of these
         self._referenced = (chain, arguments, given)
@@ -130,10 +134,15 @@ class BoundChain:
         return self._size
 
     @cached_property
-    def _calls(self) -> list[tuple[int, int, int]]:
-        """(primitive, number of arguments, their address) of each step; primitives are compiled on first use."""
+    def _calls(self) -> list[tuple[int | None, int, int, int]]:
+        """The steps as NativeChain takes them; primitives are compiled on first use."""
         chain, arguments, _ = self._referenced
-        return [(p.pointer, *given) for p, given in zip(chain.primitives(), arguments.given, strict=True)]
+        return [
+            (None, step.pointer, 0, self._operands[step.operand])
+            if isinstance(step, Spread)
+            else (step.pointer, address, count, 0)
+            for step, (count, address) in zip(chain.primitives(), arguments.given, strict=True)
+        ]
 
     def compile_ahead(self, cores: int = 0) -> None:
         """Have the primitives compiled before the first run, on some of `cores` cores; 0 means all there are."""
@@ -211,7 +220,10 @@ class BoundChain:
         if self._state.threads != self._threads:
             THREAD.use(self._threads)
         execute, stream = self._execute, self._stream
-        for primitive, count, arguments in self._calls:
+        for i, (primitive, arguments, count, operand) in enumerate(self._calls):
+            if primitive is None:
+                self._referenced[0].steps[i][0].run(self._arena, addresses[operand], self._threads)
+                continue
             status = execute(primitive, stream, count, arguments)
             if status:
                 _expect_success(status)

@@ -6,6 +6,7 @@ compiled primitives for all of them. What runs a chain is a `BoundChain`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
 from oprack_onednn.operands import FLOAT, INT8, External, Operand, OperandError, Region, addresses
+from oprack_onednn.spread import Grid, Spread
 from oprack_onednn.thread import THREAD, PerThread
 
 __all__ = [
@@ -48,7 +50,7 @@ class PrimitiveChain:
     Attributes:
         threads: Number of threads that share the work of its primitives.
         external: Memory of the operands of `run`, in their order.
-        steps: Each primitive with its arguments.
+        steps: Each primitive with its arguments; a Spread has none.
         places: Where memory lies: (position in `external`, offset in bytes), or (None, offset in scratch memory).
         size: Bytes of scratch memory, without what primitives want for themselves.
         scratchpad: Bytes that the primitive wants for itself that wants most of all; they take turns there.
@@ -57,12 +59,12 @@ class PrimitiveChain:
     def __init__(self) -> None:
         self.threads = THREAD.current
         self.external: list[External] = []
-        self.steps: list[tuple[PrimitiveDesc, dict[int, Memory]]] = []
+        self.steps: list[tuple[PrimitiveDesc | Spread, dict[int, Memory]]] = []
         self.places: dict[Memory, tuple[int | None, int]] = {}
         self.size = self.scratchpad = 0
         self._ends: dict[Memory, int] = {}
         self._bound: BoundChain | None = None
-        self._primitives: list[Primitive] = []
+        self._primitives: list[Primitive | Spread] = []
 
     def input(self, desc: MemoryDesc) -> External:
         """Add memory to be read, which is that of the next operand of `run`."""
@@ -119,6 +121,18 @@ class PrimitiveChain:
         self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
 
+    def spread(self, source: Memory, target: Memory, grid: Grid) -> None:
+        """Append a copy from scratch memory into an operand that varies, as `grid` says.
+
+        Raises:
+            OperandError: It would read or write beyond the memory.
+        """
+        (_, start), (operand, to) = self.places[source], self.places[target]
+        assert operand is not None
+        room = self._ends[target] - to
+        self.steps.append((Spread(grid, (start, self._ends[source] - start), (operand, to, room)), {}))
+        THREAD.work += 2 * grid.writes() * _PER_BYTE
+
     def compile_ahead(self, cores: int = 0) -> None:
         """Have the primitives compiled before `primitives` asks for them.
 
@@ -126,14 +140,18 @@ class PrimitiveChain:
             cores: How many cores may take part, that of the calling thread counted; 0 means as many as primitives may
                 use.
         """
-        for desc, _ in self.steps:
+        for desc in self._descs():
             desc.compile_ahead(self.threads, cores or THREAD.cores)
 
-    def primitives(self) -> list[Primitive]:
-        """The compiled primitives, one for each step; compiled on first use, since only one of two chains may run."""
+    def _descs(self) -> Iterator[PrimitiveDesc]:
+        return (desc for desc, _ in self.steps if not isinstance(desc, Spread))
+
+    def primitives(self) -> list[Primitive | Spread]:
+        """The steps, compiled; on first use, since only one of two chains may run."""
         if not self._primitives:
             THREAD.use(self.threads)
-            self._primitives = [desc.primitive() for desc, _ in self.steps]
+            steps = (desc for desc, _ in self.steps)
+            self._primitives = [desc if isinstance(desc, Spread) else desc.primitive() for desc in steps]
         return self._primitives
 
     def laid_out(self, source: Memory, layout: MemoryDesc) -> Memory:

@@ -15,7 +15,7 @@ from typing import Any
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 5
+_ABI = 6
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -77,7 +77,8 @@ class NativeChain:
         threads: Threads that its primitives use; 0 leaves the number as it is.
         places: (memory object, number of the operand, offset in bytes) of memory outside.
         scratch: (memory object, offset in the arena).
-        steps: (primitive, number of arguments, their address), as primitive_execute takes them.
+        steps: (primitive, address of its arguments, how many, 0), or (None, a struct spread, 0, number of the operand
+            that is written), in the order in which they run.
         looks: (number of the operand, floats) of arrays that are looked at for NaN and infinities after the steps.
     """
 
@@ -89,14 +90,13 @@ class NativeChain:
         threads: int = 0,
         places: Sequence[tuple[int, int, int]] = (),
         scratch: Sequence[tuple[int, int]] = (),
-        steps: Sequence[tuple[int, int, int]] = (),
+        steps: Sequence[tuple[int | None, int, int, int]] = (),
         looks: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.operands = operands
         outside = array_type(_Place, len(places))(*places)
         inside = array_type(_Place, len(scratch))(*((m, 0, o) for m, o in scratch))
-        calls = [(primitive, arguments, count, 0) for primitive, count, arguments in steps]
-        every = array_type(_Step, len(steps) + len(looks))(*calls, *((None, None, count, i) for i, count in looks))
+        every = array_type(_Step, len(steps) + len(looks))(*steps, *((None, None, count, i) for i, count in looks))
         counts = len(outside), len(inside), len(every)
         self._arrays = outside, inside, every
         self._chain = _Chain(*map(addressof, self._arrays), *counts, operands, threads, None)
@@ -201,6 +201,8 @@ class Runner:
                 lib.oprack_pool_install.restype = c_char_p
                 lib.oprack_memories_create.argtypes = (*(c_void_p,) * 6, c_int64)
                 lib.oprack_memories_create.restype = c_int64
+                lib.oprack_spread.argtypes = (*(c_void_p,) * 3, c_int64)
+                lib.oprack_spread.restype = None
                 lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
                 lib.oprack_memories_destroy.restype = None
                 lib.oprack_plain_filter.argtypes, lib.oprack_plain_filter.restype = (c_void_p, c_int64), c_int64

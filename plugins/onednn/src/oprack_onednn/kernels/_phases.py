@@ -16,19 +16,7 @@ from itertools import product
 import numpy as np
 
 from oprack_onednn.kernels._derived import FromConstants
-
-
-@dataclass(frozen=True)
-class Part:
-    """Where some of a small convolution's results go along one dim.
-
-    source: position of the first, and which of the results there. target: position in the whole. dims: (size, step
-    in positions, step in results, step in the whole).
-    """
-
-    source: tuple[int, int]
-    target: int
-    dims: tuple[tuple[int, int, int, int], ...]
+from oprack_onednn.spread import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +43,20 @@ class Axis:
         """Of the image, on both sides."""
         return self.taps // 2
 
-    def parts(self, size: int, factor: int, outermost: bool = False) -> list[Part]:
-        """Of an image of `size` pixels along this dim. outermost: no other dim has a larger step."""
-        if self.taps == 1:
-            return [Part((0, 0), self.margin, ((size, 1, 0, factor), (factor - 2 * self.margin, 0, 0, 1)))]
+    def table(self, size: int, factor: int) -> Table:
+        """Where results go along this dim of `size` pixels."""
+        return _table(self.taps, self.margin, size, factor)
+
+
+@lru_cache(maxsize=256)
+def _table(taps: int, margin: int, size: int, factor: int) -> Table:
+    if taps == 1:
+        # all results of a pixel, but for those at both ends that are not this kernel's, are one and the same
+        found = [(j, 0, j * factor + i, 1) for j in range(size) for i in range(margin, factor - margin)]
+    else:
         # the first result of the first pixel and the last of the last; the others lie side by side in pairs
-        edges = [Part((0, 1), 0, ()), Part((size, 0), factor * size - 1, ())]
-        if outermost and size > 1:
-            edges = [Part((0, 1), 0, ((2, size, -1, factor * size - 1),))]
-        pairs = Part((1, 0), factor - 1, ((size - 1, 1, 0, factor), (2, 0, 1, 1)))
-        return [*edges, pairs] if size > 1 else edges
+        found = [(0, 1, 0, 1), *((i, 0, i * factor - 1, 2) for i in range(1, size)), (size, 0, factor * size - 1, 1)]
+    return Table(found)
 
 
 _ENDS = Axis(np.array([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]], np.float32))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from oprack_onednn.memory import Weights, channels_last_desc, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.primitive_chain import BoundChain, PrimitiveChain
+from oprack_onednn.spread import Grid
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._phases import Piece
@@ -228,26 +228,24 @@ class UpsampledConvPrimitive:
             self._place(self.sources[i], piece, between, i != low[0])
 
     def _place(self, source: Source, piece: Piece, between: Memory, accumulate: bool) -> None:
-        """Append the copies of a small convolution's results to their places."""
-        chain, k = self.spread.chain, self.k
+        """Append the copy of a small convolution's results to their places."""
+        k = self.k
         _, _, height, width = self.shape
         _, results, high, wide = self._result_shape(source, piece)
         whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
-        # elements per position, per result, and in the whole, along H and W
-        steps = ((wide * results, piece.wide.results * k, width * k), (results, k, k))
         _, _, h, w = source.shape
-        alone = self.images == 1
-        for parts in product(piece.high.parts(h, source.factor, alone), piece.wide.parts(w, source.factor)):
-            rows = [] if alone else [(self.images, high * wide * results, height * width * k)]
-            start = end = 0
-            for part, (position, result, into) in zip(parts, steps, strict=True):
-                start += part.source[0] * position + part.source[1] * result
-                end += part.target * into
-                rows += [(size, a * position + b * result, c * into) for size, a, b, c in part.dims]
-            sizes, given, wanted = zip(*rows, (k, 1, 1), strict=True)
-            part = chain.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
-            target = chain.alias(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
-            chain.reorder(part, target, accumulate=accumulate)
+        grid = Grid(
+            rows=piece.high.table(h, source.factor),
+            columns=piece.wide.table(w, source.factor),
+            images=self.images,
+            width=k,
+            image=high * wide * results,
+            row=(wide * results, piece.wide.results * k),
+            column=(results, k),
+            target=(height * width * k, width * k),
+            adds=accumulate,
+        )
+        self.spread.chain.spread(between, whole, grid)
 
     def _convolve_full(self, i: int, bias: bool, written: bool, acts: Sequence[tuple[str, int, float, float]]) -> None:
         stage = self.finish
