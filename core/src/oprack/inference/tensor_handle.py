@@ -43,7 +43,8 @@ class _Room:
         # an idle one is known to this object, to this variable and to the call that counts
         idle = memory is not None and _COUNTS and sys.getrefcount(memory) == 3
         if memory is None or not idle or not data.nbytes <= memory.size <= _LARGEST * data.nbytes:
-            memory = self._memory = np.empty(data.nbytes, np.uint8)
+            # what lies behind the copy is not touched, so it takes no memory until larger data need it
+            memory = self._memory = np.empty(2 * data.nbytes, np.uint8)
         copy = memory[: data.nbytes].view(data.dtype).reshape(data.shape)
         copy[...] = data
         return copy

@@ -55,10 +55,11 @@ class Arena:
     def arena(self, size: int) -> int:
         """Address of at least `size` bytes of scratch memory."""
         if size > self.state.capacity:
-            self._memory = np.empty(size + 4096, np.uint8)
+            # twice as much, of which nobody touches more than is needed: pages of one that is larger are all fresh again
+            self._memory = np.empty(2 * size + 4096, np.uint8)
             start = self._memory.ctypes.data
             self.state.arena = -(-start // 4096) * 4096
-            self.state.capacity = size
+            self.state.capacity = 2 * size
         return self.state.arena or 0
 
 
