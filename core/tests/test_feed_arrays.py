@@ -215,6 +215,26 @@ def test_copies_use_their_memory_again() -> None:
     assert places[1] == places[0] and places[3] == places[2]
 
 
+def test_copies_of_a_result_are_the_users() -> None:
+    """They use memory again that nobody has; what somebody has keeps its values, and writing to it changes no other."""
+    slot = Slot("y", None, False)
+    results = [np.full((700, 300 + i), float(i), np.float32) for i in range(3)]
+    places = []
+    for result in results:
+        slot.fill(result)
+        copy = slot.copied()
+        np.testing.assert_array_equal(copy, result)
+        places.append(copy.__array_interface__["data"][0])
+        del copy
+    assert len(set(places)) == 1
+    held = slot.copied()
+    held[...] = 7.0
+    np.testing.assert_array_equal(slot.copied(), results[2])
+    assert (results[2] == 2.0).all() and (held == 7.0).all()
+    slot.fill(results[0].T)
+    np.testing.assert_array_equal(slot.copied(), results[0].T)
+
+
 @pytest.mark.parametrize("part", [lambda a: a, lambda a: a[5:7], lambda a: a.reshape(-1).view("uint8")])
 def test_a_copy_that_somebody_still_has_keeps_its_values(part: Callable[[np.ndarray], np.ndarray]) -> None:
     slot = Slot("x", None, True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # Bytes from which on memory for copies is kept, and how many times as much as is needed may be used.
-_SMALLEST, _LARGEST = 1 << 18, 8
+_SMALLEST, _LARGEST = 1 << 18, 16
 # without the GIL a reference count says nothing for sure, so no memory is used again
 _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
