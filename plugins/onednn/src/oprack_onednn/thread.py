@@ -55,7 +55,7 @@ class Arena:
     def arena(self, size: int) -> int:
         """Address of at least `size` bytes of scratch memory."""
         if size > self.state.capacity:
-            # twice as much, of which nobody touches more than is needed: pages of one that is larger are all fresh again
+            # twice as much, of which nobody touches more than is needed: a larger one would be all fresh pages again
             self._memory = np.empty(2 * size + 4096, np.uint8)
             start = self._memory.ctypes.data
             self.state.arena = -(-start // 4096) * 4096
