@@ -290,3 +290,24 @@ def test_an_axis_out_of_range_takes_no_memory(axis):
     assert peak < 64 << 20 and "elementwise_mul" in op_types(done)
     with pytest.raises(InvalidArgumentError, match="axis"):
         Executor().run(done.program, case.feeds, ["y1"], scope)
+
+
+# Dropout --------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "attrs,dtype,left",
+    [
+        ({"is_test": True, "dropout_prob": 0.2}, "float32", ["scale"]),
+        ({"is_test": True, "dropout_prob": 1.0}, "float32", ["scale"]),
+        ({"is_test": True, "dropout_prob": 0.2}, "float64", ["dropout"]),
+        ({"is_test": True, "dropout_implementation": "upscale_in_train"}, "float32", ["dropout"]),
+        ({"is_test": False, "dropout_prob": 0.0}, "float32", ["dropout"]),
+    ],
+)
+def test_dropout_of_a_test_is_a_factor(attrs, dtype, left):
+    x = normal(3, 4).astype(dtype)
+    ops = [("dropout", {"X": "x"}, {"Out": "y", "Mask": "mask"}, attrs)]
+    done = check_passes(PassCase({"x": x}, {}, ops, ["y"]), "dropout_to_scale")
+    assert op_types(done) == left
+    if attrs["is_test"] and left == ["scale"]:
+        (factor,) = [op.attrs["scale"] for op in done.program.blocks[0].ops]
+        assert factor == pytest.approx(1 - attrs["dropout_prob"])

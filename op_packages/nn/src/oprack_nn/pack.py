@@ -54,6 +54,7 @@ def oprack_passes(register: Register) -> None:
             before=["hoist_slices"],
             reorders_sums=True,
         )
+    register.pass_("dropout_to_scale", f"{__package__}.passes.dropout:dropout_to_scale", stage="canonicalize")
     register.pass_(
         "hoist_slices",
         f"{__package__}.passes.slices:hoist_slices",
