@@ -6,9 +6,10 @@ import numpy as np
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
+from oprack_detection.kernels.anchor._by_shapes import by_shapes
 
-@kernel("anchor_generator", place=("cpu", "cuda"), dtypes=FLOATS)
-def anchor_generator(
+
+def _anchor_generator(
     Input: Array,
     *,
     anchor_sizes: list[float],
@@ -30,3 +31,8 @@ def anchor_generator(
     half = 0.5 * (size - 1)
     anchors = np.concatenate([center - half, center + half], axis=-1).astype(Input.dtype)
     return xp.asarray(anchors), xp.asarray(np.broadcast_to(np.array(variances, Input.dtype), anchors.shape).copy())
+
+
+anchor_generator = kernel(
+    "anchor_generator", place=("cpu", "cuda"), dtypes=FLOATS, specialize=by_shapes(_anchor_generator)
+)(_anchor_generator)

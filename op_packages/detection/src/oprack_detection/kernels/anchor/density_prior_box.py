@@ -9,6 +9,7 @@ import numpy as np
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
+from oprack_detection.kernels.anchor._by_shapes import by_shapes
 from oprack_detection.kernels.anchor.prior_box import centers
 
 
@@ -30,8 +31,7 @@ def _spread(
     return np.concatenate(shifts), np.concatenate(halves)
 
 
-@kernel("density_prior_box", place=("cpu", "cuda"), dtypes=FLOATS)
-def density_prior_box(
+def _density_prior_box(
     Input: Array,
     Image: Array,
     *,
@@ -59,3 +59,8 @@ def density_prior_box(
     if flatten_to_2d:
         boxes = boxes.reshape(-1, 4)
     return xp.asarray(boxes), xp.asarray(np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy())
+
+
+density_prior_box = kernel(
+    "density_prior_box", place=("cpu", "cuda"), dtypes=FLOATS, specialize=by_shapes(_density_prior_box)
+)(_density_prior_box)

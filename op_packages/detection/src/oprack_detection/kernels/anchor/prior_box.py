@@ -9,6 +9,7 @@ import numpy as np
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
+from oprack_detection.kernels.anchor._by_shapes import by_shapes
 from oprack_detection.ops.anchor.prior_box import expanded_ratios
 
 
@@ -44,8 +45,7 @@ def centers(
     return grid, step_w, step_h
 
 
-@kernel("prior_box", place=("cpu", "cuda"), dtypes=FLOATS)
-def prior_box(
+def _prior_box(
     Input: Array,
     Image: Array,
     *,
@@ -70,3 +70,6 @@ def prior_box(
         boxes = np.clip(boxes, 0.0, 1.0)
     boxes = boxes.astype(Input.dtype)
     return xp.asarray(boxes), xp.asarray(np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy())
+
+
+prior_box = kernel("prior_box", place=("cpu", "cuda"), dtypes=FLOATS, specialize=by_shapes(_prior_box))(_prior_box)
