@@ -181,6 +181,28 @@ def test_nan_and_infinities_come_out_where_numpy_has_them(served, net, shape, va
         np.testing.assert_allclose(y, want, **CLOSE)
 
 
+def activated(x):
+    """A net in which an op that declines for infinities stands between others."""
+    layers = oprack.layers
+    x = layers.conv2d(x, 16, 3, padding=1)
+    return layers.conv2d(layers.pool2d(layers.hard_swish(x), 2, "max", 2), 8, 3, padding=1)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize(
+    "net, shape", [*NETS, (activated, (3, 20, 24))], ids=["images", "branches", "rows", "activated"]
+)
+def test_what_was_bound_for_infinities_serves_others(served, net, shape, before):
+    """Ops that decline leave their results to NumPy, in its layouts, and those behind are bound all the same."""
+    model = served(net, *shape)
+    plain = normal(2, *shape)
+    odd = plain.copy()
+    odd[1].flat[7] = np.inf
+    for x in [plain] * before + [odd] * 3 + [plain] * 3:
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(model(x), model.reference(x), **CLOSE)
+
+
 def test_clones_in_threads_of_their_own(served):
     model = served(images, 3, 20, 24)
     predictors = [model.predictor, model.predictor.clone(), model.predictor.clone()]

@@ -191,11 +191,19 @@ def _sections(wiring: Wiring, alone: Sequence[int]) -> _Sections | None:
     return _Sections(wiring, sections, begins) if sections else None
 
 
-def _native(part: Part, inputs: Sequence[Any], made: Sequence[Any], pieces: Pieces) -> bool:
+def _native(part: Part, inputs: Sequence[Any], made: list[Any], pieces: Pieces) -> bool:
     """Bind the chain of an op that computed `made`; False where none can be."""
     bound = part.bound(*inputs)
     if bound is None or bound.chain.native is None:
         return False
+    if [(y.shape, y.dtype) for y in made] != [(o.shape, o.dtype) for o in bound.outlets]:
+        return False
+    for k, (y, outlet) in enumerate(zip(made, bound.outlets, strict=True)):
+        # where the function declined, because of a NaN for one, another one gave the result in its own layout; the ops
+        # behind are bound to what the chain will write
+        if y.strides != outlet.strides:
+            made[k] = outlet.take()[0]
+            made[k][...] = y
     looked = inputs[0] if part.looks_at == "input" else made[0]
     if part.looks_at and memory_order(looked.shape, looked.strides) is None:
         return False
