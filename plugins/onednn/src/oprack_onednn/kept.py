@@ -11,7 +11,7 @@ _MET = 1024
 
 
 class Kept:
-    """Bounds a mapping: it keeps most of what was asked for again, and few of what was asked for once.
+    """Bounds a mapping that threads share: it keeps most of what was asked for again, few of what was asked for once.
 
     Inputs whose sizes hardly ever repeat, such as pictures, would otherwise fill the memory with primitives that nobody
     runs a second time; and inputs of a few sizes that follow each other in whatever order have all of theirs at hand
@@ -44,9 +44,10 @@ class Kept:
             self._met.add(hash(key))
             self._once[key] = None
             if len(self._once) > few:
-                oldest = next(iter(self._once))
-                del self._once[oldest]
-                entries.pop(oldest, None)
+                # a list of all, since other threads may add some and drop some meanwhile
+                for oldest in list(self._once)[:-few]:
+                    self._once.pop(oldest, None)
+                    entries.pop(oldest, None)
         entries[key] = value
 
     def forget(self, key: Hashable) -> None:
