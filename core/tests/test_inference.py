@@ -403,3 +403,19 @@ def test_a_gpu_that_a_plugin_serves(prefix: Path, rack: PackManager, monkeypatch
     predictor.run()
     assert (read(predictor)[0] == 2 * X).all() and (read(predictor)[1] == W[IDS]).all()
     assert "to" in moved and "from" in moved
+
+
+def test_outputs_stay_when_what_was_fed_is_overwritten(build: Callable[..., Program], tmp_path: Path) -> None:
+    program = build({"x": X}, [("double", {"X": "x"}, {"Out": "twice"})])
+    save_inference_model(tmp_path / "m", program, ["x"], ["x", "twice"], Scope())
+    predictor = create_predictor(config(tmp_path / "m"))
+    handle = predictor.get_output_handle("x")
+    for run in ("list", "shared"):
+        x = X.copy()
+        if run == "shared":
+            predictor.get_input_handle("x").share_external_data(x)
+            predictor.run()
+        else:
+            predictor.run([x])
+        x[...] = 9
+        assert handle.copy_to_cpu().tolist() == X.tolist(), run

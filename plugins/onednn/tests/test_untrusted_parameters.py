@@ -110,3 +110,17 @@ def test_a_chain_that_ran_gets_a_bias_of_another_size(size):
             except OprackError as error:
                 outcomes.append(type(error))
     assert outcomes[:2] == outcomes[2:] and outcomes[0] is True and outcomes[1] is not False
+
+
+def test_a_filter_that_is_fed_may_change_between_runs_though_it_is_read_only(any_size):
+    program = program_of("conv2d", {"Input": ones(2, 3, 8, 8), "Filter": ones(4, 3, 3, 3)}, ["Output"], {})
+    random = np.random.default_rng(0)
+    x, filters = (random.standard_normal(shape, dtype=np.float32) for shape in ((2, 3, 8, 8), (4, 3, 3, 3)))
+    served, plain = oprack.Executor(), oprack.Executor(prepared=False, excluded_libraries=["onednn"])
+    for _ in range(4):
+        filters.flags.writeable = False
+        feed = {"Input": x, "Filter": filters}
+        got, want = (e.run(program, feed, ["Output/made"], oprack.Scope())[0] for e in (served, plain))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+        filters.flags.writeable = True
+        filters *= -1.5

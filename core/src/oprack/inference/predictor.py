@@ -236,7 +236,8 @@ class Predictor:
             self._steady[form] = steady
 
     def _take_outputs(self, scope: Scope) -> None:
-        """Copy the outputs of a run into their slots, before its scope is deleted."""
+        """Put the outputs of a run into their slots, before its scope is deleted."""
+        inputs = self._inputs.values()
         for name, slot in self._outputs.items():
             value = scope.get_var(name).get()
             if not isinstance(value, LoDTensor):
@@ -244,7 +245,10 @@ class Predictor:
                     f"output {name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this one "
                     "with oprack.Executor().run(..., return_numpy=False)"
                 )
-            slot.fill(host_array(value, self._executor.pool))
+            array = host_array(value, self._executor.pool)
+            # a view of what was fed is the caller's memory, who may write to it once the run is over
+            lent = any(isinstance(i.array, np.ndarray) and np.may_share_memory(i.array, array) for i in inputs)
+            slot.fill(array.copy() if lent else array)
             slot.lod = value.lod
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:

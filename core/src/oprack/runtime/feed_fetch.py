@@ -130,9 +130,12 @@ def fed_array(name: str, array: Any) -> Any:
     """
     try:
         dtype_name(array.dtype)
-        return plain_array(array)
+        plain = plain_array(array)
     except InvalidArgumentError as error:
         raise FeedDtypeError(f"feed {name!r}: {error}") from error
+    # A read-only array with memory of its own is a constant to kernel libraries, which keep what they derive from it;
+    # whoever feeds one can make it writable again. A view of it is none.
+    return plain.view() if isinstance(plain, np.ndarray) and not plain.flags.writeable else plain
 
 
 def _check_kind(name: str, fed: str, var: VarDesc | None, kind: VarType) -> None:
