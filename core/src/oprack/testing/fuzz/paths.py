@@ -6,30 +6,33 @@ import contextlib
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from oprack.errors import OprackError
-from oprack.inference import Config, Predictor
 from oprack.ir import Pass, optimize, select_passes
 from oprack.kernel import size_limits_ignored
 from oprack.packs.info import BrokenPackWarning
 from oprack.packs.manager import PackManager
-from oprack.runtime import Executor, NaiveExecutor
+from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 from oprack.testing.any_kind import copied
-from oprack.testing.fuzz.clones import run_clones, run_predictor
+from oprack.testing.fuzz.clones import RunAll, run_clones, run_predictor, run_to_and_fro
 from oprack.testing.fuzz.eager import run_eager, run_jit
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.model_bytes import model_bytes
 from oprack.testing.fuzz.outcome import HALVES, INTEGERS, REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
+from oprack.testing.fuzz.predictors import from_cache, make_predictor
 from oprack.testing.runner import _identical
 
 
 @dataclass(frozen=True)
 class Path:
     """A way to run a program. run: raises PassFailedError when a pass fails.
+
+    run gives the outcomes of all runs in order, once or several times.
 
     parts: what it is made of ("plan", "predictor", names of libraries and passes); a defect of some parts is seen on
     every path that has them.
@@ -54,18 +57,6 @@ class _Executor(Executor):
             return None
         value = super()._fetched(scope, name, return_numpy, block)
         return LoDTensorArray(value) if isinstance(value, list) else value
-
-
-class _Predictor(Predictor):
-    """A predictor with the kernel libraries that it is given."""
-
-    def __init__(self, config: Config, manager: PackManager, libraries: Sequence[str]) -> None:
-        excluded = [n for n in manager.libraries() if n not in libraries]
-        self._own = NaiveExecutor(manager=manager, excluded_libraries=excluded)
-        super().__init__(config)
-
-    def _make_executor(self) -> NaiveExecutor:
-        return self._own
 
 
 def usable_libraries(manager: PackManager) -> list[str]:
@@ -157,8 +148,11 @@ class Paths:
             name = f"predictor with passes and libraries, {threads} thread" + "s" * (threads > 1)
             add(name, REORDERED, self._with_all(passes, threads), "plan", "predictor", *names)
         if self.libraries:
-            clones = self._unlimited(lambda e: self._predictor(e, passes, self._everything, 1, run_clones))
-            add("two clones with passes and libraries", REORDERED, clones, "plan", "predictor", *names)
+            every = ["plan", "predictor", *names]
+            add("two clones with passes and libraries", REORDERED, self._with_all(passes, 1, run_clones), *every)
+            add("predictor of sizes that come back", REORDERED, self._with_all(passes, 2, run_to_and_fro), *every)
+            kept = self._with_all(passes, 1, run_to_and_fro, cached=True)
+            add("predictor from the cache of optimised models", REORDERED, kept, *every)
             for precision, tolerance, least in ("int8", INTEGERS, _ROUNDED_LAYER), ("bfloat16", HALVES, 1):
                 chosen = select_passes(manager=self.manager, precisions={precision: None})
                 own = [p.name for p in chosen if p.precision]
@@ -238,8 +232,10 @@ class Paths:
         return [p for p in passes if not (example.wrt and p.inference_only)]
 
     # Predictors -------------------------------------------------------------------------------------------------------
-    def _with_all(self, passes: Sequence[Pass], threads: int) -> Callable[[Example], Any]:
-        return self._unlimited(lambda e: self._predictor(e, passes, self._everything, threads))
+    def _with_all(
+        self, passes: Sequence[Pass], threads: int, run_all: RunAll = run_predictor, cached: bool = False
+    ) -> Callable[[Example], Any]:
+        return self._unlimited(lambda e: self._predictor(e, passes, self._everything, threads, run_all, cached))
 
     def _predictor(
         self,
@@ -247,29 +243,22 @@ class Paths:
         passes: Sequence[Pass],
         libraries: Sequence[str],
         threads: int = 0,
-        run_all: Callable[[Predictor, Example], list[Outcome]] = run_predictor,
+        run_all: RunAll = run_predictor,
+        cached: bool = False,
     ) -> list[Outcome] | None:
         model = model_bytes(example)
         if model is None:
             return None
-        config = Config()
-        config.set_model_buffer(model[0], len(model[0]), model[1], len(model[1]))
         chosen = {p.name for p in self._chosen(passes, example)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if threads:
-                config.set_cpu_math_library_num_threads(threads)
-            if chosen:
-                builder = config.pass_builder()
-                builder.deleted.update(n for n in builder.all_passes() if n not in chosen)
-            else:
-                config.switch_ir_optim(False)
+            make = partial(make_predictor, model, chosen, threads, self.manager, libraries)
             try:
-                predictor = _Predictor(config, self.manager, libraries)
+                predictor = from_cache(make) if cached else make()
             except OprackError as error:
                 refused = Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
                 return [refused for _ in example.runs]
-        return run_all(predictor, example)
+        return None if predictor is None else run_all(predictor, example)
 
 
 # Ops of a layer that a program quantises: two that round, or round and restore, and the layer.
