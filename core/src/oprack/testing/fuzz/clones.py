@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,9 +64,13 @@ def run_to_and_fro(predictor: Predictor, example: Example) -> list[Outcome]:
     """
     numbers, outcomes = range(len(example.runs)), list[Outcome]()
     for way, order in ((_by_list, 1), (_copied, -1), (_shared, 1), (_copied, -1), (_by_list, 1)):
-        turn = {run: attempt(lambda run=run, way=way: way(predictor, _own(example, run))) for run in numbers[::order]}
+        turn = {run: attempt(partial(_fed, way, predictor, example, run)) for run in numbers[::order]}
         outcomes += [turn[run] for run in numbers]
     return outcomes
+
+
+def _fed(way: Callable[[Predictor, Feed], dict[str, Any]], predictor: Predictor, example: Example, run: int) -> Any:
+    return way(predictor, _own(example, run))
 
 
 def _own(example: Example, run: int) -> Feed:
@@ -81,7 +86,8 @@ def _unshared(value: Any, kept: np.ndarray) -> Any:
 
 
 def _array(value: Any) -> np.ndarray:
-    return value.array if isinstance(value, LoDTensor) else value
+    array: np.ndarray = value.array if isinstance(value, LoDTensor) else value
+    return array
 
 
 def _by_list(predictor: Predictor, feed: Feed) -> dict[str, Any]:

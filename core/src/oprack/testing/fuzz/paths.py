@@ -247,7 +247,7 @@ class Paths:
         cached: bool = False,
     ) -> list[Outcome] | None:
         model = model_bytes(example)
-        if model is None:
+        if model is None or (cached and len(example.program.global_block().ops) < _REWRITTEN):
             return None
         chosen = {p.name for p in self._chosen(passes, example)}
         with warnings.catch_warnings():
@@ -263,6 +263,9 @@ class Paths:
 
 # Ops of a layer that a program quantises: two that round, or round and restore, and the layer.
 _ROUNDED_LAYER = 3
+# Ops from which on passes have something to rewrite, which a cache then keeps; to write and read a file takes as long as
+# all other paths.
+_REWRITTEN = 3
 
 
 def _is_finite(value: Any) -> bool:
