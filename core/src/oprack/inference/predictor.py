@@ -221,8 +221,7 @@ class Predictor:
         with self._threads():
             made = steady(values)
         for slot, (array, lod) in zip(self._outputs.values(), made, strict=True):
-            slot.fill(array)
-            slot.lod = lod
+            self._fill_output(slot, array, lod)
 
     def _run_whole(self, form: Any) -> None:
         """Run with all checks of the inputs, in a scope of this run."""
@@ -237,7 +236,6 @@ class Predictor:
 
     def _take_outputs(self, scope: Scope) -> None:
         """Put the outputs of a run into their slots, before its scope is deleted."""
-        inputs = self._inputs.values()
         for name, slot in self._outputs.items():
             value = scope.get_var(name).get()
             if not isinstance(value, LoDTensor):
@@ -245,11 +243,13 @@ class Predictor:
                     f"output {name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this one "
                     "with oprack.Executor().run(..., return_numpy=False)"
                 )
-            array = host_array(value, self._executor.pool)
-            # a view of what was fed is the caller's memory, who may write to it once the run is over
-            lent = any(isinstance(i.array, np.ndarray) and np.may_share_memory(i.array, array) for i in inputs)
-            slot.fill(array.copy() if lent else array)
-            slot.lod = value.lod
+            self._fill_output(slot, host_array(value, self._executor.pool), value.lod)
+
+    def _fill_output(self, slot: Slot, array: np.ndarray, lod: list[list[int]]) -> None:
+        # a view of what was fed is the caller's memory, who may write to it once the run is over
+        inputs = [fed.array for fed in self._inputs.values() if isinstance(fed.array, np.ndarray)]
+        slot.fill(array.copy() if any([np.may_share_memory(x, array) for x in inputs]) else array)
+        slot.lod = lod
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""

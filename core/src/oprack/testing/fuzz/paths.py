@@ -263,8 +263,8 @@ class Paths:
 
 # Ops of a layer that a program quantises: two that round, or round and restore, and the layer.
 _ROUNDED_LAYER = 3
-# Ops from which on passes have something to rewrite, which a cache then keeps; to write and read a file takes as long as
-# all other paths.
+# Ops from which on passes have something to rewrite, which a cache then keeps: to write and read a file takes as long
+# as all other paths.
 _REWRITTEN = 3
 
 
