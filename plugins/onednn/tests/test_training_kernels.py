@@ -10,6 +10,7 @@ from numpy_kernels import call, numpy_result
 from oprack.packs.manager import default_manager
 from oprack_onednn.kernels import _batch_norm, rnn_training, update
 from oprack_onednn.kernels.batch_norm import batch_norm, batch_norm_grad
+from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.kernels.conv2d_grad import conv2d_grad
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.library import LIBRARY
@@ -170,3 +171,21 @@ def test_filters_out_of_blocks(any_size, shape):
     assert found.blocked, "the copy out of blocks is not used"
     for g, w in zip(listed(got), listed(want), strict=True):
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-3)
+
+
+WINDOWS = [  # size, window, stride, padding, dilation
+    (1, 3, 1, 1, 1), (2, 3, 2, 1, 1), (1, 5, 1, 2, 1), (2, 7, 2, 3, 1), (3, 3, 1, 4, 2), (2, 3, 1, 3, 3),
+    (3, 4, 3, 2, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("size, window, stride, padding, dilation", WINDOWS)
+def test_taps_that_see_nothing_but_padding(any_size, size, window, stride, padding, dilation, groups):
+    x, w = image(3, 32, size, size + 1), normal(32, 32 // groups, window, 3)
+    attrs = dict(strides=[stride, 1], paddings=[padding, 1], dilations=[dilation, 1], groups=groups)
+    got, want = both(conv2d, {"Input": x, "Filter": w}, **attrs)
+    same(got, want, rtol=1e-4, atol=1e-4)
+    dy = image(*want.shape, seed=1)
+    got, want = both(conv2d_grad, {"Input": x, "Filter": w, "Output_grad": dy}, **attrs)
+    same(got, want, rtol=1e-4, atol=1e-3)

@@ -50,6 +50,7 @@ class JitProgram:
         self.outputs = list(exported.fetch_names)
         self._gradients: list[str | None] = []
         self._backward: PreparedProgram | None = None
+        self._is_set = False  # whether the captured tensors' values are in the scope
         written = {n for op in block.ops for n in op.output_arg_names()}
         self._changed = [n for n in exported.tensors if n in written]
         if self.wrt:
@@ -83,6 +84,7 @@ class JitProgram:
         """Run the forward program; returns (outputs, values saved for the gradients), each by name."""
         # The values of captured tensors may have been replaced since, for example by an optimizer.
         self.exported.refresh()
+        self._is_set = True
         local = self.exported.scope.new_scope()
         try:
             self._forward.block(0).create_variables(local)
@@ -101,6 +103,8 @@ class JitProgram:
     def run_backward(self, kept: dict[str, Any], given: Sequence[Any]) -> list[Any]:
         """Compute the gradients of `wrt`, None where none flows, from saved values and the gradients of the targets."""
         assert self._backward is not None
+        if not self._is_set:
+            self.exported.refresh()
         local = self.exported.scope.new_scope()
         try:
             self._backward.block(0).create_variables(local)
@@ -111,6 +115,10 @@ class JitProgram:
             return [None if n is None else _value(local, n) for n in self._gradients]
         finally:
             self.exported.scope.delete_scope(local)
+            # An optimizer may write to memory that the tensors alone have.
+            for name in self.exported.tensors:
+                self.exported.scope.var(name).value = None
+            self._is_set = False
 
 
 def _is_differentiable(var: VarDesc) -> bool:

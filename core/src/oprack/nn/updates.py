@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,17 @@ from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import CPU
 from oprack.types import GRAD_SUFFIX
+
+
+def _alone() -> int:
+    """What getrefcount says of an array that only a tensor has; it depends on the interpreter."""
+    probe = Tensor()
+    probe._value = np.empty(1)
+    return sys.getrefcount(probe._value)
+
+
+_ALONE = _alone() if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
+"""0 without the GIL, where a reference count says nothing for sure."""
 
 
 class Updates:
@@ -99,14 +111,17 @@ class Updates:
         try:
             prepared.block(0).create_variables(scope)
             for p, gradient in zip(chosen, gradients, strict=True):
-                self.scope.var(str(p.name)).value = LoDTensor(p._value, place=place, shared=p._memory is not None)
+                # Memory that nobody else sees may take the new value.
+                shared = p._memory is not None and sys.getrefcount(p._value) > _ALONE
+                self.scope.var(str(p.name)).value = LoDTensor(p._value, place=place, shared=shared)
                 scope.var(f"{p.name}{GRAD_SUFFIX}").value = gradient
             if rate is not None:
                 self._set_rate(rate, place)
             runner.run_prepared(prepared, scope, keep=())
             for p in chosen:
-                value = self.scope.get_var(str(p.name)).get()
-                p._overwrite(value.array, None, f"{type(self._optimizer).__name__}.step")
+                var = self.scope.get_var(str(p.name))
+                p._overwrite(var.get().array, None, f"{type(self._optimizer).__name__}.step")
+                var.value = None  # so that the tensor alone has its memory
         finally:
             self.scope.delete_scope(scope)
 

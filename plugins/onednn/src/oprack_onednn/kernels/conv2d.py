@@ -18,6 +18,7 @@ from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._taps import Part, part, seen
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
@@ -38,7 +39,8 @@ def grouped(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
 class ConvShape:
     """What a convolution's shapes and attributes come to: shape of the result, window and filter as oneDNN wants them.
 
-    Raises NotServedError for what it has no answer to.
+    part: with `trim`, the part of the filter that sees pixels, where that is not all of it; filter_shape and window are
+    those of this part then. Raises NotServedError for what it has no answer to.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class ConvShape:
         dilations: tuple[int, ...],
         groups: int,
         padding: str,
+        trim: bool = False,
     ) -> None:
         n, _, *spatial = x_shape
         k, _, *ksize = w.shape
@@ -62,6 +65,14 @@ class ConvShape:
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         if min(out) < 1:
             raise NotServedError("an empty result")
+        self.filter_shape = grouped(w.shape, groups)
+        self.filter_desc = MemoryDesc.strided(self.filter_shape)
+        self.part: Part | None = None
+        taps = seen(spatial, out, ksize, pads, strides, dilations) if trim else None
+        if taps is not None:
+            self.part = part(self.filter_shape, taps)
+            self.filter_shape, ksize = self.part[0].shape, [behind - first for first, behind in taps]
+            pads = [(a - first * d, b) for (a, b), (first, _), d in zip(pads, taps, dilations, strict=True)]
         # oneDNN wants the size of the result to follow from the paddings exactly
         behind = [
             (o - 1) * t + d * (q - 1) + 1 - s - a
@@ -69,8 +80,6 @@ class ConvShape:
         ]
         self.shape = (n, k, *out)
         self.window = (dims(strides), dims(d - 1 for d in dilations), dims(a for a, _ in pads), dims(behind))
-        self.filter_shape = grouped(w.shape, groups)
-        self.filter_desc = MemoryDesc.strided(self.filter_shape)
         self.depthwise = groups == x_shape[1]
         self._by_pixel = groups == 1 and len(out) == 2 and {*ksize, *strides} == {1} and not any(map(any, pads))
 
@@ -121,7 +130,7 @@ class ConvPrimitive(ShapedPrimitive):
         rounded: bool,
         bfloat16: bool,
     ) -> None:
-        geo = ConvShape(x.shape, w, strides, paddings, dilations, groups, padding)
+        geo = ConvShape(x.shape, w, strides, paddings, dilations, groups, padding, trim=not constant)
         self.shape = geo.shape
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
@@ -142,6 +151,8 @@ class ConvPrimitive(ShapedPrimitive):
         raw, wdesc = geo.filter_desc, desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(raw, wdesc)} if constant else {}
         weights = chain.input(wdesc if constant else raw)
+        if geo.part is not None:
+            weights = chain.alias(weights, *geo.part)
         memory = {}
         if bias:
             memory[_c.BIAS] = chain.input(row)

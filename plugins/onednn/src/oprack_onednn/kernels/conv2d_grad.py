@@ -62,7 +62,7 @@ class GradPrimitive:
     def __init__(
         self, x_shape: tuple[int, ...], x: Array, w: Array, dy: Array, *attrs: int | str | tuple[int, ...]
     ) -> None:
-        geo = ConvShape(x_shape, w, *attrs)
+        geo = ConvShape(x_shape, w, *attrs, trim=True)
         if geo.shape != dy.shape:
             raise NotServedError("a gradient of another shape")
         self.source, self.target = channels_last_desc(x_shape), channels_last_desc(dy.shape)
@@ -77,9 +77,9 @@ class GradPrimitive:
         desc = primitive_desc("convolution_backward_data", *kind, self.source, weights, self.target, *tail)
         chain = PrimitiveChain()
         raw, given = chain.input(geo.filter_desc), chain.input(image_desc(dy))
-        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+        chosen, used = desc.desc(_c.QUERY_WEIGHTS_MD), raw if geo.part is None else chain.alias(raw, *geo.part)
         arguments = {
-            _c.WEIGHTS: raw if chosen == geo.filter_desc else chain.reorder(raw, chosen),
+            _c.WEIGHTS: used if chosen == used.desc else chain.reorder(used, chosen),
             _c.DIFF_DST: given if given.desc == self.target else chain.reorder(given, self.target),
             _c.DIFF_SRC: chain.output(self.source),
         }
@@ -96,20 +96,23 @@ class GradPrimitive:
         chosen = desc.desc(_c.QUERY_DIFF_WEIGHTS_MD)
         self.blocked = chosen.nbytes // FLOAT.itemsize if in_blocks(w.shape, geo, chosen) else 0
         result = chain.output(chosen if self.blocked else geo.filter_desc)
-        inner = result if self.blocked or chosen == geo.filter_desc else chain.temporary(chosen)
+        target = result if geo.part is None else chain.alias(result, *geo.part)
+        inner = target if self.blocked or chosen == target.desc else chain.temporary(chosen)
         arguments = {
             _c.SRC: image if image.desc == self.source else chain.reorder(image, self.source),
             _c.DIFF_DST: given if given.desc == self.target else chain.reorder(given, self.target),
             _c.DIFF_WEIGHTS: inner,
         }
         chain.add(desc, arguments)
-        if inner is not result:
-            chain.reorder(inner, result)
+        if inner is not target:
+            chain.reorder(inner, target)
         return chain
 
     def filter_gradient(self, x: Array, dy: Array, shape: tuple[int, ...]) -> Array:
         """The gradient of the filter, in the program's order."""
         result = STATE.take(shape)
+        if self.geo.part is not None:
+            result.fill(0)  # taps that see nothing but padding
         if not self.blocked:
             self.by_filter.run(x, dy, result)
             return result
