@@ -241,21 +241,21 @@ def recorded(op_type):
 @contextmanager
 def native_runs():
     """A list that gets an element for each chain that runs."""
-    runs, run, together = [], BoundChain._run, bound_chain._run_together
+    runs, run, together = [], BoundChain._run, bound_chain._addresses
 
     def counted(self, *addresses):
         runs.append(len(addresses))
         return run(self, *addresses)
 
-    def all_counted(chains, values, size):
-        runs.extend(chain.operands for chain in chains)
-        return together(chains, values, size)
+    def all_counted(row, operands):  # asked for in each run of a row of chains
+        runs.extend(map(len, operands))
+        return together(row, operands)
 
-    BoundChain._run, bound_chain._run_together = counted, all_counted
+    BoundChain._run, bound_chain._addresses = counted, all_counted
     try:
         yield runs
     finally:
-        BoundChain._run, bound_chain._run_together = run, together
+        BoundChain._run, bound_chain._addresses = run, together
 
 
 def calls_of(op_type, most=2):

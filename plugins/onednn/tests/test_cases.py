@@ -49,7 +49,7 @@ def runs(monkeypatch):
         return counted
 
     monkeypatch.setattr(BoundChain, "_run", counting(BoundChain._run))
-    monkeypatch.setattr(bound_chain, "_run_together", counting(bound_chain._run_together))
+    monkeypatch.setattr(bound_chain, "_addresses", counting(bound_chain._addresses))
     return count
 
 
