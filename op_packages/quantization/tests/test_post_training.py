@@ -111,6 +111,25 @@ def test_convolutions_of_enlarged_maps_stay_floats():
         assert {layer.weight for layer in done.layers if layer.left} == left
 
 
+@pytest.mark.parametrize("biased", [False, True])
+def test_what_becomes_one_with_the_maker_of_an_enlarged_map_stays_floats(biased):
+    ops = [
+        ("conv2d", {"Input": "x", "Filter": "a"}, {"Output": "low"}, {}),
+        *([("elementwise_add", {"X": "low", "Y": "bias"}, {"Out": "sum"}, {"axis": 1})] if biased else []),
+        ("conv2d", {"Input": "sum" if biased else "low", "Filter": "b"}, {"Output": "made"}, {}),
+        ("nearest_interp_v2", {"X": "made"}, {"Out": "up"}, {"scale": [2.0, 2.0], "align_corners": False}),
+        ("conv2d", {"Input": "up", "Filter": "c"}, {"Output": "out"}, {"paddings": [1, 1]}),
+    ]
+    params = {"a": drawn(12, 8, 1, 1), "b": drawn(3, 12, 1, 1), "c": drawn(4, 3, 3, 3), "bias": drawn(12)}
+    params = params if biased else {name: params[name] for name in "abc"}
+    for channels, left in ((12, {"a", "b", "c"}), (2, {"b", "c"})):  # few channels in between: two products are cheaper
+        params |= {"a": drawn(channels, 8, 1, 1), "b": drawn(3, channels, 1, 1)}
+        params |= {"bias": drawn(channels)} if biased else {}
+        program, scope = PassCase({"x": drawn(1, 8, 6, 6)}, params, ops).build()
+        done = quantize_post_training(program, scope, [{"x": drawn(1, 8, 6, 6)}], ["out"])
+        assert {layer.weight for layer in done.layers if layer.left} == left
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [({"method": "best"}, "expected one of abs_max"), ({"skip": ["no"]}, "'no'"), ({"ops": ["relu"]}, "'relu'")],

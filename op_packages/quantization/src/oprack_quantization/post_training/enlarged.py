@@ -1,13 +1,13 @@
 """Layers that integers would make slower: convolutions of maps that were enlarged.
 
 A convolution of a sum or concatenation with enlarged maps is computed at their own resolution in floats, with fewer
-products (onednn_upsampled_conv2d), together with the 1x1 convolutions that make these maps. What is rounded in between
-has to be made at the full size.
+products (onednn_upsampled_conv2d), together with the 1x1 convolutions that make these maps, and with those before them
+that become one with them. What is rounded in between has to be made at the full size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 
 from oprack.ir import OpNode, VarNode
 
@@ -29,9 +29,20 @@ def of_enlarged_maps(layers: Collection[Layer]) -> set[Layer]:
         seen: set[OpNode] = set()
         _walk(layer.x, seen, _DEPTH)
         if any(op.type in _ENLARGING for op in seen):
-            makers = (by_op[op] for op in seen if op in by_op)
-            found.update([layer, *(maker for maker in makers if maker.w.shape[2:] == (1, 1))])
+            makers = [by_op[op] for op in seen if op in by_op and by_op[op].w.shape[2:] == (1, 1)]
+            found.update([layer, *makers, *(before for maker in makers for before in _merged(maker, by_op))])
     return found
+
+
+def _merged(layer: Layer, by_op: Mapping[OpNode, Layer]) -> Iterator[Layer]:
+    """The 1x1 convolution that a 1x1 convolution reads, perhaps with a bias, where their product has fewer weights."""
+    op = layer.x.producer
+    if op is not None and op.type == "elementwise_add" and any(n.persistable for n in op.reads()):
+        op = next((n.producer for n in op.reads() if not n.persistable), None)
+    before = None if op is None else by_op.get(op)
+    if before is not None and before.w.shape[2:] == (1, 1) and _slides(before) and len(before.y.consumers) == 1:
+        if layer.w.shape[0] * before.w.shape[1] < layer.w.size + before.w.size:
+            yield before
 
 
 def _slides(layer: Layer) -> bool:
