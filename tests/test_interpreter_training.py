@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import oprack
 import pytest
 from oprack import Executor, Program, Scope, layers, nn, optimizer, program_guard, to_tensor, unique_name
 from oprack import functional as F
@@ -130,3 +131,32 @@ def test_losses_are_those_of_the_program(module: Any, build: Any, batch: Any, ma
         np.testing.assert_allclose(float(found), float(wanted), rtol=2e-5)
     for p, name in zip(net.parameters(), names, strict=True):
         np.testing.assert_allclose(p.numpy(), scope.get_var(name).get().array, rtol=1e-3, atol=2e-5)
+
+
+@pytest.mark.parametrize("through", ["eager", "jit"])
+def test_a_step_writes_to_memory_that_nobody_else_has(through: str) -> None:
+    net = nn.Sequential(nn.Linear(300, 200), nn.Linear(200, 1))
+    call = oprack.jit(net) if through == "jit" else net
+    trainer = optimizer.Momentum(0.1, 0.9, parameters=net.parameters())
+    x, weight = to_tensor(np.ones((2, 300), "float32")), net[0].weight
+
+    def step() -> None:
+        call(x).sum().backward()
+        trainer.step()
+        trainer.clear_grad()
+
+    for _ in range(3):  # from the third one on, plans run
+        step()
+    place = weight._value.ctypes.data
+    step()
+    assert weight._value.ctypes.data == place
+    for other in (lambda: weight._value, lambda: weight._value[1:], lambda: np.from_dlpack(weight.detach())):
+        seen = other()
+        before = seen.copy()
+        step()
+        np.testing.assert_array_equal(seen, before)
+        del seen
+    twin = weight.detach()
+    before = twin.numpy().copy()
+    step()
+    np.testing.assert_array_equal(twin.numpy(), before)

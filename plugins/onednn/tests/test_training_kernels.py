@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from numpy_kernels import call, numpy_result
 from oprack.packs.manager import default_manager
+from oprack.tensor import SelectedRows, ShapeOnly
 from oprack_onednn.kernels import _batch_norm, rnn_training, update
 from oprack_onednn.kernels.batch_norm import batch_norm, batch_norm_grad
 from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.kernels.conv2d_grad import conv2d_grad
 from oprack_onednn.kernels.rnn import rnn
+from oprack_onednn.kernels.table_grad import sgd_rows, table_grad
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.runner import RUNNER
 from oprack_onednn.thread import THREAD
@@ -189,3 +191,33 @@ def test_taps_that_see_nothing_but_padding(any_size, size, window, stride, paddi
     dy = image(*want.shape, seed=1)
     got, want = both(conv2d_grad, {"Input": x, "Filter": w, "Output_grad": dy}, **attrs)
     same(got, want, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("height, width, padding", [(7, 5, -1), (1000, 300, 2)])
+def test_gradient_of_a_table(height, width, padding):
+    ids = np.random.default_rng(0).integers(0, height, (20, 3))
+    arrays = {"Ids": ids, "Out_grad": normal(20, 3, width)}
+    w = ShapeOnly(normal(height, width))
+    with THREAD.limited(2):
+        got = table_grad(w, *arrays.values(), is_sparse=False, padding_idx=padding)
+    want = np.zeros((height, width))
+    np.add.at(want, ids, arrays["Out_grad"])
+    want[padding : padding + 1] = 0
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    assert table_grad(w, ids - height, arrays["Out_grad"], is_sparse=False, padding_idx=padding) is NotImplemented
+    assert table_grad(w, ids, arrays["Out_grad"], is_sparse=True, padding_idx=padding) is NotImplemented
+
+
+@pytest.mark.parametrize("count, height", [(1, 1), (40, 9), (500, 100_000)])
+def test_sgd_in_some_rows(count, height):
+    rows = np.random.default_rng(1).integers(0, height, count)
+    p, grad = normal(height, 6), SelectedRows(rows, normal(count, 6, seed=1), height)
+    new, _ = sgd_rows(p, RATE, grad, out=None)
+    want = normal(height, 6).astype("float64")
+    np.subtract.at(want, rows, grad.value * np.float64(RATE))
+    np.testing.assert_array_equal(p, normal(height, 6))
+    np.testing.assert_allclose(new, want, rtol=1e-5, atol=1e-5)
+    assert sgd_rows(p, RATE, grad, out=p)[0] is p
+    np.testing.assert_array_equal(p, new)
+    wrong = SelectedRows(rows + height, grad.value, height, check=False)
+    assert sgd_rows(p, RATE, wrong, out=None) is NotImplemented

@@ -115,9 +115,12 @@ class JitProgram:
             return [None if n is None else _value(local, n) for n in self._gradients]
         finally:
             self.exported.scope.delete_scope(local)
-            # An optimizer may write to memory that the tensors alone have.
+            # An optimizer may write to memory that the tensors alone have, and not what plans remember of their last run.
             for name in self.exported.tensors:
-                self.exported.scope.var(name).value = None
+                var = self.exported.scope.var(name)
+                if isinstance(var.value, LoDTensor):
+                    var.value.array = None
+                var.value = None
             self._is_set = False
 
 

@@ -107,13 +107,15 @@ class Updates:
         program, rate = cached
         runner = self._executor(place)
         prepared = runner.prepare(program.desc)
-        scope = self.scope.new_scope()
+        scope, given = self.scope.new_scope(), list[LoDTensor]()
         try:
             prepared.block(0).create_variables(scope)
             for p, gradient in zip(chosen, gradients, strict=True):
                 # Memory that nobody else sees may take the new value.
                 shared = p._memory is not None and sys.getrefcount(p._value) > _ALONE
-                self.scope.var(str(p.name)).value = LoDTensor(p._value, place=place, shared=shared)
+                value = LoDTensor(p._value, place=place, shared=shared)
+                self.scope.var(str(p.name)).value = value
+                given.append(value)
                 scope.var(f"{p.name}{GRAD_SUFFIX}").value = gradient
             if rate is not None:
                 self._set_rate(rate, place)
@@ -121,8 +123,11 @@ class Updates:
             for p in chosen:
                 var = self.scope.get_var(str(p.name))
                 p._overwrite(var.get().array, None, f"{type(self._optimizer).__name__}.step")
-                var.value = None  # so that the tensor alone has its memory
+                var.value = None
         finally:
+            # The tensors alone have their memory, and not what a plan remembers of its last run.
+            for value in given:
+                value.array = None
             self.scope.delete_scope(scope)
 
     def _clipped(self, chosen: Sequence[Tensor], gradients: Sequence[Any]) -> list[Any]:

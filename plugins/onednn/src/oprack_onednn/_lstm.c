@@ -24,7 +24,7 @@
 /* One step of `batch` sequences. Numbers between rows, of arrays that may be parts of others: kept, and before, the
    row of c before this step. gates: products with the input, with the biases; recurrent: those with h. */
 struct step {
-    int64_t batch, size, before_row, out_row;
+    int64_t batch, size, before_row, out_row, threads;
     const float *gates, *recurrent, *before;
     float *kept, *out; /* out: h; on the way back its gradient */
     float *dh, *dc, *d; /* gradients of h, of c, and of the gates */
@@ -68,10 +68,10 @@ INLINE float hyperbolic(float x)
     return z < 0.390625f ? near : far; /* the difference would lose the digits of what is near 0 */
 }
 
-INLINE void forward(const struct step *s)
+INLINE void forward(const struct step *s, int64_t b, int64_t end)
 {
     const int64_t n = s->size;
-    for (int64_t b = 0; b < s->batch; b++) {
+    for (; b < end; b++) {
         const float *x = s->gates + 4 * n * b, *r = s->recurrent + 4 * n * b, *c = s->before + s->before_row * b;
         float *kept = s->kept + 6 * n * b, *out = s->out + s->out_row * b;
         APART
@@ -90,10 +90,10 @@ INLINE void forward(const struct step *s)
     }
 }
 
-INLINE void backward(const struct step *s)
+INLINE void backward(const struct step *s, int64_t b, int64_t end)
 {
     const int64_t n = s->size;
-    for (int64_t b = 0; b < s->batch; b++) {
+    for (; b < end; b++) {
         const float *kept = s->kept + 6 * n * b, *before = s->before + s->before_row * b;
         const float *out = s->out + s->out_row * b, *dh = s->dh + n * b;
         float *dc = s->dc + n * b, *d = s->d + 4 * n * b;
@@ -111,23 +111,46 @@ INLINE void backward(const struct step *s)
     }
 }
 
-static void forward_narrow(const struct step *s) { forward(s); }
-static void backward_narrow(const struct step *s) { backward(s); }
+typedef void (*part_function)(const struct step *step, int64_t begin, int64_t end);
+
+static void forward_narrow(const struct step *s, int64_t begin, int64_t end) { forward(s, begin, end); }
+static void backward_narrow(const struct step *s, int64_t begin, int64_t end) { backward(s, begin, end); }
 
 #ifdef POOL
-static __attribute__((target("avx2"))) void forward_wide(const struct step *s) { forward(s); }
-static __attribute__((target("avx2"))) void backward_wide(const struct step *s) { backward(s); }
-#define WIDE __builtin_cpu_supports("avx2")
-#else
-#define forward_wide forward_narrow
-#define backward_wide backward_narrow
-#define WIDE 0
+static __attribute__((target("avx2"))) void forward_wide(const struct step *s, int64_t begin, int64_t end)
+{
+    forward(s, begin, end);
+}
+
+static __attribute__((target("avx2"))) void backward_wide(const struct step *s, int64_t begin, int64_t end)
+{
+    backward(s, begin, end);
+}
+
+struct job {
+    const struct step *step;
+    part_function part;
+};
+
+static void share(void *data)
+{
+    const struct job *job = data;
+    int64_t batch = job->step->batch, number = pool_number(), parts = pool_count();
+    job->part(job->step, batch * number / parts, batch * (number + 1) / parts);
+}
 #endif
 
 EXPORTED void oprack_lstm_step(const struct step *step, int64_t back)
 {
-    if (back)
-        (WIDE ? backward_wide : backward_narrow)(step);
-    else
-        (WIDE ? forward_wide : forward_narrow)(step);
+    part_function part = back ? backward_narrow : forward_narrow;
+#ifdef POOL
+    if (__builtin_cpu_supports("avx2"))
+        part = back ? backward_wide : forward_wide;
+    struct job job = {step, part};
+    pool_start(share, &job, (unsigned)step->threads);
+    share(&job);
+    pool_end();
+#else
+    part(step, 0, step->batch);
+#endif
 }

@@ -145,6 +145,14 @@ class NativeStretch:
         return int(self._stretch.failed)
 
 
+# Arguments and result of the functions beside the runner that kernels call.
+_SMALL: dict[str, tuple[tuple[Any, ...], Any]] = {
+    **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm"), ((c_void_p, c_int64), None)),
+    "plain_filter": ((c_void_p, c_int64), c_int64),
+    "sgd_rows": ((c_void_p,), c_int64),
+}
+
+
 class Runner:
     """The compiled runner in this process.
 
@@ -155,8 +163,10 @@ class Runner:
             in, and how many there are. None where the runner does not serve.
         install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
             where the runner does not serve.
-        update: Runs the update whose struct's address it gets, with so many threads (`kernels.update`). None where the
-            runner does not serve.
+        sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
+            no memory. None where the runner does not serve.
+        update, add_rows: Do what the struct says whose address they get, with so many threads (`kernels.update`,
+            `kernels.table_grad`). None where the runner does not serve.
         lstm_step, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
             (`kernels._lstm`, `kernels._batch_norm`). None where the runner does not serve.
         plain_filter: Copies a filter by the struct whose address it gets, with so many threads (`kernels.conv2d_grad`).
@@ -171,15 +181,18 @@ class Runner:
         self.run_apart: Callable[[Any, Any, int], int] | None = None
         self.install: Callable[[int], bytes | None] | None = None
         self.update: Callable[[int, int], None] | None = None
+        self.add_rows: Callable[[int, int], None] | None = None
         self.lstm_step: Callable[[int, int], None] | None = None
         self.batch_norm: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None
+        self.sgd_rows: Callable[[int], int] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
         self.run = self.run_apart = self.install = self.library = None
-        self.update = self.lstm_step = self.batch_norm = self.plain_filter = None
+        for name in _SMALL:
+            setattr(self, name, None)
         self.problem = ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
@@ -205,13 +218,13 @@ class Runner:
                 lib.oprack_spread.restype = None
                 lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
                 lib.oprack_memories_destroy.restype = None
-                lib.oprack_plain_filter.argtypes, lib.oprack_plain_filter.restype = (c_void_p, c_int64), c_int64
-                for function in (lib.oprack_update, lib.oprack_lstm_step, lib.oprack_batch_norm):
-                    function.argtypes, function.restype = (c_void_p, c_int64), None
+                small = {name: getattr(lib, f"oprack_{name}") for name in _SMALL}
+                for name, function in small.items():
+                    function.argtypes, function.restype = _SMALL[name]
                 self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
-                self.update, self.lstm_step = lib.oprack_update, lib.oprack_lstm_step
-                self.batch_norm, self.plain_filter = lib.oprack_batch_norm, lib.oprack_plain_filter
                 self.run_apart = lib.oprack_runner_run_apart
+                for name, function in small.items():
+                    setattr(self, name, function)
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 

@@ -19,6 +19,8 @@ from oprack_onednn.operands import FLOAT, address
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.runner import RUNNER
 
+# Numbers of a state from which on threads share the rest of a step, which takes some 4 ns for each.
+_SHARED = 2048
 KEPT = 6
 """Numbers that the way back reads of each number of a state: i, f, g, o, c and h."""
 
@@ -27,7 +29,7 @@ class _Step(Structure):
     """The struct of _lstm.c, field by field."""
 
     _fields_ = (
-        *((name, c_int64) for name in ("batch", "size", "before_row", "out_row")),
+        *((name, c_int64) for name in ("batch", "size", "before_row", "out_row", "threads")),
         *((name, c_void_p) for name in ("gates", "recurrent", "before", "kept", "out", "dh", "dc", "d")),
     )
 
@@ -76,6 +78,11 @@ class Gradients:
     c: Array
 
 
+def _threads(h: Array) -> int:
+    """Threads that share a step of states like h."""
+    return THREAD.cores if THREAD.ready() and h.size >= _SHARED else 1
+
+
 def _times(steps: int, reverse: bool) -> range:
     return range(steps - 1, -1, -1) if reverse else range(steps)
 
@@ -102,7 +109,8 @@ def forward(
     recurrent, multiply = BUFFERS.take((batch, 4 * size)), _times_matrix(batch, w_state.T)
     # row-major, as native code reads them
     h, c = np.ascontiguousarray(h), np.ascontiguousarray(c)
-    step = _Step(batch, size, size, out.strides[1] // FLOAT.itemsize, 0, address(recurrent), address(c))
+    across = out.strides[1] // FLOAT.itemsize
+    step = _Step(batch, size, size, across, _threads(h), 0, address(recurrent), address(c))
     pointer, run = addressof(step), RUNNER.lstm_step
     first, rows, of_out, of_kept = address(gates), gates.strides[0] * batch, address(out), address(kept)
     for t in _times(steps, reverse):
@@ -134,7 +142,8 @@ def backward(
     d = BUFFERS.take((steps, batch, 4 * size))
     dh, dc = np.array(dh, order="C"), np.array(dc, order="C")
     c = np.ascontiguousarray(c)
-    step = _Step(batch, size, KEPT * size, d_out.strides[1] // FLOAT.itemsize, 0, 0, 0, 0, 0, address(dh), address(dc))
+    across = d_out.strides[1] // FLOAT.itemsize
+    step = _Step(batch, size, KEPT * size, across, _threads(dh), dh=address(dh), dc=address(dc))
     pointer, run = addressof(step), RUNNER.lstm_step
     of_d, of_out, of_kept = address(d), address(d_out), address(kept)
     times, multiply = _times(steps, reverse), _times_matrix(batch, w_state)
