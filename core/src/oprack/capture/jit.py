@@ -115,7 +115,7 @@ class JitProgram:
             return [None if n is None else _value(local, n) for n in self._gradients]
         finally:
             self.exported.scope.delete_scope(local)
-            # An optimizer may write to memory that the tensors alone have, and not what plans remember of their last run.
+            # An optimizer may write to memory that the tensors alone have, and nothing that plans remember of a run.
             for name in self.exported.tensors:
                 var = self.exported.scope.var(name)
                 if isinstance(var.value, LoDTensor):
