@@ -31,9 +31,11 @@
 
 /* Nanoseconds that a thread without work spins before it sleeps, within a run of many regions and behind it, and that the
    starting one spins for shares under way. To wake a thread costs the starting one some ten thousand, and takes several
-   times as long; between two runs of a small net Python needs less than IDLE_SPIN. */
+   times as long; between two runs of a small net Python needs less than IDLE_SPIN, but for caches that are cold and clocks
+   that are slow. So a worker that was woken within PATIENT spins that long behind a run, until that was in vain twice. */
 #define RUN_SPIN 200000
 #define IDLE_SPIN 150000
+#define PATIENT 1000000
 #define JOIN_SPIN 100000
 /* A share that ends this much later than the starting thread's was delayed by another process. The team rests then, and
    the starting thread does all shares: for REST_LEAST nanoseconds, twice as long each time that it happens again. It is
@@ -82,6 +84,9 @@ static __thread struct {
 static __thread struct team *own;
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* How long the calling thread, a worker, spins behind a run, and how often PATIENT was not enough since it was. */
+static __thread int64_t idle_spin = IDLE_SPIN;
+static __thread uint32_t vain;
 
 static int64_t nanoseconds(void)
 {
@@ -145,8 +150,10 @@ static void take(struct team *team, uint64_t region, uint32_t number)
 /* Wait until there is another region than `seen`, or until it may be: spin for a while, then sleep. */
 static void idle(struct team *team, uint64_t seen)
 {
-    for (int64_t begin = nanoseconds(), at = begin;
-         at - begin < (__atomic_load_n(&team->running, __ATOMIC_RELAXED) ? RUN_SPIN : IDLE_SPIN); at = nanoseconds()) {
+    int64_t begin = nanoseconds();
+    for (int64_t at = begin;
+         at - begin < idle_spin || (at - begin < RUN_SPIN && __atomic_load_n(&team->running, __ATOMIC_RELAXED));
+         at = nanoseconds()) {
         int64_t rest = __atomic_load_n(&team->rest_until, __ATOMIC_RELAXED) - at;
         for (int i = 0; i < 64; i++) {
             if (__atomic_load_n(&team->region, __ATOMIC_ACQUIRE) != seen)
@@ -163,6 +170,12 @@ static void idle(struct team *team, uint64_t seen)
     if (__atomic_load_n(&team->region, __ATOMIC_SEQ_CST) == seen && !__atomic_load_n(&team->stop, __ATOMIC_SEQ_CST))
         sleep_on(&team->bell, bell, 0);
     __atomic_sub_fetch(&team->asleep, 1, __ATOMIC_SEQ_CST);
+    if (nanoseconds() - begin < PATIENT) {
+        idle_spin = PATIENT;
+        vain = 0;
+    } else if (++vain > 1) {
+        idle_spin = IDLE_SPIN;
+    }
 }
 
 static void *work(void *argument)
