@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+from ctypes import CDLL, c_int64, c_void_p
+from pathlib import Path
+
 import numpy as np
 import oprack
 import pytest
@@ -9,12 +13,19 @@ from numpy_kernels import on_numpy
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_onednn import build_runner
 from oprack_onednn.kernels import _winograd_tiles, winograd_conv2d
+from oprack_onednn.kernels._winograd_native import NativeTransforms, pays
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.ops.winograd_conv2d import matrices
 from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASSES = ("onednn_fuse_conv2d", "onednn_winograd")
 CLOSE = dict(rtol=1e-4, atol=1e-4)
+RELU = encode("relu", [])
+LIBRARY.usable()
+compiled = pytest.mark.skipif(not NativeTransforms.serves(16, ()), reason="there are no compiled transforms")
 
 
 def normal(*shape, seed=0):
@@ -109,16 +120,97 @@ def test_rounding_is_like_that_of_a_convolution():
     assert np.sqrt(np.square(got - exact).mean()) < 1e-6 * np.abs(exact).max()
 
 
+OTHER_WINDOWS = [{"strides": [2, 2]}, {"dilations": [2, 2]}, {"groups": 2, "image": (2, 128, 14, 14)}]
+SMALL = [{"image": (2, 32, 14, 14)}, {"outputs": 32}, {"image": (2, 64, 8, 8)}]
+
+
+def is_replaced(**attrs):
+    return "onednn_winograd_conv2d" in op_types(check_passes(case(**attrs), *PASSES, **CLOSE))
+
+
+@pytest.mark.parametrize("change", OTHER_WINDOWS + SMALL, ids=str)
+def test_convolutions_that_stay(monkeypatch, change):
+    """Without the compiled transforms, few channels or tiles are not worth it."""
+    monkeypatch.setattr(NativeTransforms, "serves", lambda channels, post_ops: False)
+    assert not is_replaced(**change)
+
+
+@compiled
+@pytest.mark.parametrize("change", [*OTHER_WINDOWS, {"outputs": 8}, {"image": (2, 24, 14, 14)}], ids=str)
+def test_convolutions_that_stay_with_compiled_transforms(change):
+    assert not is_replaced(**change)
+
+
+@compiled
+@pytest.mark.parametrize("change", [*SMALL, {"image": (2, 16, 24, 24), "outputs": 32}], ids=str)
+def test_compiled_transforms_pay_for_fewer_channels(change):
+    assert is_replaced(**change)
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"strides": [2, 2]}, {"dilations": [2, 2]}, {"groups": 2, "image": (2, 128, 14, 14)},
-        {"image": (2, 32, 14, 14)}, {"outputs": 32}, {"image": (2, 64, 8, 8)},
-    ],
+    "shape, faster",
+    [((1, 64, 64, 56, 56), True), ((1, 16, 64, 23, 23), True), ((8, 128, 32, 24, 24), True),
+     ((1, 512, 512, 3, 3), False), ((1, 48, 192, 5, 5), False), ((1, 24, 24, 46, 46), False)],
     ids=str,
 )  # fmt: skip
-def test_convolutions_that_stay(change):
-    assert "onednn_winograd_conv2d" not in op_types(check_passes(case(**change), *PASSES, **CLOSE))
+def test_the_estimate_is_on_the_side_of_what_was_measured(shape, faster):
+    """Ratios to the direct convolution that were measured: 0.33, 0.46, 0.4; 3.2, 1.2, 0.97."""
+    assert pays(*shape) == faster
+
+
+@compiled
+@pytest.mark.parametrize("post_ops", [[], [RELU], [RESIDUAL], [RESIDUAL, RELU], [RELU, RESIDUAL]], ids=str)
+@pytest.mark.parametrize("channels", [(16, 32), (40, 17), (33, 64)], ids=str)
+@pytest.mark.parametrize("size", [(9, 12), (3, 7), (16, 8)], ids=str)
+@pytest.mark.primitives("winograd")
+def test_compiled_transforms(monkeypatch, size, channels, post_ops):
+    """Whole tiles and those at the edges, full vectors and others, by several threads and in parts."""
+    monkeypatch.setattr(_winograd_tiles, "_PART", 1 << 14)
+    (c, k), (high, wide) = channels, size
+    x, w, b, r = normal(2, c, high, wide), normal(k, c, 3, 3) / 24, normal(k), normal(2, k, high + 1, wide + 1)
+    _, g, _ = matrices()
+    u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64)).reshape(36, c, k).astype(np.float32, order="C")
+    ctx = on_numpy("onednn_winograd_conv2d", {"paddings": [2, 1, 1, 2], "post_ops": post_ops})
+    given = b, r if RESIDUAL in post_ops else None
+    y = ctx.run_op(
+        "conv2d", {"Input": x.astype(np.float64), "Filter": w.astype(np.float64)}, {"paddings": [2, 1, 1, 2]}
+    )
+    y += b.reshape(-1, 1, 1)
+    for text in post_ops:
+        y = y + r if text == RESIDUAL else np.maximum(y, 0)
+    for count in (1, 3):
+        with LIBRARY.limit_threads(count):
+            got = winograd_conv2d.winograd(x, u, *given, ctx=ctx)
+            np.testing.assert_allclose(got, y, rtol=0, atol=1e-5)
+            found = winograd_conv2d.find_primitive(ctx.attrs, x, u, *given)
+            assert "oprack:oprack_winograd_forth" in [desc.impl for desc, _ in found.chain.steps]
+
+
+@compiled
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2"])
+def test_transforms_of_each_kind_of_cpu(tmp_path, isa):
+    options = [*build_runner._OPTIONS, f"-I{build_runner.SOURCES[0].parent}"]
+    own = [path for path in build_runner.SOURCES if path.name in ("_winograd.c", "_pool.c", "_gomp.c")]
+    if isa == "AVX2":
+        options.append("-DHAS_AVX512=0")
+    elif "avx512f" not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this CPU has no AVX-512")
+    command = [*build_runner.compiler(), *options, *map(str, own), "-o", str(tmp_path / "lib.so"), "-ldl"]
+    subprocess.run(command, check=True, timeout=60)
+    library = CDLL(str(tmp_path / "lib.so"))
+    back, _, forth = map(np.array, matrices())
+    x = normal(1, 6, 6, 21)
+    tiles, y = np.empty((36, 1, 21), np.float32), np.empty((1, 4, 4, 21), np.float32)
+
+    def run(name, settings, *arrays):
+        memory = (c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        assert not getattr(library, name)((c_int64 * 13)(*settings), memory, c_int64(1))
+
+    run("oprack_winograd_forth", (1, 21, 6, 6, 0, 0, 0, 1, 1, 1, 0, 0, 0), x, tiles)
+    want = np.einsum("ia,jb,abc->ijc", forth, forth, x[0])
+    np.testing.assert_allclose(tiles.reshape(6, 6, 21), want, rtol=0, atol=1e-5)
+    run("oprack_winograd_back", (1, 21, 4, 4, 0, 0, 0, 1, 1, 1, 0, 0, 1), tiles, y)
+    np.testing.assert_allclose(y[0], np.maximum(np.einsum("ia,jb,abc->ijc", back, back, want), 0), rtol=0, atol=1e-4)
 
 
 def test_an_empty_batch():

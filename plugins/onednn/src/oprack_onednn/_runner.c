@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define ABI 6
+#define ABI 7
 #define NOT_ORDINARY (-1)
 
 #if defined(_WIN32)
@@ -41,6 +41,23 @@ struct place {
     int64_t operand;
     int64_t offset;
 };
+
+/* A function of this library in the place of a primitive, which has the address of its struct, and one more to tell it
+   from a primitive. */
+typedef int (*get_handle_function)(const void *memory, void **handle);
+struct native {
+    int (*run)(const void *settings, void *const *memory, int64_t threads);
+    get_handle_function get_handle;
+    const void *settings;
+};
+
+/* As oneDNN takes them. */
+struct argument {
+    int number;
+    const void *memory;
+};
+
+#define MOST_ARGUMENTS 8
 
 /* A primitive with its arguments. Without a primitive, a copy from scratch memory into operand `operand`, with the
    struct spread for arguments; or, without both, a look at `count` floats of that operand, which end the run when one of
@@ -148,6 +165,17 @@ static int ordinary(const uint32_t *bits, int64_t count, int64_t threads)
 
 #endif
 
+/* Returns a status as oneDNN's. */
+EXPORTED int oprack_native_execute(const char *tagged, int64_t count, const struct argument *arguments, int64_t threads)
+{
+    const struct native *native = (const void *)(tagged - 1);
+    void *memory[MOST_ARGUMENTS];
+    int status = count > MOST_ARGUMENTS;
+    for (int64_t i = 0; !status && i < count; i++)
+        status = native->get_handle(arguments[i].memory, memory + i);
+    return status ? status : native->run(native->settings, memory, threads);
+}
+
 static int run_chain(struct thread *thread, struct chain *chain, char *const *values, const int64_t *slots)
 {
     int status;
@@ -171,7 +199,9 @@ static int run_chain(struct thread *thread, struct chain *chain, char *const *va
     for (int64_t i = 0; i < chain->step_count; i++) {
         const struct step *step = chain->steps + i;
         if (step->primitive) {
-            status = thread->execute(step->primitive, thread->stream, (int)step->count, step->arguments);
+            status = (uintptr_t)step->primitive & 1
+                         ? oprack_native_execute(step->primitive, step->count, step->arguments, thread->threads)
+                         : thread->execute(step->primitive, thread->stream, (int)step->count, step->arguments);
             if (status)
                 return status;
         } else if (step->arguments) {

@@ -219,12 +219,13 @@ class BoundChain:
                 self._arena = arena
         if self._state.threads != self._threads:
             THREAD.use(self._threads)
-        execute, stream = self._execute, self._stream
+        execute, stream, native = self._execute, self._stream, RUNNER.native
         for i, (primitive, arguments, count, operand) in enumerate(self._calls):
             if primitive is None:
                 self._referenced[0].steps[i][0].run(self._arena, addresses[operand], self._threads)
                 continue
-            status = execute(primitive, stream, count, arguments)
+            given = (primitive, count, arguments, self._threads)
+            status = native(*given) if primitive & 1 else execute(primitive, stream, count, arguments)
             if status:
                 _expect_success(status)
 

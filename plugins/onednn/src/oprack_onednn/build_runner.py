@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-_PARTS = ("runner", "pool", "gomp", "compile", "update", "lstm", "batch_norm", "layout", "spread", "rows")
+_PARTS = ("runner", "pool", "gomp", "compile", "update", "lstm", "batch_norm", "layout", "spread", "rows", "winograd")
 SOURCES = [Path(__file__).with_name(f"_{part}.c") for part in _PARTS]
 # no name that Python would take for a module of its own
 TARGET = Path(__file__).with_name("librunner.so.1")

@@ -15,7 +15,7 @@ from typing import Any
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 6
+_ABI = 7
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -161,6 +161,7 @@ class Runner:
             failed. None where the runner does not serve.
         run_apart: Runs NativeStretches side by side on the pool's threads: their pointers, the statuses that it fills
             in, and how many there are. None where the runner does not serve.
+        native: Runs a NativeStep: its pointer, number of arguments, their address, threads; returns oneDNN's status.
         install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
             where the runner does not serve.
         sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
@@ -178,6 +179,7 @@ class Runner:
     def __init__(self) -> None:
         self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
+        self.native: Callable[..., int] = lambda *_: 1
         self.run_apart: Callable[[Any, Any, int], int] | None = None
         self.install: Callable[[int], bytes | None] | None = None
         self.update: Callable[[int, int], None] | None = None
@@ -210,6 +212,8 @@ class Runner:
                 lib.oprack_runner_run.restype = c_int64
                 lib.oprack_runner_run_apart.argtypes = (c_void_p, c_void_p, c_int64)
                 lib.oprack_runner_run_apart.restype = c_int64
+                lib.oprack_native_execute.argtypes = (c_void_p, c_int64, c_void_p, c_int64)
+                self.native = lib.oprack_native_execute
                 lib.oprack_pool_install.argtypes = (c_void_p,)
                 lib.oprack_pool_install.restype = c_char_p
                 lib.oprack_memories_create.argtypes = (*(c_void_p,) * 6, c_int64)

@@ -19,6 +19,7 @@ from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._winograd_native import NativeTransforms
 from oprack_onednn.kernels._winograd_tiles import Tiling, squares, tiling
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
@@ -40,6 +41,30 @@ class WinogradPrimitive(ShapedPrimitive):
     def __init__(self, tiling: Tiling) -> None:
         self.tiling, self.chain, self.weights = tiling, PrimitiveChain(), {}
         self.shape = (tiling.n, tiling.k, tiling.high, tiling.wide)
+
+    def append_native_steps(
+        self, x: Array, u: Array, bias: Array | None, residual: Array | None, post_ops: tuple[str, ...]
+    ) -> None:
+        """Append the steps of each part, whose transforms are those of the compiled library."""
+        t, chain, strided = self.tiling, self.chain, MemoryDesc.strided
+        transforms = NativeTransforms(t, post_ops)
+        pixels, results = (strided((TILE * TILE, transforms.plane, channels)) for channels in (t.c, t.k))
+        source = self._channels_last(chain.input(image_desc(x)), x.shape)
+        multiply, weights = self._multiply(pixels, results, is_constant(u))
+        row = None if bias is None else chain.input(strided((t.k,)))
+        added = None
+        if residual is not None:
+            added = self._channels_last(chain.input(image_desc(residual)), residual.shape)
+        target = chain.output(channels_last_desc(self.shape))
+        moved, products = chain.temporary(pixels), chain.temporary(results)
+        for first in range(0, t.rows, t.part):
+            transforms.add_forth(chain, source, moved, first)
+            chain.add(multiply, {_c.SRC: moved, _c.WEIGHTS: weights, _c.DST: products})
+            transforms.add_back(chain, products, row, added, target, first)
+
+    def _channels_last(self, given: External, shape: tuple[int, ...]) -> Memory:
+        wanted = channels_last_desc(shape)
+        return given if given.desc == wanted else self.chain.reorder(given, wanted)
 
     def append_steps(
         self, x: Array, u: Array, bias: Array | None, residual: Array | None, post_ops: tuple[str, ...]
@@ -190,7 +215,9 @@ def build(
     shaped = WinogradPrimitive(tiling(x, u, paddings))
     if residual is not None and residual.shape != shaped.shape:
         raise NotServedError(f"the residual has shape {residual.shape}; expected that of the result, {shaped.shape}")
-    shaped.append_steps(x, u, bias, residual, post_ops)
+    is_native = NativeTransforms.serves(min(u.shape[1:]), post_ops)
+    append = shaped.append_native_steps if is_native else shaped.append_steps
+    append(x, u, bias, residual, post_ops)
     return shaped
 
 

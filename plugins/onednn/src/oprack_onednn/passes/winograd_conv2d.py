@@ -9,25 +9,36 @@ import numpy as np
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 from oprack.op.windows import resolve_pads
 
+from oprack_onednn.kernels._winograd_native import NativeTransforms, pays
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.precision import BFLOAT16, NAME
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.passes.fuse import with_extras
 
-# Fewer channels, and the transforms cost what the products save; fewer tiles, and reading the larger filter does.
+# Without the compiled transforms: fewer channels, and they cost what the products save; fewer tiles, and reading the
+# larger filter does. With them a vector of channels is enough.
 _CHANNELS, _TILES = 64, 9
+_LEAST_CHANNELS = 16
 # Networks that take images of any size are made for large ones; with more channels than this images are small.
 _MOST_CHANNELS = 256
+_OPEN = 40  # rows and columns that such an image is taken to have
 
 
 def _suits(op: OpNode) -> bool:
     """Whether a convolution moves 3x3 windows pixel by pixel; in bfloat16 the products that this saves cost less."""
     w = op.input("Filter").shape
-    if op.attr(NAME) == BFLOAT16 or w is None or len(w) != 4 or tuple(w[2:]) != (3, 3) or min(w[:2]) < _CHANNELS:
+    if op.attr(NAME) == BFLOAT16 or w is None or len(w) != 4 or tuple(w[2:]) != (3, 3) or min(w[:2]) < _LEAST_CHANNELS:
         return False
     if op.attr("groups", 1) != 1 or op.attr("data_format", "NCHW") == "NHWC":
         return False
     return all(v == 1 for name in ("strides", "dilations") for v in op.attr(name, [1, 1]))
+
+
+def _is_faster(post_ops: tuple[str, ...], n: int, c: int, k: int, high: int, wide: int) -> bool:
+    """Whether n images of c channels are better computed so into results [k, high, wide]."""
+    if NativeTransforms.serves(min(c, k), post_ops):
+        return pays(n, c, k, high, wide)
+    return min(c, k) >= _CHANNELS and -(-high // RESULTS) * -(-wide // RESULTS) >= _TILES
 
 
 @fusion("onednn_winograd")
@@ -41,9 +52,11 @@ def winograd(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
             return None
         sizes = resolve_pads(m.attr(op, "padding_algorithm"), m.attr(op, "paddings"), x[2:], (3, 3), (1, 1))
         paddings = [side for pair in sizes for side in pair]
-        tiles = [-(-(s + a + b - 2) // RESULTS) for s, (a, b) in zip(x[2:], sizes, strict=True)]
-        large = tiles[0] * tiles[1] >= _TILES if min(x[2:]) >= 0 else max(w.shape[:2]) <= _MOST_CHANNELS
-        if min(paddings) < 0 or not large:
+        is_open = min(x[2:]) < 0
+        if min(paddings) < 0 or (is_open and max(w.shape[:2]) > _MOST_CHANNELS):
+            return None
+        results = [_OPEN if is_open else s + a + b - 2 for s, (a, b) in zip(x[2:], sizes, strict=True)]
+        if not _is_faster(tuple(op.attr("post_ops", [])), max(x[0], 1), *w.shape[1::-1], *results):
             return None
         _, g, _ = matrices()
         u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True)
