@@ -17,9 +17,18 @@ Run = Callable[[], list[np.ndarray]]
 
 
 def _predictor(
-    inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True, precision: str = "float32"
+    inference: Any,
+    model: Path,
+    threads: int,
+    onednn: bool,
+    passes: bool = True,
+    precision: str = "float32",
+    kept: Path | None = None,
 ) -> Any:
-    """Paddle and oprack share this interface. precision: "float32", "bfloat16", "int8" or "int8+bfloat16"."""
+    """Paddle and oprack share this interface. kept: for oprack.
+
+    precision: "float32", "bfloat16", "int8" or "int8+bfloat16".
+    """
     if model.is_dir():
         config = inference.Config(str(model))
     else:
@@ -40,6 +49,8 @@ def _predictor(
     else:
         config.disable_mkldnn()
     config.disable_glog_info()
+    if kept is not None:
+        config.set_optim_cache_dir(str(kept))
     return inference.create_predictor(config)
 
 
@@ -76,7 +87,8 @@ def _paddle_interface(
         return pipeline.pipeline(load, threads, is_paddle)
     # the time that Paddle's passes need grows with the square of the ops, which is minutes for 10,000
     passes = not (is_paddle and workload.chain > 1000)
-    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes, precision)))
+    kept = None if is_paddle else workload.kept  # Paddle 2.6 keeps nothing of a model for the CPU
+    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes, precision, kept)))
 
 
 def _over(workload: Workload, model: Callable[..., list[np.ndarray]]) -> Run:
@@ -182,10 +194,25 @@ def onnxruntime(workload: Workload, threads: int) -> Run:
             return lambda x: model.run(None, {name: x})
 
         return pipeline.pipeline(load, threads, False)
-    model = session(workload.onnx)
+    model = session(workload.onnx if workload.kept is None else _optimised(workload, options))
     names = [i.name for i in model.get_inputs()]
 
     return _over(workload, lambda feeds, lods: model.run(None, dict(zip(names, feeds, strict=True))))
+
+
+def _optimised(workload: Workload, options: Any) -> Path:
+    """The model that ONNX Runtime wrote after its own passes; where there is none, it is written while it is loaded."""
+    import onnxruntime as ort
+
+    assert workload.onnx is not None
+    assert workload.kept is not None
+    file = workload.kept / "model.onnx"
+    if file.exists():
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return file
+    workload.kept.mkdir(parents=True)
+    options.optimized_model_filepath = str(file)
+    return workload.onnx
 
 
 def openvino(workload: Workload, threads: int) -> Run:
@@ -216,7 +243,11 @@ def _openvino(workload: Workload, threads: int, precision: str) -> Run:
         if path not in _COMPILED:
             core = ov.Core()
             file = path if path.suffix == ".onnx" else f"{path}.pdmodel"
-            _COMPILED[path] = core.compile_model(core.read_model(str(file)), "CPU", settings)
+            if workload.kept is None:
+                _COMPILED[path] = core.compile_model(core.read_model(str(file)), "CPU", settings)
+            else:  # given the file, it reads no model that it has kept
+                core.set_property({"CACHE_DIR": str(workload.kept)})
+                _COMPILED[path] = core.compile_model(str(file), "CPU", settings)
         request = _COMPILED[path].create_infer_request()
         return lambda feeds: [np.array(v) for v in request.infer(feeds).values()]
 

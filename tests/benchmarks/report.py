@@ -24,7 +24,7 @@ def table(results: list[Result]) -> str:
     ratio: oprack's median over that of the fastest peer, or over that of another checkout where no peer took part.
     """
     head = (
-        f"{'workload':<26}{'T':>2}  {'engine':<15}{'median':>9}{'p10':>9}{'p90':>9}{'ratio':>7}{'MiB':>7}{'start':>7}"
+        f"{'workload':<32}{'T':>2}  {'engine':<15}{'median':>9}{'p10':>9}{'p90':>9}{'ratio':>7}{'MiB':>7}{'start':>7}"
     )
     lines = [head + "  difference"]
     for r in results:
@@ -38,12 +38,12 @@ def table(results: list[Result]) -> str:
             peers = [p.median_ms for p in before if p.median_ms]
         ratio = f"{r.median_ms / min(peers):.2f}" if r.engine in OURS and peers and r.median_ms else ""
         if r.error:
-            lines.append(f"{r.workload:<26}{r.threads:>2}  {r.engine:<15}{r.error[:80]}")
+            lines.append(f"{r.workload:<32}{r.threads:>2}  {r.engine:<15}{r.error[:80]}")
             continue
         times = f"{r.median_ms:>9.2f}{r.p10_ms:>9.2f}{r.p90_ms:>9.2f}{ratio:>7}"
         difference = "-" if r.difference is None else f"{r.difference:.1e}"
         lines.append(
-            f"{r.workload:<26}{r.threads:>2}  {r.engine:<15}{times}{r.peak_mib:>7.0f}{r.start_up_s:>7.2f}  {difference}"
+            f"{r.workload:<32}{r.threads:>2}  {r.engine:<15}{times}{r.peak_mib:>7.0f}{r.start_up_s:>7.2f}  {difference}"
         )
     return "\n".join(lines)
 

@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -61,14 +62,24 @@ class Worker:
         threads: Its own, for each run.
         cpus: How many it may use; 0 for one for each thread.
         at_once: Return before the engine is loaded, so that another loads beside it; `wait` is to be called then.
+        kept: A folder for what the engine keeps of the model from process to process.
     """
 
-    def __init__(self, engine: str, workload: Workload, threads: int, cpus: int = 0, at_once: bool = False) -> None:
+    def __init__(
+        self,
+        engine: str,
+        workload: Workload,
+        threads: int,
+        cpus: int = 0,
+        at_once: bool = False,
+        kept: Path | None = None,
+    ) -> None:
         self.result = Result(engine, workload.name, threads)
         self.times: list[float] = []
         self._start, self._comparable = time.perf_counter(), comparable(engine, workload)
+        arguments = [engine, workload.name, str(threads), str(cpus or threads), *([] if kept is None else [str(kept)])]
         self._process = subprocess.Popen(
-            [PYTHONS[engine], str(HERE / "worker.py"), engine, workload.name, str(threads), str(cpus or threads)],
+            [PYTHONS[engine], str(HERE / "worker.py"), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -175,18 +186,29 @@ def measure(
 
 
 def measure_start_up(
-    workload: Workload, threads: int, rounds: int, engines: Sequence[str] = tuple(ENGINES)
+    workload: Workload, threads: int, rounds: int, engines: Sequence[str] = tuple(ENGINES), again: bool = False
 ) -> list[Result]:
-    """New processes to the first result, one engine after the other in every round; the first round is not counted."""
+    """New processes to the first result, one engine after the other in every round; the first round is not counted.
+
+    Args:
+        workload: What the first result is of.
+        threads: Threads of each engine.
+        rounds: How many processes of each engine are counted.
+        engines: Which of those that serve the workload.
+        again: Let engines keep on disk what they make of the model, each in a folder of its own: the processes that
+            count find there what the first one kept.
+    """
     engines = [e for e in engines if e in PYTHONS and serves(e, workload)]
     found: dict[str, list[Result]] = {e: [] for e in engines}
-    for _ in range(rounds + 1):
-        for engine in engines:
-            found[engine].append(Worker(engine, workload, threads).finish())
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(rounds + 1):
+            for engine in engines:
+                kept = Path(folder, engine) if again else None
+                found[engine].append(Worker(engine, workload, threads, kept=kept).finish())
     results = []
     for counted in found.values():
         result = counted[-1]
-        result.workload = f"start {workload.name}"
+        result.workload = f"start{' again' * again} {workload.name}"
         if not result.error:
             result.set_times([r.start_up_s for r in counted[1:]])
             result.peak_mib = statistics.median(r.peak_mib for r in counted[1:])

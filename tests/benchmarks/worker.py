@@ -1,9 +1,10 @@
 """One engine on one workload in a process of its own: waits for its turn on standard input.
 
-    python worker.py ENGINE WORKLOAD THREADS [CPUS]
+    python worker.py ENGINE WORKLOAD THREADS CPUS [FOLDER]
 
-Prints a line of JSON when it is loaded, and one for each line that it reads: a number of runs to time, or "clones" and
-seconds, for which one Python thread runs the model and then two do, each with a model of its own. Ends with its input.
+FOLDER: where the engine keeps what it makes of the model, and finds what a process before it kept there. Prints a line
+of JSON when it is loaded, and one for each line that it reads: a number of runs to time, or "clones" and seconds, for
+which one Python thread runs the model and then two do, each with a model of its own. Ends with its input.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-THREADS, CPUS = sys.argv[3], sys.argv[-1]
+THREADS, CPUS, KEPT = sys.argv[3], sys.argv[4], sys.argv[5:]
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = THREADS
 
@@ -70,7 +73,7 @@ def main() -> int:
     # Engines print what they like elsewhere, those in C++ as well.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    run = ENGINES[sys.argv[1]](workload(sys.argv[2]), int(THREADS))
+    run = ENGINES[sys.argv[1]](replace(workload(sys.argv[2]), kept=Path(*KEPT) if KEPT else None), int(THREADS))
     outputs = run()
     summary = [_summary(np.asarray(o, np.float64).reshape(-1)) for o in outputs]
     print(json.dumps({"outputs": summary, "peak_mib": peak_mib()}), file=answers, flush=True)

@@ -37,7 +37,8 @@ class Workload:
     or "pipeline" (pictures to text, around the three models of PP-OCRv4). model: a Paddle model, as a directory or as
     the path without .pdmodel. onnx: the same model as ONNX, where there is one. feeds: the inputs in the order of the
     model's; lods: offsets of those that have LoD, by position. stream: what the runs after the first one take in turn,
-    where that is something else. chain: the number of ops of a chain of tiny ones.
+    where that is something else. chain: the number of ops of a chain of tiny ones. kept: a folder in which engines keep
+    what they made of the model, for the next process.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Workload:
     kind: str = "inference"
     chain: int = 0
     stream: tuple[Inputs, ...] = ()
+    kept: Path | None = None
 
     def inputs(self) -> Iterator[Inputs]:
         """Feeds and LoDs of one run after the other, without end."""
