@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 from oprack.desc import BlockDesc, ProgramDesc, VarDesc
 from oprack.errors import PreconditionNotMetError
+from oprack.records import dataclass
 
 
 @dataclass

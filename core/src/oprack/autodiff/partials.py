@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from oprack.desc import OpDesc
 from oprack.packs.manager import PackManager
+from oprack.records import dataclass
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from oprack.op.grad import GradOp
 from oprack.op.grad_desc import make_grad_ops
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
+from oprack.records import dataclass
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, tensor_meta

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from oprack.errors import InvalidArgumentError, NanInfError
@@ -12,6 +11,7 @@ from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.vocabulary import op_for
+from oprack.records import dataclass
 from oprack.runtime.profiler import current_profiler, watch
 from oprack.tensor import SparseValue
 from oprack.tensor.eager_tensor import Tensor

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from oprack.errors import CorruptModelError, MissingPackError
@@ -12,6 +11,7 @@ from oprack.packs.homes import home, names
 from oprack.packs.manager import default_manager
 from oprack.packs.resolve import import_object
 from oprack.program import Program
+from oprack.records import dataclass
 
 _LOOKED_AT = 64
 """Bytes in which a file has to begin with something else than white space."""

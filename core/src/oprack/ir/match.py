@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.pattern import Found, MaybePattern, OpPattern, Pattern
 from oprack.op.attrs import COMMON_ATTRS
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.ir.graph import Graph

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +13,7 @@ from oprack.packs.info import PackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import STAGES
 from oprack.packs.resolve import import_object
+from oprack.records import dataclass
 from oprack.tensor import CPUPlace, Place
 
 # Among which passes one that says no stage runs, unless its `after` and `before` say otherwise.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError, PackError
@@ -16,6 +16,7 @@ from oprack.ir.passes import Pass, select_passes
 from oprack.ir.verify import verify
 from oprack.packs.info import BrokenPackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
+from oprack.records import dataclass
 from oprack.tensor import Place, Scope
 
 DEBUG = "OPRACK_IR_DEBUG"

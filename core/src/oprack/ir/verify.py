@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from oprack.desc import BlockDesc
 from oprack.errors import GraphError, OprackError
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.op.desc_infer import infer_op
+from oprack.records import dataclass
 from oprack.types import EMPTY_VAR, VarType
 
 

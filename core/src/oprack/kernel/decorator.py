@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from oprack.deprecation import deprecated, refuse_layout
 from oprack.errors import DefinitionError
 from oprack.kernel.predicates import Predicate
 from oprack.kernel.specialization import Specialize
+from oprack.records import dataclass
 from oprack.types import ALL_DTYPES
 
 F = TypeVar("F", bound=Callable[..., Any])

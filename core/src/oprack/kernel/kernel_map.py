@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
 from oprack.kernel.decorator import KernelSpec
@@ -15,6 +15,7 @@ from oprack.kernel.signature import CONTAINERS, KernelSignature, bind_signature
 from oprack.kernel.ties import Rank, may_tie, ranked, tie_text, untied
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
+from oprack.records import dataclass
 
 _LOG = logging.getLogger(__name__)
 

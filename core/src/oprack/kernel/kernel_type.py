@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from oprack.deprecation import deprecated, refuse_layout
+from oprack.records import dataclass
 
 
 @dataclass(frozen=True)

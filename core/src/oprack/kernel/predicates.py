@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from oprack.errors import DefinitionError
+from oprack.records import dataclass
 
 Names = frozenset[tuple[str, str]]
 """What a predicate reads, as ("attribute", name) and ("input", slot); registration checks these for misspelt names."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from oprack.errors import DefinitionError
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
+from oprack.records import dataclass
 
 INJECTED = ("out", "ctx", "xp")
 _KINDS = ("LoDTensor", "SelectedRows", "LoDTensorArray", "SparseCooTensor", "SparseCsrTensor")

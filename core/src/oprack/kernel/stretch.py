@@ -13,8 +13,9 @@ arrays like those that the function will return, whose elements nobody computed;
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+from oprack.records import dataclass
 
 Argument: TypeAlias = "int | list[int | None] | None"
 """The number of an array, None for an absent one, or a list of these for a duplicable slot."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.packs.vocabulary import op_for
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.layers.variable import Variable

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oprack.errors import InvalidArgumentError
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.layers.initializer import Initializer

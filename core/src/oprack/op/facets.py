@@ -7,10 +7,10 @@ To add a facet, add a base class, a row of the table and, for the type checker, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from oprack.errors import DefinitionError
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.op.forward_op import ForwardOp

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from oprack.errors import DefinitionError
 from oprack.op.proto import OpProto
+from oprack.records import dataclass
 
 Role = Literal["input", "output", "output_grad", "input_grad", "temporary"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
 from oprack.op.forward_op import ForwardOp, SlotRef
 from oprack.op.proto import slot_name
+from oprack.records import dataclass
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError
@@ -14,6 +14,7 @@ from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpMak
 from oprack.op.infer import InferVarTypeContext, infer_like_first_input
 from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
 from oprack.op.version import OpVersion
+from oprack.records import dataclass
 
 
 @dataclass

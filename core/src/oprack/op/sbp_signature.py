@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ Each such meaning is a role with a signature. In the hook oprack_vocabulary, a p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oprack.errors import DefinitionError, did_you_mean
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.op.proto import OpProto

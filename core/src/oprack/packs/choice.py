@@ -8,10 +8,10 @@ installation decides nothing. Nobody's op stops because of another pack; what th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oprack.errors import InvalidArgumentError
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.packs.discovery import Pack

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.packs.manifest import Manifest
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
@@ -13,6 +13,7 @@ from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, 
 from oprack.packs.info import PackInfo
 from oprack.packs.register import Register
 from oprack.packs.resolve import package_directory
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     import pluggy

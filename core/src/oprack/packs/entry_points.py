@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from oprack.packs.requirements import required, unmet
+from oprack.records import dataclass
 
 GROUP = "oprack.packs"
 CORE = "core"

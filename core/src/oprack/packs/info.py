@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from oprack.records import dataclass
 
 
 class PackWarning(UserWarning):

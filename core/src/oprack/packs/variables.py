@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oprack.errors import did_you_mean
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from oprack.errors import (
     InvalidArgumentError,
     InvalidLoDError,
 )
+from oprack.records import dataclass
 from oprack.runtime.operator import OperatorBase
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SparseValue, check_lod, numpy_dtype, plain_array
 from oprack.tensor.kinds import SPARSE_TENSORS, kind_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from oprack.errors import OprackError, PreconditionNotMetError
 from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.proto import OpProto
+from oprack.records import dataclass
 from oprack.runtime.limits import Listed, check_fits
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 from oprack.tensor.kinds import LISTED, kind_of

@@ -7,13 +7,13 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, LoopLimitError, MemoryLimitError
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.runtime.operator import OperatorBase

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from oprack.desc.reach import named_by_attributes, read_inside, reads, written_inside
 from oprack.errors import BlockCycleError, BlockDepthError
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc, ProgramDesc

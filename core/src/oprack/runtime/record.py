@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oprack.records import dataclass
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.deprecation import deprecated
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.kernel import ANY_KERNEL, KernelRules
+from oprack.records import dataclass
 from oprack.runtime.limits import NO_LIMITS, Limits
 from oprack.runtime.random import RandomState
 from oprack.tensor import Place, Scope

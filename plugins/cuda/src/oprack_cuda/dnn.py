@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, ArrayModule
+from oprack.records import dataclass
 
 from oprack_cuda.library import CUDA, Library, LibraryPredicate, UnavailableError
 

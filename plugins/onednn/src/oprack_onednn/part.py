@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.records import dataclass
 
 from oprack_onednn.memory import Outlet
 from oprack_onednn.operands import FLOAT

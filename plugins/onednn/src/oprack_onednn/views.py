@@ -7,11 +7,11 @@ what lies in another order, a reorder does, into the order in which the least is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from oprack.kernel import Array
+from oprack.records import dataclass
 
 from oprack_onednn.memory import Outlet, empty_image
 from oprack_onednn.native import MemoryDesc

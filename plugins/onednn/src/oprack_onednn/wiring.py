@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from oprack.kernel.stretch import Argument, StretchStep
+from oprack.records import dataclass
 
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.part import Part

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from oprack.errors import KernelNotFoundError
 from oprack.kernel import Candidate, KernelSpecialization
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
+from oprack.records import dataclass
 from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 

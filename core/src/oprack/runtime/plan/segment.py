@@ -6,10 +6,11 @@ import itertools
 import linecache
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oprack.errors import OpError
+from oprack.records import dataclass
 from oprack.runtime.collector import paused
 from oprack.runtime.compose import StepContext
 from oprack.runtime.liveness import SegmentVariables

@@ -9,11 +9,11 @@ j - 1 and the first of j side by side (the image is padded by one pixel on both 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
+from oprack.records import dataclass
 
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.spread import Table

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array
+from oprack.records import dataclass
 
 from oprack_onednn import _c
 from oprack_onednn.descs import primitive_desc

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.ir.generic import remove_dead_code
+from oprack.records import dataclass
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL

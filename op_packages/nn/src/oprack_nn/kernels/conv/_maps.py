@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule
 from oprack.op.windows import resolve_pads
+from oprack.records import dataclass
 
 from oprack_nn.ops.conv._family import resolve_dilations
 
