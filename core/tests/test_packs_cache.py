@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -170,15 +171,44 @@ def damage_record(data):
     data["packs"][1] = {"hooks": 3, "files": [], "manifests": [], "targets": []}
 
 
-@pytest.mark.parametrize("damage", [damage_values, damage_row, damage_core, damage_record])
-def test_damaged_values_are_ignored_and_written_anew(world, damage):
+@pytest.mark.parametrize(
+    ("damage", "forged"),
+    [
+        (damage_values, False),
+        *((d, forged) for d in (damage_row, damage_core, damage_record) for forged in (True, False)),
+    ],
+)
+def test_damaged_values_are_ignored_and_written_anew(world, damage, forged):
     expected = world.probe()["packs"]
-    data = json.loads(world.file.read_text())
+    digest, _, text = world.file.read_text().partition("\n")
+    data = json.loads(text)
     damage(data)
-    world.file.write_text(json.dumps(data))
+    text = json.dumps(data)
+    if forged:  # with the digest of what it holds it gets further
+        digest = hashlib.sha256(text.encode()).hexdigest()
+    world.file.write_text(f"{digest}\n{text}")
     seen = world.probe()
     assert seen["packs"] == expected and seen["state"] != "hit"
     assert (world.probe()["state"], world.probe()["packs"]) == ("hit", expected)
+
+
+def test_a_forged_entry_is_refused_when_it_is_asked_for(world):
+    world.probe()
+    data = json.loads(world.file.read_text().partition("\n")[2])
+    damage_values(data)
+    text = json.dumps(data)
+    world.file.write_text(f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
+    code = """
+        import oprack
+        manager = oprack.PackManager()
+        manager.op_info("fixture_thrice")
+        try:
+            manager.op_info("fixture_twice")
+        except oprack.errors.ManifestError as error:
+            print(error)
+        """
+    said = world.run("import oprack.errors" + textwrap.dedent(code), OPRACK_BLOCK="missing_module")
+    assert "fixture_good.pack: ops.fixture_twice.define = 3; expected a string" in said
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff", b"[]", b"{}", b'{"key": 1, "dirs": 2}', b"[" * 200_000])

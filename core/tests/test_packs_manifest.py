@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oprack.errors import ManifestError, PackVersionError
-from oprack.packs.manifest import Manifest, OpEntry, parse, read, render
+from oprack.packs.manifest import Manifest, OpEntry, parse, parse_later, read, render
 
 GOOD = """\
 schema_version = 1
@@ -95,6 +95,25 @@ def test_newer_schema_says_to_upgrade():
         parse({"schema_version": 3, "whatever": 1}, "x")
 
 
+@pytest.mark.parametrize("data", [3, {}, {"schema_version": 1, "ops": []}, {"schema_version": 1, "kernels": 2}])
+def test_tables_for_later_are_checked_as_a_whole(data):
+    with pytest.raises(ManifestError, match="expected"):
+        parse_later(data, "x")
+
+
+def test_entries_for_later_are_checked_when_they_are_asked_for():
+    table = {"ops": {"a": {"define": "m:A"}, "b": 3}, "kernels": {"c": {"cpu": "m"}}, "layers": {"layers": {"m": 1}}}
+    manifest = parse_later({"schema_version": 2, **table}, "x")
+    assert list(manifest.ops) == ["a", "b"] and manifest.ops["a"] is manifest.ops["a"] == OpEntry("m:A")
+    for ask, where in (
+        (lambda: manifest.ops["b"], "ops.b"),
+        (lambda: manifest.modules("c", "cpu"), "kernels.c.cpu"),
+        (lambda: manifest.layers["layers"], "layers.layers"),
+    ):
+        with pytest.raises(ManifestError, match=f"x: {where}"):
+            ask()
+
+
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 MODULES = st.lists(NAMES, min_size=1, max_size=3).map(".".join)
 PLACES = st.dictionaries(
@@ -114,7 +133,7 @@ MANIFESTS = st.builds(
 def test_what_is_written_is_read_back_and_stable(manifest):
     text = render(manifest)
     again = parse(tomllib.loads(text), "x")
-    assert again == manifest == parse(manifest.to_dict(), "x")
+    assert again == manifest == parse(manifest.to_dict(), "x") == parse_later(manifest.to_dict(), "x")
     assert render(again) == text
     backwards = Manifest(*(dict(reversed(t.items())) for t in (manifest.ops, manifest.kernels, manifest.layers)))
     assert render(backwards) == text

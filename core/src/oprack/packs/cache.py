@@ -3,11 +3,13 @@
 It holds entry points, manifests and whatever packs named by string, so that a process neither scans distributions nor
 imports the modules of such packs. It is valid as long as sys.path, the distributions on it, and each pack's module and
 ops.toml are the same as then; a pack that changed is loaded anew, the others are not. Broken packs are never kept.
-OPRACK_CACHE=0 switches it off, OPRACK_CACHE_DIR moves it. A file that is damaged or another user's is ignored.
+OPRACK_CACHE=0 switches it off, OPRACK_CACHE_DIR moves it. A file that is damaged or another user's is ignored: its
+first line is the SHA-256 of the rest, so that entries need no check before they are asked for.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -24,7 +26,7 @@ from oprack.packs.contributions import Contributions, file_state
 from oprack.packs.discovery import Pack, PackLoader
 from oprack.packs.entry_points import BUILTIN, FoundPack, installed_packs
 
-FORMAT = 3
+FORMAT = 4
 _MAX_BYTES = 64 << 20
 _KEEP = 16
 _METADATA = (".dist-info", ".egg-info", ".egg-link")
@@ -86,7 +88,10 @@ class CachedSource:
         stat = self.file.stat()
         if stat.st_size > _MAX_BYTES or (hasattr(os, "getuid") and stat.st_uid != os.getuid()):
             raise ValueError("too large, or of another user")
-        return json.loads(self.file.read_bytes())
+        digest, _, text = self.file.read_bytes().partition(b"\n")
+        if hashlib.sha256(text).hexdigest().encode() != digest:
+            raise ValueError("its bytes are not those that were written")
+        return json.loads(text)
 
     def found(self) -> list[FoundPack]:
         """The core's own pack and the entry points, from the cache or by a scan of the distributions."""
@@ -130,8 +135,9 @@ class CachedSource:
         temporary = self.file.with_suffix(f".{os.getpid()}.{id(self):x}.tmp")
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as f:
-                json.dump(data, f, separators=(",", ":"))
+            text = json.dumps(data, separators=(",", ":")).encode()
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
+                f.write(hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
             os.replace(temporary, self.file)
             for old in sorted(self.file.parent.glob("packs-*.json"), key=lambda p: -p.stat().st_mtime)[_KEEP:]:
                 old.unlink(missing_ok=True)
@@ -196,7 +202,7 @@ def _from_record(found: FoundPack, record: dict[str, Any]) -> Pack | None:
     if not all(isinstance(v, str) for row in (hooks, *targets) for v in row) or any(len(t) != 3 for t in targets):
         raise ManifestError("a record is malformed")
     brought = Contributions(
-        manifests=[manifests.parse(m, found.value) for m in record["manifests"]],
+        manifests=[manifests.parse_later(m, found.value) for m in record["manifests"]],
         targets=targets,
         files=[(path, mtime, size) for path, mtime, size in record["files"]],
     )

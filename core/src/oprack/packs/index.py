@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from oprack.packs.homes import home
 from oprack.packs.info import PackWarning
 from oprack.packs.manifest import Manifest, OpEntry
 from oprack.packs.resolve import REGENERATE, import_module, import_object
+from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec, OpKernelMap
@@ -30,8 +31,14 @@ class Definer:
     """A pack that defines an op: by an entry of its manifest, by a class, or (neither) by facets with an OpMaker."""
 
     pack: Pack
-    entry: OpEntry | None = None
+    op_type: str
+    manifest: Manifest | None = None
     definition: type[OpDef] | None = None
+
+    @property
+    def entry(self) -> OpEntry | None:
+        """The entry of the manifest. Raises ManifestError when it is malformed."""
+        return None if self.manifest is None else self.manifest.ops[self.op_type]
 
 
 class OpIndex:
@@ -74,17 +81,17 @@ class OpIndex:
     def _add(self, pack: Pack) -> None:
         brought = pack.contributions
         for manifest in brought.manifests:
-            for op_type, entry in manifest.ops.items():
-                self.definers[op_type].append(Definer(pack, entry))
+            for op_type in manifest.ops:
+                self.definers[op_type].append(Definer(pack, op_type, manifest))
             # A pack may bring kernels of another pack's op.
             for op_type in {*manifest.ops, *manifest.kernels}:
                 self._manifests[op_type].append((pack, manifest))
         for op_type, definition in brought.definitions.items():
-            self.definers[op_type].append(Definer(pack, definition=definition))
+            self.definers[op_type].append(Definer(pack, op_type, definition=definition))
         for op_type, facets in brought.facets:
             self.facets[op_type].append((pack, facets))
             if any(getattr(f, "facet", "") == "proto" for f in facets):
-                self.definers[op_type].append(Definer(pack))
+                self.definers[op_type].append(Definer(pack, op_type))
         for spec in brought.kernels:
             self._kernels[spec.op_type].append((pack, spec))
         for version in brought.versions:
@@ -159,12 +166,12 @@ def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
     from oprack.op.info import set_facets
 
     pack, definition = definer.pack, definer.definition
-    if definer.entry is not None:
+    if (entry := definer.entry) is not None:
         asked_by = f"op {op_type} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
-        definition = import_object(definer.entry.define, asked_by, REGENERATE)
+        definition = import_object(entry.define, asked_by, REGENERATE)
         if not (isinstance(definition, type) and issubclass(definition, OpDef) and definition.op_type == op_type):
             raise ManifestError(
-                f"{asked_by}: {definer.entry.define!r} is {definition!r}; expected a definition class with "
+                f"{asked_by}: {entry.define!r} is {definition!r}; expected a definition class with "
                 f"type={op_type!r}; regenerate ops.toml with `oprack manifest PATH`"
             )
     info = build_op_info(definition, pack.owner) if definition is not None else OpInfo(op_type)

@@ -17,12 +17,13 @@ cpu = ["my_pack.kernels.fast_relu"]
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from oprack.errors import ManifestError, PackVersionError
+from oprack.records import dataclass
 
 SCHEMA_VERSION = 2
 FILENAME = "ops.toml"
@@ -32,6 +33,7 @@ _OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*
 _FIX = "regenerate it with `oprack manifest PATH`"
 
 Modules = dict[str, tuple[str, ...]]
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,9 @@ class Manifest:
         layers: Namespace -> module -> names that the module brings below `oprack.<namespace>`.
     """
 
-    ops: dict[str, OpEntry] = field(default_factory=dict)
-    kernels: dict[str, Modules] = field(default_factory=dict)
-    layers: dict[str, Modules] = field(default_factory=dict)
+    ops: Mapping[str, OpEntry] = field(default_factory=dict)
+    kernels: Mapping[str, Modules] = field(default_factory=dict)
+    layers: Mapping[str, Modules] = field(default_factory=dict)
 
     @property
     def schema_version(self) -> int:
@@ -135,6 +137,48 @@ def parse(data: Any, source: str) -> Manifest:
     if not isinstance(layers, dict):
         raise _error(source, "layers", layers, "a table namespace -> module -> list of names")
     return Manifest(ops, kernels, {n: _layers(source, f"layers.{n}", table) for n, table in layers.items()})
+
+
+class _OnDemand(Mapping[str, Entry]):
+    """Entries of a table, each checked and made when it is asked for."""
+
+    def __init__(self, table: dict[str, Any], make: Callable[[str, Any], Entry]) -> None:
+        self._table, self._make = table, make
+        self._made: dict[str, Entry] = {}
+
+    def __getitem__(self, key: str) -> Entry:
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._make(key, self._table[key])
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+def parse_later(data: Any, source: str) -> Manifest:
+    """Manifest of a table that was parsed before, whose entries are checked one by one when they are asked for.
+
+    A process asks for a few of the hundreds that an environment has. Raises as `parse`, for the table as a whole; what
+    is wrong with an entry is raised where it is asked for.
+    """
+    if not isinstance(data, dict) or data.get("schema_version") not in range(1, SCHEMA_VERSION + 1):
+        return parse(data, source)  # which says what is wrong with it
+    ops, kernels, layers = (data.get(key, {}) for key in ("ops", "kernels", "layers"))
+    for key, table in (("ops", ops), ("kernels", kernels), ("layers", layers)):
+        if not isinstance(table, dict):
+            raise _error(source, key, table, "a table")
+    return Manifest(
+        _OnDemand(ops, lambda op_type, table: _op(source, op_type, table)),
+        _OnDemand(kernels, lambda op_type, table: _places(source, f"kernels.{op_type}", table)),
+        _OnDemand(layers, lambda namespace, table: _layers(source, f"layers.{namespace}", table)),
+    )
 
 
 def _op(source: str, op_type: str, table: Any) -> OpEntry:
