@@ -18,10 +18,10 @@ from oprack import LoDTensor, Program
 from oprack.cli.main import main
 from oprack.desc.plain import from_plain, to_plain
 from oprack.errors import CorruptModelError, InvalidArgumentError
-from oprack.inference import Config, create_predictor, optim_cache
+from oprack.inference import Config, create_predictor, optim_cache, optim_key
 from oprack.inference.optim_cache import OptimCache
 from oprack.inference.optim_key import cache_key
-from oprack.io import load_inference_model
+from oprack.io import inference_model, load_inference_model, save_inference_model
 from oprack.packs import code
 from oprack.packs.manager import PackManager, use_manager
 from oprack.tensor import Scope
@@ -114,6 +114,42 @@ def test_buffers_and_one_file_per_parameter(tmp_path: Path, model: Path, cache: 
     oprack.io.save_vars(separate, loaded.program, scope)
     os.utime(separate / "w", ns=(state.st_atime_ns, state.st_mtime_ns))
     np.testing.assert_array_equal(answer(folder), expected(2.0))
+
+
+def test_files_of_parameters_are_known_without_reading_the_program(
+    tmp_path: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, scope, folder = Program(), Scope(), tmp_path / "separate"
+    block = program.global_block()
+    for name in ("x", "y"):
+        block.create_var(name, dtype="float32", shape=[-1, 3])
+    block.create_var("net/layer.0/b", dtype="float32", shape=[3], persistable=True)
+    block.append_op("elementwise_add", {"X": "x", "Y": "net/layer.0/b"}, {"Out": "y"})
+    scope.var("net/layer.0/b").set(np.ones(3, np.float32))
+    save_inference_model(tmp_path / "m", program, ["x"], ["y"], scope)
+    folder.mkdir()
+    (folder / "__model__").write_bytes((tmp_path / "m.pdmodel").read_bytes())
+    oprack.io.save_vars(folder, program, scope)
+    c = Config(str(folder))
+    c.set_optim_cache_dir(cache.directory)
+    x = np.zeros((2, 3), np.float32)
+    with monkeypatch.context() as patch:
+        assert answer(c, x).max() == 1 and passes.runs == 1
+        patch.setattr(inference_model, "parse_program", None)
+        (folder / "notes.txt").write_text("changes nothing")
+        assert answer(c, x).max() == 1 and passes.runs == 1
+    scope.var("net/layer.0/b").set(np.full(3, 2, np.float32))
+    oprack.io.save_vars(folder, program, scope)
+    assert answer(c, x).max() == 2 and passes.runs == 2
+    assert len(cache.entries()) == 2
+    # of a folder with many files the program says which, and notes.txt is none
+    monkeypatch.setattr(inference_model, "_MOST_FILES", 0)
+    for _ in range(2):
+        assert answer(c, x).max() == 2 and passes.runs == 3
+    # nothing is kept of a model of which a file does not count
+    cache.clear()
+    monkeypatch.setattr(optim_key, "files_beside", lambda path, **names: {"program": Path(path, "__model__")})
+    assert answer(c, x).max() == 2 and not cache.entries()
 
 
 def test_memory_in_another_order_keeps_it(model: Path, cache: OptimCache, passes: Passes) -> None:

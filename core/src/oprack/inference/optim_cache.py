@@ -27,7 +27,7 @@ from oprack.device import host_array
 from oprack.errors import OprackError
 from oprack.inference.background import Later
 from oprack.inference.mapped_parameter import ALIGN, mapped_parameter
-from oprack.inference.optim_key import cache_key
+from oprack.inference.optim_key import cache_key, is_whole
 from oprack.io.inference_model import InferenceModel
 from oprack.packs.code import changed_since_start
 from oprack.packs.contributions import file_state
@@ -84,6 +84,8 @@ def load_optimized(
             _left_out(f"pass {failed[0]} failed")
         elif cache_key(config, executor) != key:  # the model's files were replaced while they were read
             _left_out("the model changed meanwhile")
+        elif not is_whole(config):
+            _left_out("the program names files of parameters in another way than they are found beside it")
         else:
             cache.store(key, model, scope, executor.manager)
     return model

@@ -15,7 +15,7 @@ from oprack import __file__ as _HOME
 from oprack import __version__
 from oprack.inference.background import Later
 from oprack.inference.loading import model_location
-from oprack.io.inference_model import model_files
+from oprack.io.inference_model import files_beside, model_files
 from oprack.io.parameters import open_view
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
 
 
 def model_digests(config: Config) -> list[list[Any]]:
-    """[name, size, SHA-256] of each file or buffer that the model consists of.
+    """[name, size, SHA-256] of each file or buffer that the model consists of, and perhaps of other files beside it.
 
     Raises as load_inference_model where a file is missing.
     """
@@ -78,8 +78,20 @@ def model_digests(config: Config) -> list[list[Any]]:
     if buffers is not None:
         return [_digest(name, buffer) for name, buffer in zip(("program", "parameters"), buffers, strict=True)]
     path, model, params = model_location(config)
-    files: dict[str, Path] = model_files(path, model_filename=model, params_filename=params)
+    files: dict[str, Path] = files_beside(path, model_filename=model, params_filename=params)
     return [_digest(name, open_view(file)) for name, file in files.items()]
+
+
+def is_whole(config: Config) -> bool:
+    """Whether `model_digests` are those of every file of the model, which only the program itself tells."""
+    if config.buffers() is not None:
+        return True
+    path, model, params = model_location(config)
+    files, beside = (
+        {os.path.abspath(file) for file in find(path, model_filename=model, params_filename=params).values()}
+        for find in (model_files, files_beside)
+    )
+    return files <= beside
 
 
 def _digest(name: str, data: bytes | memoryview) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from oprack.errors import MissingPackError, ModelError, NotFoundError, UnimplementedError
@@ -18,8 +17,12 @@ from oprack.io.parameters import (
 )
 from oprack.io.paths import variable_path
 from oprack.program import Program
+from oprack.records import dataclass
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import Scope
+
+_MOST_FILES = 4096
+"""Files of a folder that are looked at before its program is read to know which of them are parameters."""
 
 
 @dataclass
@@ -90,6 +93,30 @@ def model_files(
         descs = persistable_vars(_read_program(model)[0])
         files |= {f"parameter {var.name}": variable_path(model.parent, var.name) for var in descs}
     return {name: file for name, file in files.items() if file.exists()}
+
+
+def files_beside(
+    path: str | os.PathLike[str], *, model_filename: str | None = None, params_filename: str | None = None
+) -> dict[str, Path]:
+    """The files of `model_files` without reading the program, and perhaps others: those that its bytes name.
+
+    A parameter with a file of its own has the name of that file, in the program's bytes as it is. Raises as
+    load_inference_model, but for what is wrong with the program; a parameter file that is missing is left out.
+    """
+    model, params = _locate(Path(path), model_filename, params_filename)
+    files = {"program": model}
+    if params is not None:
+        return files | ({"parameters": params} if params.exists() else {})
+    text, count = bytes(open_view(model)), 0
+    for folder, _, names in os.walk(model.parent):
+        count += len(names)
+        if count > _MOST_FILES:
+            return model_files(path, model_filename=model_filename, params_filename=params_filename)
+        for file in (Path(folder, name) for name in sorted(names)):
+            name = file.relative_to(model.parent).as_posix()
+            if file != model and name.encode("utf-8", "surrogateescape") in text:
+                files[f"parameter {name}"] = file
+    return dict(sorted(files.items()))
 
 
 def load_program(
