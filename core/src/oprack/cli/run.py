@@ -161,7 +161,7 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
         )
     if args.cache:
         config.set_optim_cache_dir(args.cache)
-        return load_optimized(config, scope, executor, rewritten)
+        return load_optimized(config, scope, executor, rewritten, lambda model: None)[0]
     if not unchanged:
         return rewritten()[0]
     model = load_model(config, scope)

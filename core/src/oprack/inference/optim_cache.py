@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import mmap
 import os
-import stat
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -25,14 +23,12 @@ import numpy as np
 from oprack.desc.plain import from_plain, to_plain
 from oprack.device import host_array
 from oprack.errors import OprackError
-from oprack.inference.background import Later
-from oprack.inference.mapped_parameter import ALIGN, mapped_parameter
+from oprack.inference.mapped_parameter import ALIGN
+from oprack.inference.optim_entry import HEAD, MAGIC, Prepared, StaleError, in_memory_order, padded, read_entry
 from oprack.inference.optim_key import cache_key, is_whole
 from oprack.io.inference_model import InferenceModel
 from oprack.packs.code import changed_since_start
-from oprack.packs.contributions import file_state
 from oprack.packs.manager import PackManager
-from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
@@ -41,17 +37,10 @@ if TYPE_CHECKING:
     from oprack.runtime import NaiveExecutor
 
 _LOG = logging.getLogger(__name__)
-_MAGIC = b"oprackOM"
-_HEAD = struct.Struct("<8s32sQ")
-_HASHED = 40  # where what the digest covers begins
 _SUFFIX, _TEMPORARY = ".oprack-model", ".oprack-*.tmp"
 _DEBUG = "OPRACK_IR_DEBUG"  # as in oprack.ir, which is not imported when there is an entry
 _ABANDONED = 3600.0  # seconds after which the temporary file of a process that died goes
 _BROKEN = (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
-
-
-class _StaleError(Exception):
-    """An entry was made by code that changed."""
 
 
 def load_optimized(
@@ -59,7 +48,8 @@ def load_optimized(
     scope: Scope,
     executor: NaiveExecutor,
     rewrite: Callable[[], tuple[InferenceModel, Optimized]],
-) -> InferenceModel:
+    prepare: Callable[[InferenceModel], Prepared],
+) -> tuple[InferenceModel, Prepared]:
     """The rewritten model that a Config names, from its directory of such, or made by `rewrite` and kept there.
 
     Args:
@@ -68,16 +58,21 @@ def load_optimized(
         executor: Runs the model later.
         rewrite: Loads the model, runs the passes, and sets the parameters in `scope`; its result is kept unless a pass
             failed, the model's files changed meanwhile, or ops of this process alone took part.
+        prepare: Makes of the model's program what runs; it may be called with what nobody needs in the end.
+
+    Returns:
+        The model, and what `prepare` made of it.
 
     Raises:
-        OprackError: As load_inference_model where files are missing, and what `rewrite` raises.
+        OprackError: As load_inference_model where files are missing, and what `rewrite` and `prepare` raise.
     """
     if config.ir_debug() or os.environ.get(_DEBUG, "") not in ("", "0") or executor.manager.has_registrations():
-        return rewrite()[0]
+        model, _ = rewrite()
+        return model, prepare(model)
     key = cache_key(config, executor)
     cache = OptimCache(config.optim_cache_dir(), config.optim_cache_bytes())
-    model = cache.load(key, scope)
-    if model is None:
+    found = cache.load_and(key, scope, prepare)
+    if found is None:
         model, done = rewrite()
         failed = [report.name for report in done.reports if report.error]
         if failed:
@@ -88,7 +83,8 @@ def load_optimized(
             _left_out("the program names files of parameters in another way than they are found beside it")
         else:
             cache.store(key, model, scope, executor.manager)
-    return model
+        found = model, prepare(model)
+    return found
 
 
 class OptimCache:
@@ -110,12 +106,22 @@ class OptimCache:
 
     def load(self, key: str, scope: Scope) -> InferenceModel | None:
         """The model that was stored under `key`, its parameters set in `scope`; None when there is no usable entry."""
+        found = self.load_and(key, scope, lambda model: None)
+        return None if found is None else found[0]
+
+    def load_and(
+        self, key: str, scope: Scope, prepare: Callable[[InferenceModel], Prepared]
+    ) -> tuple[InferenceModel, Prepared] | None:
+        """The model that was stored under `key`, and what `prepare` makes of it, while its bytes are still hashed.
+
+        Returns and sets as `load`. What `prepare` raises is raised when the bytes are those that were written.
+        """
         path = self.path(key)
         try:
-            model, values = _read(path, key)
+            model, values, prepared = read_entry(path, key, prepare)
         except FileNotFoundError:
             return None
-        except _StaleError as why:
+        except StaleError as why:
             _LOG.info("%s: %s; the model is rewritten anew", path, why)
             return None
         except (*_BROKEN, OprackError) as error:
@@ -126,7 +132,7 @@ class OptimCache:
         with suppress(OSError):
             # The time of the last use, by which the oldest entries go.
             os.utime(path)
-        return model
+        return model, prepared()
 
     def store(self, key: str, model: InferenceModel, scope: Scope, manager: PackManager) -> bool:
         """Keep a rewritten model whose parameters are in `scope`; returns whether it was kept.
@@ -155,7 +161,7 @@ class OptimCache:
                 continue
             if not isinstance(value, LoDTensor):
                 return _left_out(f"parameter {name!r} is a {type(value).__name__}, and not a tensor")
-            array, order = _in_memory_order(host_array(value, manager.device_contexts))
+            array, order = in_memory_order(host_array(value, manager.device_contexts))
             rows.append([name, value.dtype, list(array.shape), order, value.lod, offset])
             arrays.append(array)
             offset += -(-array.nbytes // ALIGN) * ALIGN
@@ -164,10 +170,10 @@ class OptimCache:
         text = json.dumps(header, separators=(",", ":")).encode()
         # Read back before it is stored: an entry that can't be read would be made again by every process.
         from_plain(json.loads(text)["program"])
-        text += b" " * (-(_HEAD.size + len(text)) % ALIGN)
-        if (size := _HEAD.size + len(text) + offset) > self.max_bytes:
+        text += b" " * (-(HEAD.size + len(text)) % ALIGN)
+        if (size := HEAD.size + len(text) + offset) > self.max_bytes:
             return _left_out(f"it takes {size} bytes, and the cache may have {self.max_bytes}")
-        pieces = [struct.pack("<Q", len(text)), text, *(piece for a in arrays for piece in _padded(a))]
+        pieces = [struct.pack("<Q", len(text)), text, *(piece for a in arrays for piece in padded(a))]
         digest = hashlib.sha256()
         for piece in pieces:
             digest.update(piece)
@@ -175,7 +181,7 @@ class OptimCache:
         with AtomicSave() as save, save.open(self.path(key)) as file:
             if hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), 0o600)
-            file.write(_MAGIC + digest.digest())
+            file.write(MAGIC + digest.digest())
             for piece in pieces:
                 file.write(piece)
         self._trim(self.path(key))
@@ -217,68 +223,3 @@ class OptimCache:
 def _left_out(why: str) -> bool:
     _LOG.info("the rewritten model is not kept: %s", why)
     return False
-
-
-# Writing --------------------------------------------------------------------------------------------------------------
-def _in_memory_order(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], list[int] | None]:
-    """An array whose memory goes row by row, and the order of its dims in the one given (None: as they are).
-
-    Kernels may add up in another order when strides are others, and numbers must be those without a cache.
-    """
-    if array.flags.c_contiguous:
-        return array, None
-    order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], d))
-    return np.ascontiguousarray(array.transpose(order)), order
-
-
-def _padded(array: np.ndarray[Any, Any]) -> list[Any]:
-    return [array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % ALIGN)]
-
-
-# Reading --------------------------------------------------------------------------------------------------------------
-def _open(path: Path) -> mmap.mmap:
-    """Map a file that this user alone can have written."""
-    # the flag: a named pipe would block for ever
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size < _HEAD.size:
-            raise ValueError("it is no file of this kind")
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-            raise ValueError("it is another user's, or others may write to it")
-        return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
-    finally:
-        os.close(fd)
-
-
-def _read(path: Path, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
-    """Raises what malformed data makes it raise, and _StaleError."""
-    data = _open(path)
-    magic, digest, size = _HEAD.unpack_from(data)
-    start = _HEAD.size + size
-    if magic != _MAGIC or start > len(data) or start % ALIGN:
-        raise ValueError("it is no file of this kind")
-    with memoryview(data) as view:
-        # of megabytes, while the text is read; whatever that says, bytes that are not those that were written end it
-        made = Later(lambda: hashlib.sha256(view[_HASHED:]).digest())
-        try:
-            found = _parsed(data, bytes(view[_HEAD.size : start]), start, key)
-        finally:
-            if made.result() != digest:
-                raise ValueError("its bytes are not those that were written")
-    return found
-
-
-def _parsed(data: mmap.mmap, text: bytes, start: int, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
-    """The model that a file's header describes, its parameters in `data` from `start` on."""
-    header = json.loads(text)
-    if header["key"] != key:
-        raise ValueError("it is of another model, or of other settings")
-    for name, mtime, length in header["files"]:
-        if file_state(name) != (mtime, length):
-            raise _StaleError(f"{name} changed since then")
-    names = [header["feeds"], header["fetches"]]
-    if not all(isinstance(n, list) and all(isinstance(name, str) for name in n) for n in names):
-        raise TypeError("names of inputs and outputs are malformed")
-    values = {row[0]: mapped_parameter(data, start, *row) for row in header["parameters"]}
-    return InferenceModel(Program(from_plain(header["program"])), *names), values

@@ -27,6 +27,7 @@ from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 if TYPE_CHECKING:
     from oprack.ir import Optimized
+    from oprack.runtime.prepared import PreparedProgram
 
 
 # Forms of inputs that a predictor remembers; they come with the data.
@@ -70,10 +71,8 @@ class Predictor:
         self._parameters: Scope = shared._parameters if shared else Scope()
         with paused():
             self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
-            self._model: InferenceModel = shared._model if shared else self._load()
-            # Prepare all blocks now, so that a wrong attribute is reported when the model is loaded, not by the first
-            # run.
-            self._prepared = self._executor.prepare(self._model.program.desc).complete()
+            self._model: InferenceModel
+            self._model, self._prepared = (shared._model, self._prepare(shared._model)) if shared else self._load()
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
         # By the forms of the inputs: what a run comes to when nothing but their numbers is new.
@@ -91,17 +90,22 @@ class Predictor:
             # Unlike __del__, finalize is guaranteed to run at exit as well.
             weakref.finalize(self, _print_profile, self._profiler)
 
-    def _load(self) -> InferenceModel:
+    def _load(self) -> tuple[InferenceModel, PreparedProgram]:
         """Load the model and run the passes that the Config selects; parameters that become unused are freed."""
-        if not self._config.ir_optim():
-            model = load_model(self._config, self._parameters)
-            freeze_parameters(self._parameters)
-            return model
-        if self._config.optim_cache_dir():
+        if self._config.ir_optim() and self._config.optim_cache_dir():
             from oprack.inference.optim_cache import load_optimized
 
-            return load_optimized(self._config, self._parameters, self._executor, self._rewrite)
-        return self._rewrite()[0]
+            return load_optimized(self._config, self._parameters, self._executor, self._rewrite, self._prepare)
+        if self._config.ir_optim():
+            model, _ = self._rewrite()
+        else:
+            model = load_model(self._config, self._parameters)
+            freeze_parameters(self._parameters)
+        return model, self._prepare(model)
+
+    def _prepare(self, model: InferenceModel) -> PreparedProgram:
+        """Prepare all blocks, so that a wrong attribute is reported when the model is loaded, not by the first run."""
+        return self._executor.prepare(model.program.desc).complete()
 
     def _rewrite(self) -> tuple[InferenceModel, Optimized]:
         from oprack.ir import registered_passes

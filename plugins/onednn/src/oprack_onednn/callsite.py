@@ -79,6 +79,8 @@ class ShapedPrimitive:
         Raises:
             OperandError: An array is not what the chain reads.
         """
+        if not self.chain.is_compiled:
+            self.chain.compile_ahead()  # while parameters are packed
         result, _ = self._outlet.take()
         given = [a for a in arrays if a is not None]
         self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))

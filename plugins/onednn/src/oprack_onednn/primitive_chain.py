@@ -143,6 +143,11 @@ class PrimitiveChain:
         for desc in self._descs():
             desc.compile_ahead(self.threads, cores or THREAD.cores)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `primitives` was asked before."""
+        return bool(self._primitives)
+
     def _descs(self) -> Iterator[PrimitiveDesc]:
         return (desc for desc, _ in self.steps if not isinstance(desc, Spread))
 

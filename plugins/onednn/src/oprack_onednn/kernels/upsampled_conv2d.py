@@ -208,6 +208,7 @@ def _run(attrs: Mapping[str, Sequence[int | str]], *arrays: Array | Sequence[Arr
     maps = Maps(attrs, *arrays)
     chain = maps.primitive(attrs["post_ops"], is_narrow(attrs)) if LIBRARY.usable() else None
     if chain is not None:
+        chain.compile_ahead()  # while parameters are packed
         with suppress(OperandError):
             return Bound(chain, maps, False, PerThread()).run(maps)
     return NotImplemented
