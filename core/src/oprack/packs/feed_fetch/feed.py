@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -14,8 +14,8 @@ class Feed(OpDef, type="feed"):
     col = Attr(REQUIRED, "Index of the value among the fed ones.", type=AttrType.INT).at_least(0)
     make_grad = empty_grad
 
-    def infer_shape(ctx: InferShapeContext) -> None:
+    def infer_shape(ctx):
         """Nothing: the VarDesc of Out says its dims, and the fed value decides them when it runs."""
 
-    def infer_var_type(ctx: InferVarTypeContext) -> None:
+    def infer_var_type(ctx):
         """Nothing: the VarDesc of Out says its dtype."""

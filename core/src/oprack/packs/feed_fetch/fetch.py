@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -14,8 +14,8 @@ class Fetch(OpDef, type="fetch"):
     col = Attr(REQUIRED, "Index of the result.", type=AttrType.INT).at_least(0)
     make_grad = empty_grad
 
-    def infer_shape(ctx: InferShapeContext) -> None:
+    def infer_shape(ctx):
         """Nothing: Out is a list, not a tensor."""
 
-    def infer_var_type(ctx: InferVarTypeContext) -> None:
+    def infer_var_type(ctx):
         """Sets nothing: Out stays what it is."""
