@@ -92,15 +92,15 @@ class Predictor:
 
     def _load(self) -> tuple[InferenceModel, PreparedProgram]:
         """Load the model and run the passes that the Config selects; parameters that become unused are freed."""
-        if self._config.ir_optim() and self._config.optim_cache_dir():
+        if not self._config.ir_optim():
+            model = load_model(self._config, self._parameters)
+            freeze_parameters(self._parameters)
+        elif not self._config.optim_cache_dir():
+            model, _ = self._rewrite()
+        else:
             from oprack.inference.optim_cache import load_optimized
 
             return load_optimized(self._config, self._parameters, self._executor, self._rewrite, self._prepare)
-        if self._config.ir_optim():
-            model, _ = self._rewrite()
-        else:
-            model = load_model(self._config, self._parameters)
-            freeze_parameters(self._parameters)
         return model, self._prepare(model)
 
     def _prepare(self, model: InferenceModel) -> PreparedProgram:
@@ -289,15 +289,12 @@ def _print_profile(profiler: Profiler) -> None:
 
 
 def create_predictor(config: Config) -> Predictor:
-    """Create a predictor for the model of a Config.
+    """Create a predictor for the model of a Config; raises as Predictor.
 
     Args:
         config: The model, and how to run it.
 
     Returns:
         The predictor.
-
-    Raises:
-        ModelError: As Predictor.
     """
     return Predictor(config)
