@@ -221,3 +221,18 @@ def test_sgd_in_some_rows(count, height):
     np.testing.assert_array_equal(p, new)
     wrong = SelectedRows(rows + height, grad.value, height, check=False)
     assert sgd_rows(p, RATE, wrong, out=None) is NotImplemented
+
+
+def test_arrays_that_are_not_aligned_are_left_to_numpy():
+    def askew(a):
+        raw = np.empty(a.nbytes + 1, np.uint8)[1:]
+        raw[:] = np.frombuffer(a.tobytes(), np.uint8)
+        return raw.view(a.dtype).reshape(a.shape)
+
+    p, g = normal(30, 40), normal(30, 40, seed=1)
+    assert update.sgd(p, RATE, askew(g)) is NotImplemented
+    ids = np.arange(30).reshape(30, 1)
+    assert table_grad(ShapeOnly(p), askew(ids), g, is_sparse=False, padding_idx=-1) is NotImplemented
+    assert sgd_rows(askew(p), RATE, SelectedRows(ids.reshape(-1), g, 30)) is NotImplemented
+    x, row = image(2, 6, 9, 9), normal(6)
+    assert _batch_norm.serves((x,), (row,)) and not _batch_norm.serves((x,), (askew(row),))

@@ -36,6 +36,8 @@ def serves(images: Sequence[Array], rows: Sequence[Array]) -> bool:
     channels = x.shape[1]
     if not x.size or RUNNER.batch_norm is None or not channels % _VECTOR or channels > _CHANNELS or not THREAD.ready():
         return False
+    if not all(a.flags.aligned for a in (*images, *rows)):
+        return False
     if any(a.dtype != FLOAT or a.shape != (channels,) or not a.flags.c_contiguous for a in rows):
         return False
     return all(a.dtype == FLOAT and a.shape == x.shape and is_channels_last(a) for a in images)

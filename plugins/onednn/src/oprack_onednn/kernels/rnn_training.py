@@ -34,7 +34,7 @@ def _serves(
     """Whether it is an LSTM without dropout between layers whose arrays have the shapes that native code reads."""
     if mode != "LSTM" or (dropout and layers > 1) or RUNNER.lstm_step is None or not LIBRARY.usable():
         return False
-    if any(not a.size or a.dtype != FLOAT for a in (x, *states, *weights)):
+    if any(not a.size or a.dtype != FLOAT or not a.flags.aligned for a in (x, *states, *weights)):
         return False
     count = layers * sides
     if x.ndim != 3 or len(weights) != 4 * count or [s.shape for s in states] != [(count, x.shape[1], size)] * 2:
@@ -104,7 +104,7 @@ def rnn_grad(
         return NotImplemented
     if any(g is not None and g.shape != PreState[0].shape for g in given) or not Reserve.flags.c_contiguous:
         return NotImplemented
-    if any(a is not None and a.dtype != FLOAT for a in (Reserve, Out_grad, *given)):
+    if any(a is not None and (a.dtype != FLOAT or not a.flags.aligned) for a in (Reserve, Out_grad, *given)):
         return NotImplemented
     after = [np.zeros_like(s) if g is None else g for s, g in zip(PreState, given, strict=True)]
     before = [np.empty_like(s) for s in PreState]

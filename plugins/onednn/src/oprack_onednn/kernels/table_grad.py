@@ -36,6 +36,8 @@ def table_grad(W: ShapeOnly, Ids: Array, Out_grad: Array, *, is_sparse: bool, pa
     if not Out_grad.size:
         return NotImplemented
     ids, values, (height, width) = np.ascontiguousarray(Ids), np.ascontiguousarray(Out_grad), W.shape
+    if not (ids.flags.aligned and values.flags.aligned):
+        return NotImplemented
     if values.dtype != FLOAT or values.size != ids.size * width or not THREAD.ready():
         return NotImplemented
     if not _are_rows(ids, height):
@@ -66,6 +68,8 @@ def sgd_rows(
     if RUNNER.sgd_rows is None or MasterParam is not None or not LearningRate.size or not LIBRARY.usable():
         return NotImplemented
     if any(a.dtype != FLOAT or a.ndim != 2 or not a.flags.c_contiguous for a in (Param, values)):
+        return NotImplemented
+    if not all(a.flags.aligned for a in (Param, values, Grad.rows)):
         return NotImplemented
     if values.shape != (len(Grad.rows), Param.shape[1]) or not _are_rows(Grad.rows, len(Param)):
         return NotImplemented
