@@ -187,6 +187,20 @@ def test_who_reads_floats_gets_floats():
 
 
 @bytes_only
+@pytest.mark.skipif(not LIBRARY.has_bfloat16(), reason="this CPU has no bfloat16")
+def test_what_stays_float_may_be_bfloat16():
+    """Two convolutions of bytes, and one that nobody quantised."""
+    case = two_convolutions()
+    case.ops += [("conv2d", {"Input": "out", "Filter": "u"}, {"Output": "o"}, {"paddings": [1, 1]})]
+    case.params["u"], case.fetch = drawn(8, 8, 3, 3), ["o"]
+    got, optimized = run(case, {"int8": None, "bfloat16": None})
+    assert op_types(optimized) == [CONV, CONV, "onednn_conv2d"]
+    assert optimized.program.blocks[0].ops[2].attrs["mkldnn_data_type"] == "bfloat16"
+    want, _ = run(case, ALL)
+    assert 1e-4 < np.abs(got - want).max() / np.abs(want).max() < 1e-2
+
+
+@bytes_only
 def test_users_choose_the_ops():
     for precisions, count in ({}, 0), (ALL, 2), ({"int8": ["conv2d"]}, 2), ({"int8": ["matmul_v2"]}, 0):
         assert op_types(run(two_convolutions(), precisions)[1]).count(CONV) == count

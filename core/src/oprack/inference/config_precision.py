@@ -34,7 +34,8 @@ class PrecisionSettings:
         """Let convolutions and products multiply bytes, and add up in 32 bits, where the model quantises both factors.
 
         Such models come from `oprack quantize`, PaddleSlim or paddle.static.quantization. Without this setting they
-        run in floats, rounded as the model says. It has no effect on CPUs without VNNI.
+        run in floats, rounded as the model says. It has no effect on CPUs without VNNI. What stays float may be
+        bfloat16: `enable_mkldnn_bfloat16` goes together with this.
 
         Args:
             op_list: Which op types may compute in int8; empty: all that can.

@@ -153,12 +153,13 @@ class Paths:
             add("predictor of sizes that come back", REORDERED, self._with_all(passes, 2, run_to_and_fro), *every)
             kept = self._with_all(passes, 1, run_to_and_fro, cached=True)
             add("predictor from the cache of optimised models", REORDERED, kept, *every)
-            for precision, tolerance, least in ("int8", INTEGERS, _ROUNDED_LAYER), ("bfloat16", HALVES, 1):
-                chosen = select_passes(manager=self.manager, precisions={precision: None})
+            for precisions, tolerance, least in _PRECISIONS:
+                chosen = select_passes(manager=self.manager, precisions=dict.fromkeys(precisions))
                 own = [p.name for p in chosen if p.precision]
-                if own:
-                    rounding = self._of_finite(self._pass(chosen, self.libraries, own), least)
-                    add(precision, tolerance, rounding, "plan", *names, *own)
+                first = [p.name for p in chosen if p.precision == precisions[0]]
+                if first:
+                    rounding = self._of_finite(self._pass(chosen, self.libraries, first), least)
+                    add(" and ".join(precisions), tolerance, rounding, "plan", *names, *own)
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
@@ -266,6 +267,12 @@ _ROUNDED_LAYER = 3
 # Ops from which on passes have something to rewrite, which a cache then keeps: to write and read a file takes as long
 # as all other paths.
 _REWRITTEN = 3
+# What is asked for, the first of which has to rewrite something; the tolerance; and the ops that there are at least.
+_PRECISIONS = (
+    (("int8",), INTEGERS, _ROUNDED_LAYER),
+    (("bfloat16",), HALVES, 1),
+    (("int8", "bfloat16"), HALVES, _ROUNDED_LAYER),
+)
 
 
 def _is_finite(value: Any) -> bool:
