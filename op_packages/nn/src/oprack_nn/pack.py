@@ -21,6 +21,7 @@ BLOCKS = """
     layer_normed pool pyramid residual_basic residual_bottleneck squeeze_excite text_windows
     transposed upsampled_convolution
 """
+WRITTEN_OUT = "transposed_product written_out_activation written_out_norm"
 
 
 @hookimpl
@@ -41,6 +42,7 @@ def oprack_layers(register: Register) -> None:
     """Blocks of generated nets, and oprack.nn.utils; ops.toml names the rest."""
     register.layer("utils", f"{__package__}.training:utils", namespace="nn")
     register.layers(f"{__package__}.fuzz", *BLOCKS.split(), namespace="fuzz")
+    register.layers(f"{__package__}.fuzz_written_out", *WRITTEN_OUT.split(), namespace="fuzz")
 
 
 @hookimpl
