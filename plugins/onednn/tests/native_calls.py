@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from oprack.testing.runner import missing_ops
 from oprack_onednn import bound_chain, kernels
 from oprack_onednn.memory import last_strides
 from oprack_onednn.primitive_chain import BoundChain
+from oprack_onednn.runner import RUNNER, SMALL
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory
@@ -240,8 +242,9 @@ def recorded(op_type):
 
 @contextmanager
 def native_runs():
-    """A list that gets an element for each chain that runs."""
+    """A list that gets an element for each chain that runs, and for each call of a small function beside the runner."""
     runs, run, together = [], BoundChain._run, bound_chain._addresses
+    small = {name: getattr(RUNNER, name) for name in SMALL}
 
     def counted(self, *addresses):
         runs.append(len(addresses))
@@ -251,11 +254,19 @@ def native_runs():
         runs.extend(map(len, operands))
         return together(row, operands)
 
+    def small_counted(function, *arguments):
+        runs.append(len(arguments))
+        return function(*arguments)
+
     BoundChain._run, bound_chain._addresses = counted, all_counted
+    for name, function in small.items():
+        setattr(RUNNER, name, function and partial(small_counted, function))
     try:
         yield runs
     finally:
         BoundChain._run, bound_chain._addresses = run, together
+        for name, function in small.items():
+            setattr(RUNNER, name, function)
 
 
 def calls_of(op_type, most=2):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import oprack_onednn
 import pytest
+from native_calls import native_runs
 from oprack.ir import optimize, select_passes
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
@@ -17,8 +18,6 @@ from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import check_case, differences, missing_ops, run_case
-from oprack_onednn import bound_chain
-from oprack_onednn.primitive_chain import BoundChain
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 OPS = sorted(
@@ -37,20 +36,10 @@ TAKES_IN = {"conv2d", "conv2d_transpose", "depthwise_conv2d", "matmul_v2", "mul"
 
 
 @pytest.fixture
-def runs(monkeypatch):
-    """Counts the chains that ran."""
-    count = []
-
-    def counting(run):
-        def counted(*args):
-            count.append(1)
-            return run(*args)
-
-        return counted
-
-    monkeypatch.setattr(BoundChain, "_run", counting(BoundChain._run))
-    monkeypatch.setattr(bound_chain, "_addresses", counting(bound_chain._addresses))
-    return count
+def runs():
+    """Counts what ran in native code."""
+    with native_runs() as count:
+        yield count
 
 
 @pytest.mark.parametrize("op", OPS)

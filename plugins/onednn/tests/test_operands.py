@@ -265,8 +265,11 @@ def test_memory_of_a_chain_is_not_seen_beyond_its_end():
                 made.alias(given, row, offset)
 
 
-# What no primitive reads, or what ops on bytes compare themselves
+# What native code does not read, or what kernels compare themselves that take bytes or bfloat16 as well
 UNREAD = {"crf_decoding": {"Label", "Length"}, "rnn": {"SequenceLength"}}
+UNREAD |= {"rnn_grad": {"SequenceLength", "DropoutState"}}
+UNREAD |= {op: {"Ids", "W"} for op in ("lookup_table_grad", "lookup_table_v2_grad")}
+UNREAD |= {f"onednn_{op}": {"Input", "Residual"} for op in ("conv2d", "conv2d_chain", "pointwise_conv2d")}
 UNREAD |= {"onednn_quantized_conv2d": {"Input", "Filter"}, "onednn_quantized_matmul": {"X", "Y"}}
 
 

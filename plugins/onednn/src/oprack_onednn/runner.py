@@ -146,7 +146,7 @@ class NativeStretch:
 
 
 # Arguments and result of the functions beside the runner that kernels call.
-_SMALL: dict[str, tuple[tuple[Any, ...], Any]] = {
+SMALL: dict[str, tuple[tuple[Any, ...], Any]] = {
     **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm"), ((c_void_p, c_int64), None)),
     "plain_filter": ((c_void_p, c_int64), c_int64),
     "sgd_rows": ((c_void_p,), c_int64),
@@ -193,7 +193,7 @@ class Runner:
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
         self.run = self.run_apart = self.install = self.library = None
-        for name in _SMALL:
+        for name in SMALL:
             setattr(self, name, None)
         self.problem = ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
@@ -222,9 +222,9 @@ class Runner:
                 lib.oprack_spread.restype = None
                 lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
                 lib.oprack_memories_destroy.restype = None
-                small = {name: getattr(lib, f"oprack_{name}") for name in _SMALL}
+                small = {name: getattr(lib, f"oprack_{name}") for name in SMALL}
                 for name, function in small.items():
-                    function.argtypes, function.restype = _SMALL[name]
+                    function.argtypes, function.restype = SMALL[name]
                 self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
                 self.run_apart = lib.oprack_runner_run_apart
                 for name, function in small.items():
