@@ -148,8 +148,26 @@ def call(op_type, inputs, lods=None, **attrs):
     return Call(op_type, given, _attrs(op_type, attrs), lods or {})
 
 
+def _training():
+    """Calls of ops that only training has."""
+    rows, gradients = np.array([[3], [0], [3]]), normal(3, 4)
+    for op_type, ids in (("lookup_table_grad", rows), ("lookup_table_v2_grad", rows[:, 0])):
+        yield call(op_type, {"W": normal(5, 4), "Ids": ids, "Out@GRAD": gradients}, padding_idx=-1)
+    state = {"Moment1": normal(7, 4, seed=2), "Moment2": np.abs(normal(7, 4, seed=3))}
+    rates = {s: np.array([v], np.float32) for s, v in (("LearningRate", 0.1), ("Beta1Pow", 0.9), ("Beta2Pow", 0.99))}
+    yield call("adam", {"Param": normal(7, 4), "Grad": normal(7, 4, seed=1), **rates, **state})
+    states = [normal(1, 3, 12), normal(1, 3, 12, seed=1)]
+    given = {"Input": normal(4, 3, 10), "PreState": states}
+    given["WeightList"] = [normal(48, 10), normal(48, 12), normal(48), normal(48, seed=1)]
+    named = dict(input_size=10, hidden_size=12, mode="LSTM")
+    kept = {"Reserve": call("rnn", given, **named).direct()["Reserve"]}
+    after = {"Out@GRAD": normal(4, 3, 12), "State@GRAD": [normal(1, 3, 12, seed=4), normal(1, 3, 12, seed=5)]}
+    yield call("rnn_grad", given | kept | after, **named)
+
+
 def made():
     """Calls of ops that no case has, or none that oneDNN serves."""
+    yield from _training()
     x, pixels = image(2, 6, 8, 7), image(2, 16, 8, 8)
     w33, square, b = normal(8, 6, 3, 3), normal(12, 12), normal(8)
     lod = [[0, 4, 9]]

@@ -36,7 +36,7 @@ def name_every_write(graph: Graph) -> int:
     for op in graph.ops if graph.block.idx == 0 else ():
         if op.opaque or op.runs_itself or op.hidden_reads or op.hidden_writes:
             continue
-        for node in [n for n in op.writes() if _may_have_own_name(graph, n)]:
+        for node in [n for n in op.writes() if _may_have_own_name(graph, n) and not _may_stay(graph, op, n)]:
             graph.own_name(node)
             count += 1
     return count
@@ -47,6 +47,14 @@ def _may_have_own_name(graph: Graph, node: VarNode) -> bool:
         return False
     hidden = node.pinned or any(node in reader.hidden_reads for reader in node.consumers)
     return not hidden and len(graph.versions(node.name)) > 1
+
+
+def _may_stay(graph: Graph, op: OpNode, node: VarNode) -> bool:
+    """Whether the variable may be as it was after the op, which reads it and may leave that output out."""
+    if all(read.name != node.name for read in op.reads()):
+        return False
+    slots = graph.manager.op_info(op.type).proto.outputs
+    return any(node in nodes and slot in slots and slots[slot].dispensable for slot, nodes in op.outputs.items())
 
 
 def remove_identities(graph: Graph) -> int:

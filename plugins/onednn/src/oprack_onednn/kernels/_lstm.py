@@ -50,8 +50,10 @@ class _Packed:
 
 def _times_matrix(rows: int, w: Array) -> Callable[[Array, Array], None]:
     """A function of x [rows, k] and a result [rows, m] that multiplies by w [k, m], as it is now."""
-    strides = element_strides(w)
-    found = THREAD.primitive(("lstm_product", rows, w.shape, strides), _Packed, rows, w.shape, strides)
+    found = None
+    if all(stride > 0 for stride in w.strides):  # no primitive reads backwards, or one element again and again
+        strides = element_strides(w)
+        found = THREAD.primitive(("lstm_product", rows, w.shape, strides), _Packed, rows, w.shape, strides)
     if found is None:
         return lambda x, out: np.matmul(x, w, out=out)
     packed = BUFFERS.take((found.size,))

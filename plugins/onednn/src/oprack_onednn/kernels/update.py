@@ -132,7 +132,7 @@ def adam(
 ) -> tuple[Array | None, ...]:
     if any(a is not None for a in (MasterParam, SkipUpdate, Beta1Tensor, Beta2Tensor, EpsilonTensor)):
         return NotImplemented
-    if not (LearningRate.size and Beta1Pow.size and Beta2Pow.size):
+    if not (LearningRate.size and Beta1Pow.size and Beta2Pow.size) or {Beta1Pow.dtype, Beta2Pow.dtype} != {FLOAT}:
         return NotImplemented
     kind = np.float32
     correction = np.sqrt(kind(1) - _number(Beta2Pow))
