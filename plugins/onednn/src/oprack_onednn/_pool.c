@@ -9,6 +9,7 @@
    Plain C99 with the GNU compilers' atomics; _gomp.c puts it in the place of libgomp. */
 
 #define _GNU_SOURCE
+#include "_exit.h"
 #include "_pool.h"
 
 #ifdef POOL
@@ -267,6 +268,7 @@ void pool_start(share_function function, void *data, unsigned count)
     struct team *team = own;
     if (now.depth++)
         return; /* a region inside a share has one thread */
+    exit_enter();
     if (count > MOST)
         count = MOST;
     if (count > 1 && (!team || team->workers + 1 < count))
@@ -308,7 +310,8 @@ void pool_end(void)
 {
     struct team *team = now.team;
     if (now.depth > 1 || !team) {
-        now.depth--;
+        if (!--now.depth)
+            exit_leave();
         return;
     }
     for (uint32_t i = 1, count = team->count; i < count; i++)
@@ -329,6 +332,7 @@ void pool_end(void)
         done = done ? done : at;
     }
     rest_after(team, done ? (at - done) - (done - team->started) : 0, at);
+    exit_leave();
 }
 
 void pool_barrier(void)

@@ -1,6 +1,7 @@
 /* The gradient of a table: a matrix of zeros, to whose rows others are added in their order; and a step of sgd in the
    rows that a gradient lists. */
 
+#include "_exit.h"
 #include "_pool.h"
 
 #include <stdint.h>
@@ -66,9 +67,7 @@ static int64_t place_of(const int64_t *places, int64_t size, const int64_t *ids,
     return at;
 }
 
-/* out[id] -= rate * the sum of all values of that id, for ids in 0 .. height - 1. Returns 0, or 1 when nothing was done
-   for want of memory. */
-EXPORTED int64_t oprack_sgd_rows(struct rows *r)
+static int64_t sgd_rows(struct rows *r)
 {
     const int64_t count = r->count, width = r->width, *ids = r->ids;
     int64_t size = 16;
@@ -113,4 +112,15 @@ EXPORTED int64_t oprack_sgd_rows(struct rows *r)
     free(places);
     free(total);
     return 0;
+}
+
+/* out[id] -= rate * the sum of all values of that id, for ids in 0 .. height - 1. Returns 0, or 1 when nothing was done
+   for want of memory. */
+EXPORTED int64_t oprack_sgd_rows(struct rows *rows)
+{
+    int64_t status;
+    exit_enter();
+    status = sgd_rows(rows);
+    exit_leave();
+    return status;
 }

@@ -4,6 +4,7 @@
    of both. Python (runner.py) fills the structs, and each belongs to one Python thread. Fields are pointers and 64-bit
    numbers alone, so that no compiler puts gaps between them. */
 
+#include "_exit.h"
 #include "_pool.h"
 #include "_spread.h"
 
@@ -286,11 +287,13 @@ EXPORTED int64_t oprack_runner_run_apart(struct stretch *const *stretches, int64
 {
 #ifdef POOL
     struct rows rows = {stretches, statuses, (unsigned)count};
+    exit_enter();
     pool_running(1);
     pool_start(run_rows, &rows, rows.count);
     run_rows(&rows);
     pool_end();
     pool_running(0);
+    exit_leave();
     return 1;
 #else
     (void)stretches, (void)statuses, (void)count;
@@ -302,8 +305,10 @@ EXPORTED int64_t oprack_runner_run_apart(struct stretch *const *stretches, int64
 EXPORTED int64_t oprack_runner_run(struct stretch *stretch)
 {
     int64_t status;
+    exit_enter();
     pool_running(1);
     status = run(stretch);
     pool_running(0);
+    exit_leave();
     return status;
 }

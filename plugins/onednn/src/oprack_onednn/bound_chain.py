@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from oprack_onednn import _c
+from oprack_onednn.exit import EXIT
 from oprack_onednn.memory_objects import MemoryObjects
 from oprack_onednn.native import Memory
 from oprack_onednn.operands import Operand, addresses
@@ -219,15 +220,14 @@ class BoundChain:
                 self._arena = arena
         if self._state.threads != self._threads:
             THREAD.use(self._threads)
-        execute, stream, native = self._execute, self._stream, RUNNER.native
-        for i, (primitive, arguments, count, operand) in enumerate(self._calls):
-            if primitive is None:
-                self._referenced[0].steps[i][0].run(self._arena, addresses[operand], self._threads)
-                continue
-            given = (primitive, count, arguments, self._threads)
-            status = native(*given) if primitive & 1 else execute(primitive, stream, count, arguments)
-            if status:
-                _expect_success(status)
+        with EXIT:
+            for i, (primitive, arguments, count, operand) in enumerate(self._calls):
+                if primitive is None:
+                    self._referenced[0].steps[i][0].run(self._arena, addresses[operand], self._threads)
+                elif primitive & 1:
+                    _expect_success(RUNNER.native(primitive, count, arguments, self._threads))
+                else:
+                    _expect_success(self._execute(primitive, self._stream, count, arguments))
 
 
 def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:

@@ -9,8 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-_PARTS = ("runner", "pool", "gomp", "compile", "update", "lstm", "batch_norm", "layout", "spread", "rows", "winograd")
-SOURCES = [Path(__file__).with_name(f"_{part}.c") for part in _PARTS]
+_PARTS = ("runner", "pool", "gomp", "compile", "exit", "layout", "spread", "winograd")
+_TRAINING_PARTS = ("update", "lstm", "batch_norm", "rows")
+SOURCES = [Path(__file__).with_name(f"_{part}.c") for part in (*_PARTS, *_TRAINING_PARTS)]
 # no name that Python would take for a module of its own
 TARGET = Path(__file__).with_name("librunner.so.1")
 _OPTIONS = ("-std=c99", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")

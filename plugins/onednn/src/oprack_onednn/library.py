@@ -20,6 +20,7 @@ from oprack.kernel import Predicate
 
 from oprack_onednn import _c
 from oprack_onednn.compiler import COMPILER
+from oprack_onednn.exit import EXIT
 from oprack_onednn.pool import POOL
 from oprack_onednn.runner import RUNNER, ThreadState
 from oprack_onednn.signal_safety import start_workers
@@ -99,6 +100,7 @@ class Library:
         RUNNER.load()
         POOL.install(lib)
         COMPILER.install(lib, self._gomp)
+        EXIT.install()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:

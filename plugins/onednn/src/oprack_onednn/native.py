@@ -13,6 +13,7 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.attributes import Attributes
 from oprack_onednn.compiler import COMPILER
+from oprack_onednn.exit import EXIT
 from oprack_onednn.handle import Native, call, create, dims
 from oprack_onednn.layout import Footprint, NotServedError, contiguous_strides, element_strides, footprint, reach
 from oprack_onednn.library import LIBRARY
@@ -234,7 +235,9 @@ class PrimitiveDesc(Native):
         """The primitive, compiled on first use."""
         if self._primitive is None:
             job, self._job = self._job, 0
-            self._primitive = Primitive((COMPILER.collect(job) if job else 0) or create("primitive_create", self))
+            with EXIT:
+                pointer = (COMPILER.collect(job) if job else 0) or create("primitive_create", self)
+            self._primitive = Primitive(pointer)
         return self._primitive
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
