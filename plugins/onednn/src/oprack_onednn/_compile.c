@@ -43,13 +43,14 @@ static void (*set_threads)(int count);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t something = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static struct job queue = {.next = &queue, .before = &queue};
-static int64_t workers, idle, running;
+static int64_t workers, idle, waiting, running;
 static int ended, forked;
 
 static void dequeue(struct job *job)
 {
     job->before->next = job->next;
     job->next->before = job->before;
+    waiting--;
 }
 
 static void *work(void *nothing)
@@ -89,14 +90,17 @@ static void *work(void *nothing)
     return NULL;
 }
 
-/* Start threads until there are `count`, which take no signals: their stacks hold what machine code keeps there. */
+/* Start a thread unless there are `count`. It takes no signals: its stack holds what machine code keeps there. */
 static void start(int64_t count)
 {
     sigset_t all, before;
     pthread_t thread;
+    if (workers >= count || workers >= MOST)
+        return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (workers < count && workers < MOST && !pthread_create(&thread, NULL, work, NULL)) {
+    if (!pthread_create(&thread, NULL, work, NULL)) {
+        pthread_setname_np(thread, "oprack-compile");
         pthread_detach(thread);
         workers++;
     }
@@ -125,12 +129,13 @@ EXPORTED struct job *oprack_compile_ahead(const void *desc, int64_t threads, int
 {
     struct job *job = NULL;
     pthread_mutex_lock(&lock);
-    if (!ended && create)
-        start(count);
+    if (!ended && create && waiting >= idle)
+        start(count); /* nobody is free for this one */
     if (!ended && workers && (job = malloc(sizeof *job))) {
         *job = (struct job){&queue, queue.before, desc, NULL, threads, WAITING};
         queue.before->next = job;
         queue.before = job;
+        waiting++;
         if (idle)
             pthread_cond_signal(&something);
     }

@@ -249,6 +249,7 @@ static struct team *grown(uint32_t count)
         }
         if (own->workers < APART)
             pthread_getaffinity_np(own->threads[own->workers], sizeof(cpu_set_t), own->allowed + own->workers);
+        pthread_setname_np(own->threads[own->workers], "oprack-pool");
         own->workers++;
         own->avoided = -1;
     }
