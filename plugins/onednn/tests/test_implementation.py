@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oprack_onednn.kernels import _implementation
+from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._implementation import halves_vectors
-from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.memory import channels_last_desc
 from oprack_onednn.native import Attributes, PrimitiveDesc
 

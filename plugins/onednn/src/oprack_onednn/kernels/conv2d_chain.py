@@ -17,9 +17,9 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._bfloat16 import as_output, widened
+from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._layers import Layer, by_steps, layers_of
 from oprack_onednn.kernels._steps import as_post_ops
-from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
 from oprack_onednn.native import Memory, MemoryDesc, NotServedError

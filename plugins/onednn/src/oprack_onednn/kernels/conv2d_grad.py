@@ -13,7 +13,7 @@ from oprack.kernel import Array, KernelContext
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
-from oprack_onednn.kernels.conv2d import ConvShape
+from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, STATE, channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError

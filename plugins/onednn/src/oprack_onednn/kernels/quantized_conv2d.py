@@ -13,9 +13,10 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
+from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._integers import fits, restored, to_result
 from oprack_onednn.kernels._steps import as_post_ops
-from oprack_onednn.kernels.conv2d import ConvShape, by_steps, own_attrs
+from oprack_onednn.kernels.conv2d import by_steps, own_attrs
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc
 from oprack_onednn.native import MemoryDesc, NotServedError

@@ -1,0 +1,99 @@
+"""What a convolution's shapes and attributes come to, for every kernel that convolves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oprack.kernel import Array
+from oprack.op.windows import conv_out, resolve_pads
+
+from oprack_onednn import _c
+from oprack_onednn.kernels._implementation import convolution
+from oprack_onednn.kernels._taps import Part, part, seen
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import channels_last_desc
+from oprack_onednn.native import MemoryDesc, NotServedError, dims
+
+if TYPE_CHECKING:
+    from oprack_onednn.native import Attributes, PrimitiveDesc
+
+
+def grouped(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
+    """Filter dims as oneDNN wants them: [groups, K / groups, C / groups, kh, kw] when there is more than one group."""
+    k, *rest = shape
+    return (groups, k // groups, *rest) if groups > 1 else tuple(shape)
+
+
+class ConvShape:
+    """What a convolution's shapes and attributes come to: shape of the result, window and filter as oneDNN wants them.
+
+    part: with `trim`, the part of the filter that sees pixels, where that is not all of it; filter_shape and window are
+    those of this part then. Raises NotServedError for what it has no answer to.
+    """
+
+    def __init__(
+        self,
+        x_shape: tuple[int, ...],
+        w: Array,
+        strides: tuple[int, ...],
+        paddings: tuple[int, ...],
+        dilations: tuple[int, ...],
+        groups: int,
+        padding: str,
+        trim: bool = False,
+    ) -> None:
+        n, _, *spatial = x_shape
+        k, _, *ksize = w.shape
+        # Paddle ignores dilations then.
+        if padding == "SAME":
+            dilations = (1,) * len(spatial)
+        pads = resolve_pads(padding, paddings, spatial, ksize, strides)
+        if min(p for pair in pads for p in pair) < 0 or 0 in x_shape or 0 in w.shape or not w.flags.c_contiguous:
+            raise NotServedError("negative padding, an empty tensor or a filter that is a view")
+        out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
+        if min(out) < 1:
+            raise NotServedError("an empty result")
+        self.filter_shape = grouped(w.shape, groups)
+        self.filter_desc = MemoryDesc.strided(self.filter_shape)
+        self.part: Part | None = None
+        taps = seen(spatial, out, ksize, pads, strides, dilations) if trim else None
+        if taps is not None:
+            self.part = part(self.filter_shape, taps)
+            self.filter_shape, ksize = self.part[0].shape, [behind - first for first, behind in taps]
+            pads = [(a - first * d, b) for (a, b), (first, _), d in zip(pads, taps, dilations, strict=True)]
+        # oneDNN wants the size of the result to follow from the paddings exactly
+        behind = [
+            (o - 1) * t + d * (q - 1) + 1 - s - a
+            for s, (a, _), o, d, q, t in zip(spatial, pads, out, dilations, ksize, strides, strict=True)
+        ]
+        self.shape = (n, k, *out)
+        self.window = (dims(strides), dims(d - 1 for d in dilations), dims(a for a, _ in pads), dims(behind))
+        self.depthwise = groups == x_shape[1]
+        self._by_pixel = groups == 1 and len(out) == 2 and {*ksize, *strides} == {1} and not any(map(any, pads))
+
+    def seen(self, images: MemoryDesc) -> MemoryDesc:
+        """Images in channels-last memory as the primitive sees them: by a window of one pixel, each row as an image.
+
+        The numbers are the same, and oneDNN has fewer ways to divide the work, of which it looks at all: a descriptor
+        then takes a third of the time, and its primitive half of it.
+        """
+        if not self._by_pixel or images.shape[2] == 1:
+            return images
+        n, c, h, w = images.shape
+        rows = channels_last_desc((n * h, c, 1, w))
+        return rows if images.itemsize == 4 else rows.bfloat16
+
+    def forward(
+        self,
+        source: MemoryDesc,
+        result: MemoryDesc,
+        row: MemoryDesc | None,
+        attributes: Attributes,
+        filter_desc: MemoryDesc | None = None,
+    ) -> PrimitiveDesc:
+        """The primitive descriptor. row: layout of the bias, or None; filter_desc: that of the filter, if it is set."""
+        arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
+        dtype = _c.F32 if source.itemsize == 4 else _c.BF16
+        filter_desc = filter_desc or MemoryDesc.any(self.filter_shape, dtype)
+        arguments = (*arguments, filter_desc, row, result, *self.window, attributes)
+        return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise)
