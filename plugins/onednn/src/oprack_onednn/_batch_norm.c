@@ -4,25 +4,11 @@
    A period is so many rows that whole vectors fill it. Sums are taken for each place of a period, then for each channel:
    vectors go over memory whatever the number of channels. */
 
+#include "_native.h"
 #include "_pool.h"
 
 #include <math.h>
 #include <stdint.h>
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
-
-/* Elements of a loop depend on no other ones. */
-#if defined(__clang__)
-#define APART _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define APART _Pragma("GCC ivdep")
-#endif
 
 enum phase { MEAN, SPREAD, RESULT, SUMS, GRADIENT };
 

@@ -6,16 +6,11 @@
    is under way is waited for. */
 
 #define _GNU_SOURCE
+#include "_native.h"
 #include "_pool.h"
 
 #include <stdint.h>
 #include <stdlib.h>
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 #ifdef POOL
 

@@ -4,12 +4,11 @@
    libgomp's functions are written over here, all of them or none, and no other library in the process notices. */
 
 #define _GNU_SOURCE
+#include "_native.h"
 #include "_pool.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define EXPORTED __attribute__((visibility("default")))
 
 #ifdef POOL
 

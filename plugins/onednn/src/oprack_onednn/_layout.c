@@ -1,18 +1,12 @@
 /* Filters out of the blocks that oneDNN computes their gradients in, [O / 16, I / 16, window, 16 of I, 16 of O], in the
    program's order [O, I, window]. oneDNN's own copy takes twice as long: it scatters single numbers over memory. */
 
+#include "_native.h"
 #include "_pool.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
 #define SIDE 16
 #define WINDOW 64 /* the largest */
 

@@ -2,24 +2,10 @@
 
    A row of what is kept for the way back is i, f, g, o, c and h of a sequence. */
 
+#include "_native.h"
 #include "_pool.h"
 
 #include <stdint.h>
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
-
-/* Elements of a loop depend on no other ones. */
-#if defined(__clang__)
-#define APART _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define APART _Pragma("GCC ivdep")
-#endif
 
 /* One step of `batch` sequences. Numbers between rows, of arrays that may be parts of others: kept, and before, the
    row of c before this step. gates: products with the input, with the biases; recurrent: those with h. */

@@ -2,17 +2,12 @@
    rows that a gradient lists. */
 
 #include "_exit.h"
+#include "_native.h"
 #include "_pool.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 struct rows {
     int64_t count, width, height;

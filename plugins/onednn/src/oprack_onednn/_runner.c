@@ -5,6 +5,7 @@
    numbers alone, so that no compiler puts gaps between them. */
 
 #include "_exit.h"
+#include "_native.h"
 #include "_pool.h"
 #include "_spread.h"
 
@@ -12,14 +13,6 @@
 
 #define ABI 7
 #define NOT_ORDINARY (-1)
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#define INLINE static inline
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#define INLINE static inline __attribute__((always_inline))
-#endif
 
 typedef int (*set_handle_function)(void *memory, void *handle);
 typedef int (*execute_function)(const void *primitive, void *stream, int count, const void *arguments);

@@ -3,16 +3,11 @@
    oneDNN can do the same by reorders, of which each serves one regular pattern of one size and is compiled for it; a
    map needs nine of them, and every new size of an image some hundred. */
 
+#include "_native.h"
 #include "_pool.h"
 #include "_spread.h"
 
 #include <string.h>
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 /* Floats from which on a second thread is worth its call. */
 #define SHARED 16384

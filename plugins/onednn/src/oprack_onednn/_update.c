@@ -3,27 +3,15 @@
    NumPy goes over memory once for every operation. Here each number is read and written once, and the operations, and
    their order, are those of the kernels in NumPy, so that results are the same, bit by bit. */
 
+#include "_native.h"
 #include "_pool.h"
 
 #include <math.h>
 #include <stdint.h>
 
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
-
 #define LINE 16 /* floats of a cache line */
 #define BLOCK 1024 /* floats of new state that are made at a time before they are written past the caches */
 #define LARGE (1 << 18) /* floats of a parameter from which on they are: nobody reads them before the next step */
-
-/* Elements of a loop depend on no other ones, though results may take the place of what they are made of. */
-#if defined(__clang__)
-#define APART _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define APART _Pragma("GCC ivdep")
-#endif
 
 enum rule { SGD, MOMENTUM, NESTEROV, ADAM };
 
@@ -37,7 +25,7 @@ struct update {
     float numbers[6];
 };
 
-static inline __attribute__((always_inline)) void sgd(const struct update *u, int64_t i, int64_t end)
+INLINE void sgd(const struct update *u, int64_t i, int64_t end)
 {
     const float rate = u->numbers[0], *p = u->param, *g = u->grad;
     float *out = u->new_param;
@@ -46,7 +34,7 @@ static inline __attribute__((always_inline)) void sgd(const struct update *u, in
         out[i] = p[i] - g[i] * rate;
 }
 
-static inline __attribute__((always_inline)) void momentum(const struct update *u, int64_t i, int64_t end, int ahead,
+INLINE void momentum(const struct update *u, int64_t i, int64_t end, int ahead,
                                                            int decays)
 {
     const float rate = u->numbers[0], mu = u->numbers[1], factor = u->numbers[2], decay = u->numbers[3];
@@ -62,7 +50,7 @@ static inline __attribute__((always_inline)) void momentum(const struct update *
     }
 }
 
-static inline __attribute__((always_inline)) void adam(const struct update *u, int64_t i, int64_t end)
+INLINE void adam(const struct update *u, int64_t i, int64_t end)
 {
     const float keep1 = u->numbers[0], add1 = u->numbers[1], keep2 = u->numbers[2], add2 = u->numbers[3];
     const float epsilon = u->numbers[4], rate = u->numbers[5];
@@ -78,7 +66,7 @@ static inline __attribute__((always_inline)) void adam(const struct update *u, i
     }
 }
 
-static inline __attribute__((always_inline)) void apply(const struct update *u, int64_t begin, int64_t end)
+INLINE void apply(const struct update *u, int64_t begin, int64_t end)
 {
     int decays = u->numbers[3] != 0;
     switch (u->rule) {

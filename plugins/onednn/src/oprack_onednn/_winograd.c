@@ -5,23 +5,17 @@
    whose pairs share the even and the odd part of a polynomial. Threads take shares of the tiles. */
 
 #define _GNU_SOURCE
+#include "_native.h"
 #include "_pool.h"
 
 #include <stdint.h>
 #include <string.h>
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 #ifdef POOL
 
 #define TILE 6
 #define RESULTS 4
 #define LANES 16
-#define INLINE static inline __attribute__((always_inline))
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
