@@ -129,6 +129,27 @@ def test_batch_norm_of_odd_numbers_of_channels(any_size, channels):
     same(got, want, rtol=1e-4, atol=2e-4)
 
 
+def test_batch_norm_of_a_large_mean_by_its_formula():
+    x, scale, shift = image(64, 20, 64, 64) + np.float32(1e3), normal(20), normal(20, seed=1)
+    assert _batch_norm.serves((x,), (scale, shift))
+    found = []
+    for threads in (1, 2, 3):
+        with THREAD.limited(threads):
+            y, mean, variance, inverse = _batch_norm.forward(x, scale, shift, 1e-5)
+            found.append((y, mean, variance, inverse, *_batch_norm.backward(x, y, scale, mean, inverse)))
+    for others in found[1:]:
+        same(others, found[0])
+    want = x.mean((0, 2, 3), np.float64), x.var((0, 2, 3), np.float64)
+    np.testing.assert_allclose(mean, want[0], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(variance, want[1], rtol=1e-4)
+    # the gradients of y . y / 2: its sum by channel, and that of y times what the scale is multiplied with
+    dscale, dshift = found[0][-2:]
+    y = y.astype(np.float64)
+    np.testing.assert_allclose(dshift, y.sum((0, 2, 3)), rtol=1e-5)
+    plain = (x - want[0].reshape(1, -1, 1, 1)) * inverse.reshape(1, -1, 1, 1)
+    np.testing.assert_allclose(dscale, (y * plain).sum((0, 2, 3)), rtol=1e-3)
+
+
 @pytest.mark.parametrize("layers, sides, steps", [(1, 1, 1), (1, 1, 6), (1, 2, 5), (2, 2, 4), (3, 1, 3)])
 def test_training_an_lstm(layers, sides, steps):
     inputs, size, batch, count = 5, 7, 3, layers * sides

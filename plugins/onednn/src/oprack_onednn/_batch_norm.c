@@ -2,7 +2,9 @@
    implementation for: rows of some channels, which lie one behind the other.
 
    A period is so many rows that whole vectors fill it. Sums are taken for each place of a period, then for each channel:
-   vectors go over memory whatever the number of channels. */
+   vectors go over memory whatever the number of channels. The work is cut into shares of so few periods that float32
+   adds them up without loss, and the sums of shares are added in double; how many there are is left to the caller, not
+   to the number of threads, so results are the same for any. */
 
 #include "_native.h"
 #include "_pool.h"
@@ -13,10 +15,10 @@
 enum phase { MEAN, SPREAD, RESULT, SUMS, GRADIENT };
 
 /* count: of elements. period: elements of one. mean to inverse: by channel, results of the way forward, of which the way
-   back reads mean and inverse. y: on the way back the gradient of x. work: 3 periods for what holds for the whole, and 2
-   for each thread. */
+   back reads mean and inverse. y: on the way back the gradient of x. work: 4 periods for what holds for the whole, 2 for
+   sums in double, and 2 for the sums of each share. */
 struct norm {
-    int64_t count, channels, period, threads, phase;
+    int64_t count, channels, period, shares, threads, phase;
     const float *x, *dy, *scale, *shift;
     float *mean, *variance, *inverse, *y, *dscale, *dshift, *work;
     double epsilon;
@@ -24,9 +26,10 @@ struct norm {
 
 INLINE void work_on(const struct norm *n, int64_t begin, int64_t end, float *sums)
 {
-    const float *a = n->work, *b = a + n->period, *c = b + n->period;
+    const float *a = n->work, *b = a + n->period, *c = b + n->period, *d = c + n->period;
     float *more = sums + n->period;
-    for (int64_t j = 0; n->phase != RESULT && n->phase != GRADIENT && j < 2 * n->period; j++)
+    int64_t summed = n->phase == SUMS ? 2 * n->period : n->phase == MEAN || n->phase == SPREAD ? n->period : 0;
+    for (int64_t j = 0; j < summed; j++)
         sums[j] = 0;
     for (int64_t at = begin; at < end; at += n->period) {
         const float *x = n->x + at, *dy = n->dy ? n->dy + at : x;
@@ -56,10 +59,10 @@ INLINE void work_on(const struct norm *n, int64_t begin, int64_t end, float *sum
             }
             break;
         case GRADIENT:
-            /* a: mean; b and c: factors, the sum of dy is within those of c's period */
+            /* a: mean; b and c: factors; d: what follows from the sum of dy */
             APART
             for (int64_t j = 0; j < some; j++)
-                y[j] = b[j] * dy[j] - c[j] * (x[j] - a[j]) - more[j];
+                y[j] = b[j] * dy[j] - c[j] * (x[j] - a[j]) - d[j];
         }
     }
 }
@@ -73,12 +76,12 @@ static __attribute__((target("avx2"))) void wide(const struct norm *n, int64_t b
 }
 #endif
 
-/* The share of thread `number` of `threads`, in whole periods. */
-static void part(const struct norm *n, int64_t number, int64_t threads)
+/* Share `number`, in whole periods. */
+static void part(const struct norm *n, int64_t number)
 {
     int64_t periods = (n->count + n->period - 1) / n->period;
-    int64_t begin = periods * number / threads * n->period, end = periods * (number + 1) / threads * n->period;
-    float *sums = n->work + (3 + 2 * number) * n->period;
+    int64_t begin = periods * number / n->shares * n->period, end = periods * (number + 1) / n->shares * n->period;
+    float *sums = n->work + (6 + 2 * number) * n->period;
     if (end > n->count)
         end = n->count;
 #ifdef POOL
@@ -91,12 +94,13 @@ static void part(const struct norm *n, int64_t number, int64_t threads)
 }
 
 #ifdef POOL
-/* There may be fewer threads than shares. */
+/* Each thread takes shares that lie one behind the other. */
 static void share(void *data)
 {
     const struct norm *n = data;
-    for (int64_t i = pool_number(); i < n->threads; i += pool_count())
-        part(n, i, n->threads);
+    int64_t number = pool_number(), threads = pool_count();
+    for (int64_t i = n->shares * number / threads; i < n->shares * (number + 1) / threads; i++)
+        part(n, i);
 }
 #endif
 
@@ -108,21 +112,28 @@ static void run(struct norm *n, int phase)
     share(n);
     pool_end();
 #else
-    for (int64_t i = 0; i < n->threads; i++)
-        part(n, i, n->threads);
+    for (int64_t i = 0; i < n->shares; i++)
+        part(n, i);
 #endif
 }
 
-/* The sum of channel c: those of its places in a period, of all threads. */
-static double total(const struct norm *n, int64_t c, int second)
+/* The sums by channel, those of its places in a period, of all shares; they stay until the next ones are asked for.
+   second: which ones of two. */
+static const double *totals(const struct norm *n, int second)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < n->threads; i++) {
-        const float *sums = n->work + (3 + 2 * i + second) * n->period;
-        for (int64_t j = c; j < n->period; j += n->channels)
-            sum += sums[j];
+    double *sums = (double *)(n->work + 4 * n->period);
+    for (int64_t j = 0; j < n->period; j++)
+        sums[j] = 0;
+    for (int64_t i = 0; i < n->shares; i++) {
+        const float *of_share = n->work + (6 + 2 * i + second) * n->period;
+        APART
+        for (int64_t j = 0; j < n->period; j++)
+            sums[j] += of_share[j];
     }
-    return sum;
+    for (int64_t j = n->channels; j < n->period; j += n->channels)
+        for (int64_t k = 0; k < n->channels; k++)
+            sums[k] += sums[j + k];
+    return sums;
 }
 
 static void spread(const struct norm *n, float *target, int64_t c, double value)
@@ -133,15 +144,18 @@ static void spread(const struct norm *n, float *target, int64_t c, double value)
 
 EXPORTED void oprack_batch_norm(struct norm *n, int64_t back)
 {
-    float *a = n->work, *b = a + n->period, *c = b + n->period;
+    float *a = n->work, *b = a + n->period, *c = b + n->period, *d = c + n->period;
     double rows = (double)(n->count / n->channels);
+    const double *sums;
     if (!back) {
         run(n, MEAN);
+        sums = totals(n, 0);
         for (int64_t k = 0; k < n->channels; k++)
-            spread(n, a, k, n->mean[k] = (float)(total(n, k, 0) / rows));
+            spread(n, a, k, n->mean[k] = (float)(sums[k] / rows));
         run(n, SPREAD);
+        sums = totals(n, 0);
         for (int64_t k = 0; k < n->channels; k++) {
-            n->variance[k] = (float)(total(n, k, 0) / rows);
+            n->variance[k] = (float)(sums[k] / rows);
             n->inverse[k] = (float)(1 / sqrt(n->variance[k] + n->epsilon));
             spread(n, b, k, n->scale[k] * n->inverse[k]);
             spread(n, c, k, n->shift[k]);
@@ -152,14 +166,17 @@ EXPORTED void oprack_batch_norm(struct norm *n, int64_t back)
     for (int64_t k = 0; k < n->channels; k++)
         spread(n, a, k, n->mean[k]);
     run(n, SUMS);
+    sums = totals(n, 0);
     for (int64_t k = 0; k < n->channels; k++) {
-        double factor = (double)n->scale[k] * n->inverse[k], found = total(n, k, 1) * n->inverse[k];
-        n->dshift[k] = (float)total(n, k, 0);
+        n->dshift[k] = (float)sums[k];
+        spread(n, d, k, (double)n->scale[k] * n->inverse[k] * n->dshift[k] / rows);
+    }
+    sums = totals(n, 1);
+    for (int64_t k = 0; k < n->channels; k++) {
+        double factor = (double)n->scale[k] * n->inverse[k], found = sums[k] * n->inverse[k];
         n->dscale[k] = (float)found;
         spread(n, b, k, factor);
         spread(n, c, k, factor * n->inverse[k] * found / rows);
-        for (int64_t i = 0; i < n->threads; i++) /* where each thread reads it, in place of its sums */
-            spread(n, n->work + (4 + 2 * i) * n->period, k, factor * n->dshift[k] / rows);
     }
     run(n, GRADIENT);
 }

@@ -15,7 +15,7 @@ from typing import Any
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 7
+_ABI = 8
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"

@@ -17,13 +17,17 @@ from oprack_onednn.thread import THREAD
 _VECTOR, _PERIOD, _CHANNELS = 16, 128, 256
 _SHARED = 1 << 15
 """Elements from which on threads share the work."""
+_PERIODS = 256
+"""The most that a share has: float32 adds up so many numbers without loss."""
+_FEWEST, _SHARES = 64, 16
+"""The fewest that one has while there are less than so many shares."""
 
 
 class _Norm(Structure):
     """The struct of _batch_norm.c, field by field."""
 
     _fields_ = (
-        *((name, c_int64) for name in ("count", "channels", "period", "threads", "phase")),
+        *((name, c_int64) for name in ("count", "channels", "period", "shares", "threads", "phase")),
         *((name, c_void_p) for name in ("x", "dy", "scale", "shift")),
         *((name, c_void_p) for name in ("mean", "variance", "inverse", "y", "dscale", "dshift", "work")),
         ("epsilon", c_double),
@@ -47,12 +51,15 @@ def _run(back: bool, x: Array, dy: Array | None, epsilon: float, **arrays: Array
     channels = x.shape[1]
     period = math.lcm(channels, _VECTOR)
     period *= -(-_PERIOD // period)
+    periods = -(-x.size // period)
+    # whatever the number of threads, so that results do not depend on it
+    shares = max(2, min(periods // _FEWEST, _SHARES), -(-periods // _PERIODS))
     threads = THREAD.cores if x.size >= _SHARED else 1
-    work = np.empty(period * (3 + 2 * threads), FLOAT)
+    work = np.empty(period * (6 + 2 * shares), FLOAT)
     places = {name: address(a) for name, a in arrays.items()} | {"x": address(x), "work": address(work)}
     if dy is not None:
         places["dy"] = address(dy)
-    norm = _Norm(count=x.size, channels=channels, period=period, threads=threads, epsilon=epsilon, **places)
+    norm = _Norm(x.size, channels, period, shares, threads, epsilon=epsilon, **places)
     assert RUNNER.batch_norm is not None
     RUNNER.batch_norm(addressof(norm), back)
 
