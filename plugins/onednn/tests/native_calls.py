@@ -22,7 +22,7 @@ from oprack.testing.runner import missing_ops
 from oprack_onednn import bound_chain, kernels
 from oprack_onednn.memory import last_strides
 from oprack_onednn.primitive_chain import BoundChain
-from oprack_onednn.runner import RUNNER, SMALL
+from oprack_onednn.runner import LOOPS, RUNNER
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory
@@ -262,7 +262,7 @@ def recorded(op_type):
 def native_runs():
     """A list that gets an element for each chain that runs, and for each call of a small function beside the runner."""
     runs, run, together = [], BoundChain._run, bound_chain._addresses
-    small = {name: getattr(RUNNER, name) for name in SMALL}
+    small = {name: getattr(RUNNER, name) for name in LOOPS}
 
     def counted(self, *addresses):
         runs.append(len(addresses))

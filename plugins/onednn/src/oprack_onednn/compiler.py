@@ -7,7 +7,7 @@ first one runs, the process's other cores take a share.
 from __future__ import annotations
 
 import atexit
-from ctypes import CDLL, c_int64, c_void_p, cast
+from ctypes import CDLL, c_void_p, cast
 from typing import TYPE_CHECKING
 
 from oprack_onednn.runner import RUNNER
@@ -30,14 +30,6 @@ class Compiler:
         own = self._library = RUNNER.library
         if own is None:
             return
-        own.oprack_compile_install.argtypes = (c_void_p, c_void_p)
-        own.oprack_compile_install.restype = None
-        own.oprack_compile_ahead.argtypes = (c_void_p, c_int64, c_int64)
-        own.oprack_compile_ahead.restype = c_void_p
-        own.oprack_compile_collect.argtypes = (c_void_p,)
-        own.oprack_compile_collect.restype = c_void_p
-        own.oprack_compile_end.argtypes = ()
-        own.oprack_compile_end.restype = None
         functions = library.dnnl_primitive_create, gomp.omp_set_num_threads
         own.oprack_compile_install(*(cast(function, c_void_p) for function in functions))
         # at exit the library takes its own data down, whatever its threads are at

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from ctypes import CDLL, Structure, addressof, c_char_p, c_int64, c_size_t, c_void_p
+from ctypes import CDLL, Structure, addressof, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from typing import Any
 
@@ -145,12 +145,33 @@ class NativeStretch:
         return int(self._stretch.failed)
 
 
-# Arguments and result of the functions beside the runner that kernels call.
-SMALL: dict[str, tuple[tuple[Any, ...], Any]] = {
-    **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm"), ((c_void_p, c_int64), None)),
+_LOOP = (c_void_p, c_int64), None
+LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm"), _LOOP),
     "plain_filter": ((c_void_p, c_int64), c_int64),
     "sgd_rows": ((c_void_p,), c_int64),
 }
+"""Arguments and result of the functions that kernels call beside the runner; each is an attribute of Runner."""
+_STEP = (c_void_p, c_void_p, c_int64), c_int
+_FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
+    "runner_run": ((c_void_p,), c_int64),
+    "runner_run_apart": ((c_void_p, c_void_p, c_int64), c_int64),
+    "native_execute": ((c_void_p, c_int64, c_void_p, c_int64), c_int),
+    "pool_install": ((c_void_p,), c_char_p),
+    "memories_create": ((*(c_void_p,) * 6, c_int64), c_int64),
+    "memories_destroy": ((c_void_p, c_void_p, c_int64), None),
+    "spread": ((*(c_void_p,) * 3, c_int64), None),
+    "compile_install": ((c_void_p, c_void_p), None),
+    "compile_ahead": ((c_void_p, c_int64, c_int64), c_void_p),
+    "compile_collect": ((c_void_p,), c_void_p),
+    "compile_end": ((), None),
+    "winograd_serves": ((), c_int),
+    **dict.fromkeys(("winograd_forth", "winograd_back"), _STEP),
+}
+"""The same of all functions that the library exports, by their names without oprack_, but for oprack_runner_abi."""
+_SERVED = {"run": "runner_run", "run_apart": "runner_run_apart", "install": "pool_install"}
+_SERVED |= {name: name for name in LOOPS}
+"""Attributes of Runner, and the functions that they are."""
 
 
 class Runner:
@@ -192,9 +213,9 @@ class Runner:
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
-        self.run = self.run_apart = self.install = self.library = None
-        for name in SMALL:
-            setattr(self, name, None)
+        self.library = None
+        for attribute in _SERVED:
+            setattr(self, attribute, None)
         self.problem = ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
@@ -208,27 +229,12 @@ class Runner:
                 if lib.oprack_runner_abi() != _ABI:
                     self.problem = f"{path} is of another version of the plugin; {again}"
                     return
-                lib.oprack_runner_run.argtypes = (c_void_p,)
-                lib.oprack_runner_run.restype = c_int64
-                lib.oprack_runner_run_apart.argtypes = (c_void_p, c_void_p, c_int64)
-                lib.oprack_runner_run_apart.restype = c_int64
-                lib.oprack_native_execute.argtypes = (c_void_p, c_int64, c_void_p, c_int64)
-                self.native = lib.oprack_native_execute
-                lib.oprack_pool_install.argtypes = (c_void_p,)
-                lib.oprack_pool_install.restype = c_char_p
-                lib.oprack_memories_create.argtypes = (*(c_void_p,) * 6, c_int64)
-                lib.oprack_memories_create.restype = c_int64
-                lib.oprack_spread.argtypes = (*(c_void_p,) * 3, c_int64)
-                lib.oprack_spread.restype = None
-                lib.oprack_memories_destroy.argtypes = (c_void_p, c_void_p, c_int64)
-                lib.oprack_memories_destroy.restype = None
-                small = {name: getattr(lib, f"oprack_{name}") for name in SMALL}
-                for name, function in small.items():
-                    function.argtypes, function.restype = SMALL[name]
-                self.run, self.install, self.library = lib.oprack_runner_run, lib.oprack_pool_install, lib
-                self.run_apart = lib.oprack_runner_run_apart
-                for name, function in small.items():
-                    setattr(self, name, function)
+                for name, (arguments, result) in _FUNCTIONS.items():
+                    function = getattr(lib, f"oprack_{name}")
+                    function.argtypes, function.restype = arguments, result
+                self.library, self.native = lib, lib.oprack_native_execute
+                for attribute, name in _SERVED.items():
+                    setattr(self, attribute, getattr(lib, f"oprack_{name}"))
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 
