@@ -6,13 +6,8 @@
 
 #define _GNU_SOURCE
 #include "_exit.h"
+#include "_native.h"
 #include "_pool.h"
-
-#if defined(_WIN32)
-#define EXPORTED __declspec(dllexport)
-#else
-#define EXPORTED __attribute__((visibility("default")))
-#endif
 
 #ifdef POOL
 

@@ -24,9 +24,6 @@ class Exit:
         own = RUNNER.library
         if own is None:
             return
-        for function in (own.oprack_exit_install, own.oprack_exit_begin, own.oprack_exit_enter, own.oprack_exit_leave):
-            function.argtypes, function.restype = (), None
-        own.oprack_exit_install.argtypes = (c_void_p,)
         # it has the first name since Python 3.13
         finalizing = getattr(pythonapi, "Py_IsFinalizing", None) or pythonapi._Py_IsFinalizing
         finalizing.argtypes, finalizing.restype = (), c_int

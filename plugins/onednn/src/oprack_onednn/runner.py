@@ -165,6 +165,8 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "compile_ahead": ((c_void_p, c_int64, c_int64), c_void_p),
     "compile_collect": ((c_void_p,), c_void_p),
     "compile_end": ((), None),
+    "exit_install": ((c_void_p,), None),
+    **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
     "winograd_serves": ((), c_int),
     **dict.fromkeys(("winograd_forth", "winograd_back"), _STEP),
 }
