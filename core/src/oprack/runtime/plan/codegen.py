@@ -200,9 +200,10 @@ class SegmentGenerator:
     def _compare(self, i: int, step: BoundOp) -> list[str]:
         """The statement that holds what the kernel returned against what the shape rule said, when it was asked."""
         arrays = [x.name for x in (step.outs[slot][k] for slot, k in step.check.made) if x]
-        if not step.check.needed or not arrays:
+        if not step.check.needed:
             return []
-        return [f"if _dims: {self._named(f'shapes{i}', step.check)}.compare(_dims, {', '.join(arrays)})"]
+        name = self._named(f"shapes{i}", step.check)
+        return [f"if _dims: {name}." + (f"compare(_dims, {', '.join(arrays)})" if arrays else "accept(_dims)")]
 
     def _meet(self, i: int, step: BoundOp) -> list[str]:
         """Statements after an op that alone knows the shapes of some outputs: what follows depends on these as well."""

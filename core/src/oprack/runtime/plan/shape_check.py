@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _SHAPES = 1024
 _AHEAD = 8  # answers to what was asked before its turn
 Promised = Mapping[tuple[str, int], Sequence[int]]
+Answer = tuple[Promised, Any]
+"""What a rule says, and the shapes of inputs for which it says so every time, or None."""
 _UNKNOWN = (-1,)
 
 
@@ -56,8 +58,8 @@ class ShapeCheck:
         self.seen: set[Any] = set()
         self._ahead: dict[Any, Promised] = {}  # by shapes, for the op's turn
 
-    def __call__(self, run: RunContext, *values: Any) -> Promised:
-        """Ask the rule; raises what it raises.
+    def __call__(self, run: RunContext, *values: Any) -> Answer:
+        """Ask the rule; raises what it raises. The answer is for `compare`, or for `accept` where no array is made.
 
         When the answer depends on more than it did when the plan was made, `run.shapes_settled` says so.
         """
@@ -66,11 +68,7 @@ class ShapeCheck:
         known = self._ahead.pop(shapes, None) if self._ahead and run.limits.memory is None else None
         if known is None:
             known, shapes = self._ask(run, values)
-        if shapes is not None:
-            if len(self.seen) >= _SHAPES:
-                self.seen.clear()
-            self.seen.add(shapes)
-        return known
+        return known, shapes
 
     def ask_ahead(self, run: RunContext, *values: Any) -> Promised:
         """Ask the rule before the op's turn comes, which then takes this answer."""
@@ -81,7 +79,7 @@ class ShapeCheck:
             self._ahead[shapes] = dims
         return dims
 
-    def _ask(self, run: RunContext, values: Sequence[Any]) -> tuple[Promised, Any]:
+    def _ask(self, run: RunContext, values: Sequence[Any]) -> Answer:
         """(what the rule says, the shapes for which it says so every time, or None)."""
         values_by_slot, k = {}, 0
         for slot, count in self._slots:
@@ -98,16 +96,27 @@ class ShapeCheck:
             return inferred.dims, None
         return inferred.dims, _shapes_present(values)
 
-    def compare(self, promised: Promised, *made: Any) -> None:
-        """Raise KernelResultError when an array of self.made has other dims than were promised.
+    def accept(self, answer: Answer) -> None:
+        """Ask no more about the shapes that an answer is for."""
+        shapes = answer[1]
+        if shapes is not None:
+            if len(self.seen) >= _SHAPES:
+                self.seen.clear()
+            self.seen.add(shapes)
 
-        The op runs once more on the reference path then, which says so of the kernel.
+    def compare(self, answer: Answer, *made: Any) -> None:
+        """Accept an answer, or raise KernelResultError when an array of self.made has other dims than were promised.
+
+        The op runs once more on the reference path then, which says so of the kernel. Shapes are accepted only here:
+        another thread with the same ones would take what its kernel returns for what was promised.
         """
+        promised = answer[0]
         for position, array in zip(self.made, made, strict=True):
             dims = promised.get(position)
             if dims is not None and not is_promised(array.shape, dims):
                 self.seen.clear()
                 raise KernelResultError(f"op {self._operator.type}: {position[0]} has shape {list(array.shape)}")
+        self.accept(answer)
 
 
 def _shapes_present(values: Sequence[Any]) -> tuple[Any, ...]:

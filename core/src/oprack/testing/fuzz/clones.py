@@ -130,4 +130,4 @@ def _overwrite(feed: Feed) -> None:
     for value in feed.values():
         array = _array(value)
         if array.flags.writeable and array.dtype.kind in "fciub":
-            array[...] = np.array(np.nan if array.dtype.kind in "fc" else 1, array.dtype)
+            array[...] = np.array(np.nan if array.dtype.kind in ("f", "c") else 1, array.dtype)
