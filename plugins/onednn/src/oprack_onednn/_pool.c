@@ -28,7 +28,7 @@
 
 #define LINE __attribute__((aligned(64)))
 #define MOST 1024 /* threads of a team */
-#define APART 8   /* workers of a team that are kept off the starting thread's CPU; larger ones have CPUs to choose from */
+#define FEW 8     /* workers of a team that are kept off the starting thread's CPU; larger ones have CPUs to choose from */
 
 /* Nanoseconds that a thread without work spins before it sleeps, within a run of many regions and behind it, and that the
    starting one spins for shares under way. To wake a thread costs the starting one some ten thousand, and takes several
@@ -68,7 +68,7 @@ struct team {
     uint32_t quiet, workers;
     int avoided; /* the CPU that workers are kept off; -1: none yet */
     pthread_t threads[MOST];
-    cpu_set_t allowed[APART]; /* CPUs of the first workers */
+    cpu_set_t allowed[FEW]; /* CPUs of the first workers */
     struct share shares[MOST];
 };
 
@@ -113,7 +113,7 @@ static void wake(uint32_t *word)
 static void keep_apart(struct team *team)
 {
     int cpu = sched_getcpu();
-    if (cpu == team->avoided || cpu < 0 || cpu >= CPU_SETSIZE || team->workers > APART)
+    if (cpu == team->avoided || cpu < 0 || cpu >= CPU_SETSIZE || team->workers > FEW)
         return;
     team->avoided = cpu;
     for (uint32_t i = 0; i < team->workers; i++) {
@@ -247,7 +247,7 @@ static struct team *grown(uint32_t count)
             free(worker);
             break;
         }
-        if (own->workers < APART)
+        if (own->workers < FEW)
             pthread_getaffinity_np(own->threads[own->workers], sizeof(cpu_set_t), own->allowed + own->workers);
         pthread_setname_np(own->threads[own->workers], "oprack-pool");
         own->workers++;
@@ -287,10 +287,9 @@ void pool_start(share_function function, void *data, unsigned count)
     team->started = nanoseconds();
     __atomic_store_n(&team->remaining, (int32_t)count - 1, __ATOMIC_RELAXED);
     __atomic_store_n(&team->region, ((team->region >> 16) + 1) << 16 | count, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&team->asleep, __ATOMIC_SEQ_CST) && team->started >= team->rest_until) {
-        keep_apart(team);
+    keep_apart(team); /* the scheduler may move this thread as well, and a worker that spins does not give way */
+    if (__atomic_load_n(&team->asleep, __ATOMIC_SEQ_CST) && team->started >= team->rest_until)
         ring(team);
-    }
 }
 
 /* Let the team rest when another process delayed a share. */
