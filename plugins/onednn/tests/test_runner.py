@@ -187,6 +187,15 @@ def test_another_version_is_not_used(monkeypatch, tmp_path):
 
 # Building -------------------------------------------------------------------------------------------------------------
 @compiler
+@pytest.mark.parametrize("source", build_runner.SOURCES, ids=lambda source: source.name)
+def test_it_is_compiled_where_there_is_no_pool(source):
+    """As on other systems than Linux, where the calling thread does all."""
+    command = [*build_runner.compiler(), *build_runner._OPTIONS, "-Wall", "-Wextra", "-Werror", "-U__linux__"]
+    done = subprocess.run([*command, "-fsyntax-only", str(source)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@compiler
 def test_it_builds_without_a_warning(tmp_path):
     command = [*build_runner.compiler(), *build_runner._OPTIONS, "-Wall", "-Wextra", "-Werror"]
     done = subprocess.run(

@@ -69,12 +69,7 @@ INLINE void work_on(const struct norm *n, int64_t begin, int64_t end, float *sum
 
 static void narrow(const struct norm *n, int64_t begin, int64_t end, float *sums) { work_on(n, begin, end, sums); }
 
-#ifdef POOL
-static __attribute__((target("avx2"))) void wide(const struct norm *n, int64_t begin, int64_t end, float *sums)
-{
-    work_on(n, begin, end, sums);
-}
-#endif
+static WIDE void wide(const struct norm *n, int64_t begin, int64_t end, float *sums) { work_on(n, begin, end, sums); }
 
 /* Share `number`, in whole periods. */
 static void part(const struct norm *n, int64_t number)
@@ -84,16 +79,9 @@ static void part(const struct norm *n, int64_t number)
     float *sums = n->work + (6 + 2 * number) * n->period;
     if (end > n->count)
         end = n->count;
-#ifdef POOL
-    if (__builtin_cpu_supports("avx2")) {
-        wide(n, begin, end, sums);
-        return;
-    }
-#endif
-    narrow(n, begin, end, sums);
+    (HAS_WIDE ? wide : narrow)(n, begin, end, sums);
 }
 
-#ifdef POOL
 /* Each thread takes shares that lie one behind the other. */
 static void share(void *data)
 {
@@ -102,19 +90,11 @@ static void share(void *data)
     for (int64_t i = n->shares * number / threads; i < n->shares * (number + 1) / threads; i++)
         part(n, i);
 }
-#endif
 
 static void run(struct norm *n, int phase)
 {
     n->phase = phase;
-#ifdef POOL
-    pool_start(share, n, (unsigned)n->threads);
-    share(n);
-    pool_end();
-#else
-    for (int64_t i = 0; i < n->shares; i++)
-        part(n, i);
-#endif
+    pool_run(share, n, n->threads);
 }
 
 /* The sums by channel, those of its places in a period, of all shares; they stay until the next ones are asked for.

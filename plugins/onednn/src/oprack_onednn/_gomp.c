@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 static int (*gomp_max_threads)(void), (*gomp_in_parallel)(void), (*gomp_num_threads)(void), (*gomp_thread_num)(void);
-int pool_serves;
 static __thread struct {
     long start, step, chunk, iterations, turn;
 } loop;

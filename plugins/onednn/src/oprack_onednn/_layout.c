@@ -46,10 +46,11 @@ INLINE void copy(const struct filter *f, int64_t begin, int64_t end, int64_t win
     }
 }
 
-static void part(const struct filter *f, int64_t number, int64_t parts)
+static void share(void *data)
 {
-    int64_t blocks = f->outputs / SIDE * (f->inputs / SIDE), begin = blocks * number / parts;
-    int64_t end = blocks * (number + 1) / parts;
+    const struct filter *f = data;
+    int64_t blocks = f->outputs / SIDE * (f->inputs / SIDE), number = pool_number(), parts = pool_count();
+    int64_t begin = blocks * number / parts, end = blocks * (number + 1) / parts;
     if (f->window == 9)
         copy(f, begin, end, 9);
     else if (f->window == 1)
@@ -61,26 +62,12 @@ static void part(const struct filter *f, int64_t number, int64_t parts)
 #endif
 }
 
-#ifdef POOL
-static void share(void *data)
-{
-    part(data, pool_number(), pool_count());
-}
-#endif
-
 /* Both numbers of channels are multiples of 16, and `plain` begins with a cache line. Returns 0, or 1 for a window that
    is too large. */
 EXPORTED int64_t oprack_plain_filter(struct filter *filter, int64_t threads)
 {
     if (filter->window > WINDOW)
         return 1;
-#ifdef POOL
-    pool_start(share, filter, (unsigned)threads);
-    share(filter);
-    pool_end();
-#else
-    (void)threads;
-    part(filter, 0, 1);
-#endif
+    pool_run(share, filter, threads);
     return 0;
 }

@@ -101,17 +101,8 @@ typedef void (*part_function)(const struct step *step, int64_t begin, int64_t en
 
 static void forward_narrow(const struct step *s, int64_t begin, int64_t end) { forward(s, begin, end); }
 static void backward_narrow(const struct step *s, int64_t begin, int64_t end) { backward(s, begin, end); }
-
-#ifdef POOL
-static __attribute__((target("avx2"))) void forward_wide(const struct step *s, int64_t begin, int64_t end)
-{
-    forward(s, begin, end);
-}
-
-static __attribute__((target("avx2"))) void backward_wide(const struct step *s, int64_t begin, int64_t end)
-{
-    backward(s, begin, end);
-}
+static WIDE void forward_wide(const struct step *s, int64_t begin, int64_t end) { forward(s, begin, end); }
+static WIDE void backward_wide(const struct step *s, int64_t begin, int64_t end) { backward(s, begin, end); }
 
 struct job {
     const struct step *step;
@@ -124,19 +115,10 @@ static void share(void *data)
     int64_t batch = job->step->batch, number = pool_number(), parts = pool_count();
     job->part(job->step, batch * number / parts, batch * (number + 1) / parts);
 }
-#endif
 
 EXPORTED void oprack_lstm_step(const struct step *step, int64_t back)
 {
-    part_function part = back ? backward_narrow : forward_narrow;
-#ifdef POOL
-    if (__builtin_cpu_supports("avx2"))
-        part = back ? backward_wide : forward_wide;
-    struct job job = {step, part};
-    pool_start(share, &job, (unsigned)step->threads);
-    share(&job);
-    pool_end();
-#else
-    part(step, 0, step->batch);
-#endif
+    part_function narrow = back ? backward_narrow : forward_narrow, wide = back ? backward_wide : forward_wide;
+    struct job job = {step, HAS_WIDE ? wide : narrow};
+    pool_run(share, &job, step->threads);
 }

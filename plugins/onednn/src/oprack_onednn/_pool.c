@@ -85,6 +85,7 @@ static __thread struct {
 static __thread struct team *own;
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+int pool_serves;
 /* How long the calling thread, a worker, spins behind a run, and how often PATIENT was not enough since it was. */
 static __thread int64_t idle_spin = IDLE_SPIN;
 static __thread uint32_t vain;
@@ -333,6 +334,13 @@ void pool_end(void)
     }
     rest_after(team, done ? (at - done) - (done - team->started) : 0, at);
     exit_leave();
+}
+
+void pool_run(share_function function, void *data, int64_t count)
+{
+    pool_start(function, data, pool_serves ? (unsigned)count : 1);
+    function(data);
+    pool_end();
 }
 
 void pool_barrier(void)

@@ -17,10 +17,12 @@ struct rows {
     float rate;
 };
 
-/* Rows number `begin` to `end` - 1 of the matrix; an id that is none of them is another thread's. */
-static void part(const struct rows *r, int64_t begin, int64_t end)
+/* The calling thread's rows of the matrix; an id that is none of them is another thread's. */
+static void share(void *data)
 {
-    const int64_t width = r->width;
+    const struct rows *r = data;
+    const int64_t width = r->width, number = pool_number(), parts = pool_count();
+    const int64_t begin = r->height * number / parts, end = r->height * (number + 1) / parts;
     memset(r->out + begin * width, 0, (size_t)((end - begin) * width) * sizeof(float));
     for (int64_t i = 0; i < r->count; i++) {
         if (r->ids[i] < begin || r->ids[i] >= end)
@@ -32,25 +34,9 @@ static void part(const struct rows *r, int64_t begin, int64_t end)
     }
 }
 
-#ifdef POOL
-static void share(void *data)
-{
-    const struct rows *r = data;
-    int64_t number = pool_number(), parts = pool_count();
-    part(r, r->height * number / parts, r->height * (number + 1) / parts);
-}
-#endif
-
 EXPORTED void oprack_add_rows(struct rows *rows, int64_t threads)
 {
-#ifdef POOL
-    pool_start(share, rows, (unsigned)threads);
-    share(rows);
-    pool_end();
-#else
-    (void)threads;
-    part(rows, 0, rows->height);
-#endif
+    pool_run(share, rows, threads);
 }
 
 /* Where an id is, or may be put, in a table of `size` places, a power of two, in which some are free (-1). */

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define ABI 8
+#define ABI 9
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);
@@ -112,14 +112,9 @@ INLINE int all_ordinary(const uint32_t *bits, int64_t count)
 
 static int ordinary_narrow(const uint32_t *bits, int64_t count) { return all_ordinary(bits, count); }
 
-#ifdef POOL
+static WIDE int ordinary_wide(const uint32_t *bits, int64_t count) { return all_ordinary(bits, count); }
 
 #define SHARED (1 << 16) /* floats from which on threads look at them together */
-
-static __attribute__((target("avx2"))) int ordinary_wide(const uint32_t *bits, int64_t count)
-{
-    return all_ordinary(bits, count);
-}
 
 struct look {
     const uint32_t *bits;
@@ -140,24 +135,12 @@ static void look_share(void *data)
 /* threads: how many may look. */
 static int ordinary(const uint32_t *bits, int64_t count, int64_t threads)
 {
-    struct look look = {bits, count, __builtin_cpu_supports("avx2") ? ordinary_wide : ordinary_narrow, 0};
-    if (count < SHARED || threads < 2 || !pool_serves)
+    struct look look = {bits, count, HAS_WIDE ? ordinary_wide : ordinary_narrow, 0};
+    if (count < SHARED || threads < 2)
         return look.ordinary(bits, count);
-    pool_start(look_share, &look, (unsigned)threads);
-    look_share(&look);
-    pool_end();
+    pool_run(look_share, &look, threads);
     return !look.found;
 }
-
-#else
-
-static int ordinary(const uint32_t *bits, int64_t count, int64_t threads)
-{
-    (void)threads;
-    return ordinary_narrow(bits, count);
-}
-
-#endif
 
 /* Returns a status as oneDNN's. */
 EXPORTED int oprack_native_execute(const char *tagged, int64_t count, const struct argument *arguments, int64_t threads)
@@ -256,8 +239,6 @@ static int64_t run(struct stretch *stretch)
     return 0;
 }
 
-#ifdef POOL
-
 struct rows {
     struct stretch *const *stretches;
     int64_t *statuses;
@@ -271,27 +252,16 @@ static void run_rows(void *data)
         rows->statuses[i] = run(rows->stretches[i]);
 }
 
-#endif
-
 /* Runs stretches side by side, each on one thread of the pool, whose primitives are for one thread and which have nothing
-   in common: no memory objects, and each a struct thread of its own. statuses: what oprack_runner_run returns of each.
-   Returns whether there is a pool; else nothing was run. */
-EXPORTED int64_t oprack_runner_run_apart(struct stretch *const *stretches, int64_t *statuses, int64_t count)
+   in common: no memory objects, and each a struct thread of its own. statuses: what oprack_runner_run returns of each. */
+EXPORTED void oprack_runner_run_apart(struct stretch *const *stretches, int64_t *statuses, int64_t count)
 {
-#ifdef POOL
     struct rows rows = {stretches, statuses, (unsigned)count};
     exit_enter();
     pool_running(1);
-    pool_start(run_rows, &rows, rows.count);
-    run_rows(&rows);
-    pool_end();
+    pool_run(run_rows, &rows, count);
     pool_running(0);
     exit_leave();
-    return 1;
-#else
-    (void)stretches, (void)statuses, (void)count;
-    return 0;
-#endif
 }
 
 /* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */

@@ -39,11 +39,7 @@ static void work(void *argument)
 {
     const struct job *job = argument;
     const struct spread *s = job->spread;
-    int64_t total = s->images * s->row_count, number = 0, count = 1;
-#ifdef POOL
-    number = pool_number();
-    count = pool_count();
-#endif
+    int64_t total = s->images * s->row_count, number = pool_number(), count = pool_count();
     for (int64_t i = total * number / count; i < total * (number + 1) / count; i++) {
         const int32_t *entry = s->rows + 4 * (i % s->row_count);
         int64_t image = i / s->row_count;
@@ -56,15 +52,8 @@ static void work(void *argument)
 void spread_run(const struct spread *spread, const char *from, char *to, unsigned threads)
 {
     struct job job = {spread, (const float *)(from + spread->from), (float *)(to + spread->to)};
-#ifdef POOL
     int64_t floats = spread->images * spread->row_count * spread->to_row;
-    pool_start(work, &job, floats < SHARED || !pool_serves ? 1 : threads);
-    work(&job);
-    pool_end();
-#else
-    (void)threads;
-    work(&job);
-#endif
+    pool_run(work, &job, floats < SHARED ? 1 : threads);
 }
 
 /* The same for Python, which runs chains step by step where it does so once. */

@@ -84,16 +84,13 @@ INLINE void apply(const struct update *u, int64_t begin, int64_t end)
     }
 }
 
+static WIDE void apply_wide(const struct update *u, int64_t begin, int64_t end) { apply(u, begin, end); }
+
 #ifdef POOL
 #include <immintrin.h>
 
-static __attribute__((target("avx2"))) void apply_wide(const struct update *u, int64_t begin, int64_t end)
-{
-    apply(u, begin, end);
-}
-
 /* As `apply`, where the new state has whole cache lines of its own; its memory is not read first then. */
-static __attribute__((target("avx2"))) void apply_past(const struct update *u, int64_t begin, int64_t end)
+static WIDE void apply_past(const struct update *u, int64_t begin, int64_t end)
 {
     float first[BLOCK] __attribute__((aligned(64))), second[BLOCK] __attribute__((aligned(64)));
     for (int64_t i = begin; i < end; i += BLOCK) {
@@ -115,8 +112,12 @@ static __attribute__((target("avx2"))) void apply_past(const struct update *u, i
 static int is_past(const struct update *u)
 {
     uintptr_t at = (uintptr_t)u->new_first | (uintptr_t)u->new_second;
-    return u->new_first && u->count >= LARGE && !(u->count % LINE) && !(at & 63);
+    return HAS_WIDE && u->new_first && u->count >= LARGE && !(u->count % LINE) && !(at & 63);
 }
+#else
+#define is_past(u) 0
+#define apply_past apply_wide
+#endif
 
 static void share(void *data)
 {
@@ -125,23 +126,15 @@ static void share(void *data)
     int64_t begin = lines * pool_number() / parts * LINE, end = lines * (pool_number() + 1) / parts * LINE;
     if (end > u->count)
         end = u->count;
-    if (__builtin_cpu_supports("avx2") && is_past(u))
+    if (is_past(u))
         apply_past(u, begin, end);
-    else if (__builtin_cpu_supports("avx2"))
+    else if (HAS_WIDE)
         apply_wide(u, begin, end);
     else
         apply(u, begin, end);
 }
-#endif
 
 EXPORTED void oprack_update(struct update *update, int64_t threads)
 {
-#ifdef POOL
-    pool_start(share, update, (unsigned)threads);
-    share(update);
-    pool_end();
-#else
-    (void)threads;
-    apply(update, 0, update->count);
-#endif
+    pool_run(share, update, threads);
 }

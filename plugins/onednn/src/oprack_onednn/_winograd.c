@@ -214,9 +214,7 @@ SHARES(avx2, "avx2,fma")
 static int run(share_function function, const void *settings, void *const *memory, int64_t threads)
 {
     struct job job = {settings, memory};
-    pool_start(function, &job, pool_serves ? (unsigned)threads : 1); /* libgomp's threads are not ours */
-    function(&job);
-    pool_end();
+    pool_run(function, &job, threads);
     return 0;
 }
 

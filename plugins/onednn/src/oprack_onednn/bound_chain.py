@@ -277,10 +277,7 @@ class SideBySide:
             stretch.values[:] = values
             arena.arena(max([chain.size for chain in row]))
         assert RUNNER.run_apart is not None
-        if not RUNNER.run_apart(addressof(self._pointers), addressof(self._statuses), len(found)):
-            for stretch in self._stretches:
-                _expect_success(RUNNER.run(stretch.pointer) if RUNNER.run else 0)
-            return
+        RUNNER.run_apart(addressof(self._pointers), addressof(self._statuses), len(found))
         _expect_success(max(self._statuses))
 
 

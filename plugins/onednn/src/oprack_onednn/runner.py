@@ -15,7 +15,7 @@ from typing import Any
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 8
+_ABI = 9
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -155,7 +155,7 @@ LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
 _STEP = (c_void_p, c_void_p, c_int64), c_int
 _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "runner_run": ((c_void_p,), c_int64),
-    "runner_run_apart": ((c_void_p, c_void_p, c_int64), c_int64),
+    "runner_run_apart": ((c_void_p, c_void_p, c_int64), None),
     "native_execute": ((c_void_p, c_int64, c_void_p, c_int64), c_int),
     "pool_install": ((c_void_p,), c_char_p),
     "memories_create": ((*(c_void_p,) * 6, c_int64), c_int64),
@@ -203,7 +203,7 @@ class Runner:
         self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
         self.native: Callable[..., int] = lambda *_: 1
-        self.run_apart: Callable[[Any, Any, int], int] | None = None
+        self.run_apart: Callable[[Any, Any, int], None] | None = None
         self.install: Callable[[int], bytes | None] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
