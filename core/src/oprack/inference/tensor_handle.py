@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.gil import HAS_GIL
 from oprack.inference.enums import DataType, data_type_of
 from oprack.runtime.feed_fetch import as_fed_value, fed_array
 from oprack.tensor import LoDTensor, check_lod
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # Bytes from which on memory for copies is kept, and how many times as much as is needed may be used.
 _SMALLEST, _LARGEST = 1 << 18, 16
-# without the GIL a reference count says nothing for sure, so no memory is used again
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class _Room:
@@ -41,7 +40,7 @@ class _Room:
             return np.array(data, copy=True)
         memory = self._memory
         # an idle one is known to this object, to this variable and to the call that counts
-        idle = memory is not None and _COUNTS and sys.getrefcount(memory) == 3
+        idle = memory is not None and HAS_GIL and sys.getrefcount(memory) == 3
         if memory is None or not idle or not data.nbytes <= memory.size <= _LARGEST * data.nbytes:
             # what lies behind the copy is not touched, so it takes no memory until larger data need it
             memory = self._memory = np.empty(2 * data.nbytes, np.uint8)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.gil import HAS_GIL
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
@@ -32,7 +33,7 @@ def _alone() -> int:
     return sys.getrefcount(probe._value)
 
 
-_ALONE = _alone() if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
+_ALONE = _alone() if HAS_GIL else 0
 """0 without the GIL, where a reference count says nothing for sure."""
 
 

@@ -129,14 +129,10 @@ def parse(data: Any, source: str) -> Manifest:
         )
     for key in data.keys() - {"schema_version", "ops", "kernels", "layers"}:
         raise _error(source, key, data[key], "one of the keys schema_version, ops, kernels, layers")
-    ops = {t: _op(source, t, table) for t, table in _table(source, "ops", data.get("ops", {})).items()}
-    kernels = {}
-    for op_type, table in _table(source, "kernels", data.get("kernels", {})).items():
-        kernels[op_type] = _places(source, f"kernels.{op_type}", table)
-    layers = data.get("layers", {})
-    if not isinstance(layers, dict):
-        raise _error(source, "layers", layers, "a table namespace -> module -> list of names")
-    return Manifest(ops, kernels, {n: _layers(source, f"layers.{n}", table) for n, table in layers.items()})
+    for key in ("ops", "kernels"):
+        _check_op_types(source, key, data.get(key, {}))
+    found = _on_demand(source, data)
+    return Manifest(dict(found.ops), dict(found.kernels), dict(found.layers))
 
 
 class _OnDemand(Mapping[str, Entry]):
@@ -170,10 +166,17 @@ def parse_later(data: Any, source: str) -> Manifest:
     """
     if not isinstance(data, dict) or data.get("schema_version") not in range(1, SCHEMA_VERSION + 1):
         return parse(data, source)  # which says what is wrong with it
+    return _on_demand(source, data)
+
+
+def _on_demand(source: str, data: dict[str, Any]) -> Manifest:
+    """Manifest whose entries are made when they are asked for."""
     ops, kernels, layers = (data.get(key, {}) for key in ("ops", "kernels", "layers"))
-    for key, table in (("ops", ops), ("kernels", kernels), ("layers", layers)):
+    for key, table in (("ops", ops), ("kernels", kernels)):
         if not isinstance(table, dict):
-            raise _error(source, key, table, "a table")
+            raise _error(source, key, table, "a table with one entry per op type")
+    if not isinstance(layers, dict):
+        raise _error(source, "layers", layers, "a table namespace -> module -> list of names")
     return Manifest(
         _OnDemand(ops, lambda op_type, table: _op(source, op_type, table)),
         _OnDemand(kernels, lambda op_type, table: _places(source, f"kernels.{op_type}", table)),
@@ -198,13 +201,10 @@ def _op(source: str, op_type: str, table: Any) -> OpEntry:
     return OpEntry(define, version, _places(source, f"{key}.kernels", table.get("kernels", {})), operator)
 
 
-def _table(source: str, key: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _error(source, key, value, "a table with one entry per op type")
-    for op_type in value:
+def _check_op_types(source: str, key: str, table: Any) -> None:
+    for op_type in table if isinstance(table, dict) else ():
         if not _NAME.fullmatch(op_type):
-            raise _error(source, f"{key}.{op_type!r}", value[op_type], "an op type of letters, digits and '_' as key")
-    return value
+            raise _error(source, f"{key}.{op_type!r}", table[op_type], "an op type of letters, digits and '_' as key")
 
 
 def _places(source: str, key: str, value: Any) -> Modules:

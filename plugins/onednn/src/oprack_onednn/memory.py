@@ -15,6 +15,7 @@ from functools import lru_cache
 from mmap import mmap
 
 import numpy as np
+from oprack.gil import HAS_GIL
 
 from oprack_onednn.native import MemoryDesc, element_strides
 from oprack_onednn.operands import FLOAT, address
@@ -191,9 +192,8 @@ class Buffers:
 
 
 # without the GIL a reference count says nothing for sure, so nothing is kept
-_KEEPS = getattr(sys, "_is_gil_enabled", lambda: True)()
-BUFFERS = Buffers(most=1 << 28 if _KEEPS else 0)
-STATE = Buffers(most=1 << 33 if _KEEPS else 0, exact=True)
+BUFFERS = Buffers(most=1 << 28 if HAS_GIL else 0)
+STATE = Buffers(most=1 << 33 if HAS_GIL else 0, exact=True)
 """Memory of parameters, their gradients and the state of optimizers, of which each step makes new ones of the same
 sizes: as much as lives at a time."""
 
