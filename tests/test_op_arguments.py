@@ -1,4 +1,4 @@
-"""How Python spells the arguments of ops, in functions and layers alike; names that stay for one release; modes."""
+"""How Python spells the arguments of ops, in functions and layers alike; modes."""
 
 from __future__ import annotations
 
@@ -14,29 +14,13 @@ import pytest
 from oprack import functional as F
 from oprack import to_tensor
 from oprack.errors import InvalidArgumentError, NotFoundError
-from oprack.interpreter import log_calls, modes
+from oprack.interpreter import modes
 from oprack.layers.generate import layer_of_op
 from oprack.op import param_name
 from oprack.packs.manager import default_manager
 
 F_TYPES = {param_name(t): t for t in default_manager().op_types()}
 A = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
-
-
-def test_slots_as_arguments_and_results_are_deprecated() -> None:
-    x, y = to_tensor(A), to_tensor(A[:1])
-    for _ in range(2):
-        with pytest.warns(DeprecationWarning, match=r"argument Y is deprecated .* write y") as caught:
-            found = F.elementwise_add(x, Y=y)
-        assert caught[0].filename == __file__
-        np.testing.assert_allclose(found.numpy(), A + A[:1])
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="got y twice, once as Y"):
-        F.elementwise_add(x, y, Y=y)
-    result = F.top_k_v2(x, k=2)
-    with pytest.warns(DeprecationWarning, match=r"result Indices of op top_k_v2 .* write indices"):
-        assert result.Indices is result.indices
-    with pytest.raises(AttributeError, match="has no 'Wrong'; expected one of out, indices"):
-        result.Wrong  # noqa: B018
 
 
 def test_a_slot_that_an_attribute_shares_its_name_with() -> None:
@@ -60,15 +44,6 @@ def test_modes_ask_for_interpreters_by_name(monkeypatch: pytest.MonkeyPatch) -> 
         current.nothing  # noqa: B018
 
 
-def test_names_that_moved_out_of_the_interpreter() -> None:
-    moved = {"Tensor": oprack.Tensor, "jit": oprack.jit, "Module": oprack.nn.Module, "recorded": log_calls}
-    for name, now in moved.items():
-        with pytest.warns(DeprecationWarning, match=rf"oprack\.interpreter\.{name} is deprecated .* write oprack\."):
-            assert getattr(oprack.interpreter, name) is now
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        oprack.interpreter.nothing  # noqa: B018
-
-
 def test_every_function_is_a_layer_with_the_same_inputs() -> None:
     for name in {*dir(F)} & {*F_TYPES}:
         function, layer = inspect.signature(getattr(F, name)), inspect.signature(getattr(oprack.layers, name))
@@ -87,9 +62,6 @@ def test_layers_count_their_results_as_functions_do() -> None:
         assert [v.shape for v in layers.unbind(x)] == [(5,), (5,)] and len(layers.unbind(x, axis=1)) == 5
         assert len(layers.unbind(rows, 4)) == len(layers.unbind(rows, num_outputs=4)) == 4
         assert len(layers.meshgrid([layers.data("a", [2]), layers.data("b", [3])])) == 2
-        with pytest.warns(DeprecationWarning, match=r"unbind\(\.\.\., num=.* is deprecated .* num_outputs=") as caught:
-            assert len(layers.unbind(rows, num=4)) == 4
-        assert caught[0].filename == __file__
         for call in (layers.unbind, F.unbind):
             with pytest.raises(InvalidArgumentError, match="op unbind: pass num_outputs, the number of tensors"):
                 call(rows)

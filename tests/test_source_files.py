@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MOST_LINES = 300
+MOST_LINES = 500
 """A file that grows beyond this holds more than one concept: split it by concept, and import the names from there."""
 
 SOURCES = [ROOT / "core/src", *ROOT.glob("op_packages/*/src"), *ROOT.glob("plugins/*/src")]

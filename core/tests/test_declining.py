@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from oprack.errors import DefinitionError, InputOverwrittenError, KernelNotFoundError, KernelResultError, NanInfError
-from oprack.kernel import KernelSpecialization, OpKernelType, attr, bind_signature, decline, kernel
+from oprack.kernel import KernelSpecialization, OpKernelType, bind_signature, decline, kernel
 from oprack.op import Attr, Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program
@@ -306,21 +306,3 @@ def test_a_group_must_have_what_the_op_has_not_as_a_default(rack: PackManager) -
     rack.register_op(Gather)
     with pytest.raises(DefinitionError, match="'Missing' is no input slot"):
         bind_signature(wrong, rack.op_info("gathers").proto)
-
-
-# Old names ------------------------------------------------------------------------------------------------------------
-def test_old_names_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="least= is deprecated .*; write min_numel="):
-
-        @kernel("double", least=4, when=attr("factor") == 2)
-        def one(X: Any) -> Any: ...
-
-    assert one.__dict__["__oprack_kernels__"][0].min_numel == 4
-    with pytest.warns(DeprecationWarning, match="prepare= is deprecated .*; write specialize="):
-
-        @kernel("double", prepare=lambda call: None)
-        def other(X: Any) -> Any: ...
-
-    with pytest.warns(DeprecationWarning, match="KernelCall is deprecated .*; write .*KernelSpecialization"):
-        from oprack.kernel import KernelCall  # type: ignore[attr-defined]
-    assert KernelCall is KernelSpecialization

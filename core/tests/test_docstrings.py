@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOMS = (
-    "oprack oprack.autodiff oprack.autograd oprack.capture.jit oprack.capture.to_program oprack.deprecation "
+    "oprack oprack.autodiff oprack.autograd oprack.capture.jit oprack.capture.to_program "
     "oprack.device oprack.functional.creation oprack.functional.generated oprack.inference oprack.initializer "
     "oprack.interpreter oprack.io oprack.ir oprack.kernel oprack.layers oprack.nn oprack.op oprack.op.signature "
     "oprack.packs oprack.packs.register oprack.program oprack.runtime oprack.tensor oprack.testing oprack.types"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from oprack.errors import DefinitionError
-from oprack.op import Attr, GradBlock, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 def _same_shape(ctx: Any) -> None:
@@ -96,11 +96,3 @@ def test_a_gradient_in_another_module_needs_a_make_grad() -> None:
 
         class SomeGrad(GradOpDef, of=Some, reads="X"):
             pass
-
-
-def test_the_old_names_of_grad_block_are_taken_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match=r"GradBlock\(\w+=...\) is deprecated .* write \w+=") as warned:
-        old = GradBlock(given="Out", taken=("X",), own=True)  # type: ignore[call-arg]
-    assert "given=...) is deprecated and goes with the next release; write out_slot=" in str(warned[0].message)
-    assert old == GradBlock(out_slot="Out", in_slots=("X",), shadows_outer=True)
-    assert len(warned) == 3 and all(w.filename == __file__ for w in warned)

@@ -95,21 +95,6 @@ def test_passes_are_ordered_by_stages_and_inside_of_one_by_what_they_ask_for(pac
         find_pass("nothing")
 
 
-def test_a_pass_without_a_stage_is_ordered_among_all_and_told_what_to_write(packs: Callable[..., PackManager]) -> None:
-    def one(register: Any) -> None:
-        register.pass_("late", f"{HERE}:none", after=["low"])
-        register.pass_("first", f"{HERE}:none", before=["remove_dead_code"])
-        register.pass_("anywhere", f"{HERE}:none")
-        register.pass_("low", f"{HERE}:none", stage="lower")
-
-    with pytest.warns(DeprecationWarning) as warned:
-        found = registered_passes(packs(one=one))
-    advice = "without a stage is deprecated and goes with the next release; write stage= with one of 'fold', 'canon"
-    assert all(advice in str(w.message) for w in warned)
-    assert len(warned) == 3 and "pass_('late', ...)" in str(warned[0].message) and warned[0].filename == __file__
-    assert names(found) == ["first", *GENERIC, "anywhere", "low", "late"]
-
-
 def test_a_stage_that_does_not_exist_breaks_its_pack(packs: Callable[..., PackManager]) -> None:
     with pytest.warns(BrokenPackWarning, match="stage='last'.; expected one of 'fold', 'canonicalize', 'fuse', 'low"):
         manager = packs(one=lambda register: register.pass_("p", f"{HERE}:none", stage="last"))

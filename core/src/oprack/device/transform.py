@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from oprack.deprecation import refuse_layout
 from oprack.device.pool import DeviceContextPool
 from oprack.tensor.dtype import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
@@ -15,7 +14,7 @@ from oprack.tensor.sparse_value import SparseValue
 
 
 def transform_tensor(
-    tensor: LoDTensor, place: Place, pool: DeviceContextPool, *, dtype: str | None = None, layout: str | None = None
+    tensor: LoDTensor, place: Place, pool: DeviceContextPool, *, dtype: str | None = None
 ) -> LoDTensor:
     """Move a tensor to a place and cast it to a dtype.
 
@@ -24,13 +23,10 @@ def transform_tensor(
         place: The target place.
         pool: The contexts of the devices.
         dtype: The target dtype; None keeps the tensor's.
-        layout: Deprecated and without effect; leave it out.
 
     Returns:
         The tensor at `place`; the same object when nothing changes.
     """
-    if layout is not None:
-        refuse_layout("transform_tensor", layout)
     array = tensor.array
     if tensor.place != place:
         array = pool.get(place).from_host(pool.get(tensor.place).to_host(array))

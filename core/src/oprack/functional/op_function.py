@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from oprack.deprecation import deprecated
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
 from oprack.interpreter.eager import metas_of
@@ -44,9 +43,7 @@ class OpFunction:
         self.slots = list(self.proto.inputs.values())
         self.names = {slot.name: name for name, slot in self.signature.slots.items()}
         self.attrs = {a.param: a for a in self.proto.attrs.values()}
-        self._slot_names = {
-            s.param: i for i, s in enumerate(self.slots) if s.param not in (self.names[s.name], *self.attrs)
-        }
+        self._slot_names = {s.param: n for s in self.slots if s.param not in (n := self.names[s.name], *self.attrs)}
         self._many = [s.name for s in self.proto.outputs.values() if s.duplicable]
         self.table: Table = {}
         self._exprs: dict[Any, OpExpr] = {}
@@ -57,7 +54,8 @@ class OpFunction:
         attrs: by how Python spells them; None = the default. fast_key: where the generated function is put.
         """
         if not self._slot_names.keys().isdisjoint(attrs):
-            values, attrs = self._renamed(values, attrs)
+            slot, name = next((s, n) for s, n in self._slot_names.items() if s in attrs)
+            raise InvalidArgumentError(f"op {self.type}: {slot} is the name of a slot; as an argument write {name}=")
         mode = current_mode()
         in_place, asked = self._in_place(attrs.get("in_place")), attrs.get("num_outputs")
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
@@ -115,18 +113,6 @@ class OpFunction:
                 f"that the op declares, {dict(self.info.inplace) or 'which are none'}"
             )
         return pairs
-
-    def _renamed(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Inputs by the names of their slots, such as X, where a call should say x."""
-        found, rest = list(values), dict(attrs)
-        for name, i in self._slot_names.items():
-            if name in rest:
-                now = self.names[self.slots[i].name]
-                deprecated(f"oprack.functional.{self.type}: argument {name}", f"write {now}", stacklevel=3)
-                if found[i] is not None:
-                    raise TypeError(f"{self.type}() got {now} twice, once as {name}")
-                found[i] = rest.pop(name)
-        return found, rest
 
     # Inputs -----------------------------------------------------------------------------------------------------------
     def _flattened(self, values: Sequence[Any]) -> tuple[list[Any], tuple[tuple[str, int], ...]]:

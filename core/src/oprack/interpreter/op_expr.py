@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from oprack.deprecation import deprecated
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError
-from oprack.op import OpInfo, OpProto, param_name
+from oprack.op import OpInfo, OpProto
 from oprack.op.arguments import output_names
 from oprack.types import EMPTY_VAR, AttrType
 
@@ -134,17 +133,9 @@ class OpExpr:
 def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
     """The named tuple that holds the results of an op with several outputs."""
     fields = output_names(slots)
-    renamed = {param_name(slot): field for slot, field in zip(slots, fields, strict=True) if param_name(slot) != field}
-
-    def by_slot(self: Any, name: str) -> Any:
-        if name not in renamed:
-            raise AttributeError(f"{type(self).__name__!r} has no {name!r}; expected one of {', '.join(fields)}")
-        deprecated(f"result {name} of op {op_type}", f"write {renamed[name]}")
-        return getattr(self, renamed[name])
-
     name = f"{op_type}_result"
     # One class for each op and set of slots, so that results of the same call are of the same type.
-    return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": (), "__getattr__": by_slot})
+    return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": ()})
 
 
 def attr_key(attrs: Mapping[str, Any]) -> Any:

@@ -16,8 +16,6 @@ from oprack.packs.resolve import import_object
 from oprack.records import dataclass
 from oprack.tensor import CPUPlace, Place
 
-# Among which passes one that says no stage runs, unless its `after` and `before` say otherwise.
-_DEFAULT_STAGE = "fuse"
 _NONE: Mapping[str, Collection[str] | None] = MappingProxyType({})
 
 
@@ -32,7 +30,7 @@ class Pass:
     name: str
     target: str
     owner: str
-    stage: str = ""
+    stage: str
     place: str | None = None
     library: str | None = None
     after: tuple[str, ...] = ()
@@ -45,7 +43,7 @@ class Pass:
     @property
     def rank(self) -> tuple[int, bool]:
         """The stage by number, and whether it serves only one place or library; it runs after lower ones."""
-        return STAGES.index(self.stage or _DEFAULT_STAGE), bool(self.place or self.library)
+        return STAGES.index(self.stage), bool(self.place or self.library)
 
     def load(self) -> Any:
         """The function, imported now. Raises PackImportError."""
@@ -126,9 +124,8 @@ def _predecessors(passes: Sequence[Pass]) -> dict[str, set[str]]:
     for p in passes:
         for n in names.intersection(p.before):
             earlier[n].add(p.name)
-    staged = [p for p in passes if p.stage]
-    for p in staged:
-        earlier[p.name].update(other.name for other in staged if other.rank < p.rank)
+    for p in passes:
+        earlier[p.name].update(other.name for other in passes if other.rank < p.rank)
     return earlier
 
 

@@ -1,7 +1,5 @@
 """Kernels: their type, how they are declared, and how one is chosen."""
 
-from typing import Any
-
 from oprack.kernel.arrays import Array, ArrayModule
 from oprack.kernel.context import KernelContext
 from oprack.kernel.declining import decline
@@ -41,12 +39,3 @@ __all__ = [
     "predicate",
     "size_limits_ignored",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "KernelCall":
-        from oprack.deprecation import deprecated
-
-        deprecated("oprack.kernel.KernelCall", "write oprack.kernel.KernelSpecialization")
-        return KernelSpecialization
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,6 @@ from dataclasses import field, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
-from oprack.deprecation import deprecated, refuse_layout
 from oprack.errors import DefinitionError
 from oprack.kernel.predicates import Predicate
 from oprack.kernel.specialization import Specialize
@@ -70,9 +69,6 @@ def kernel(
     specialize: Specialize | None = None,
     deterministic: bool | Collection[str] = True,
     may_decline: bool = False,
-    least: int | None = None,
-    prepare: Specialize | None = None,
-    layout: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a kernel of an op. The decorator may be stacked for several ops.
 
@@ -107,25 +103,13 @@ def kernel(
             determinism.
         may_decline: Whether it may return NotImplemented, or `decline("why")`, to leave a call to the next kernel that
             fits. It decides before it writes to `out` and before it draws random numbers.
-        least: The old name of `min_numel`.
-        prepare: The old name of `specialize`.
-        layout: Kernels have no layout any more; "any" is taken with a warning.
 
     Returns:
         A decorator that leaves a KernelSpec for each place on the function, and returns the function.
 
     Raises:
         DefinitionError: `dtypes` has unknown names, `when` is no predicate, or `deterministic` is a string.
-        InvalidArgumentError: `layout` is another one than "any".
     """
-    if layout is not None:
-        refuse_layout(f"@kernel({op_type!r})", layout)
-    if least is not None:
-        _renamed(op_type, "least", "min_numel")
-        min_numel = least
-    if prepare is not None:
-        _renamed(op_type, "prepare", "specialize")
-        specialize = prepare
     places = (place,) if isinstance(place, str) else tuple(place)
     unknown = set(dtypes) - ALL_DTYPES
     if unknown or not dtypes:
@@ -159,10 +143,6 @@ def kernel(
         return function
 
     return mark
-
-
-def _renamed(op_type: str, old: str, new: str) -> None:
-    deprecated(f"@kernel({op_type!r}): {old}=", f"write {new}=", stacklevel=2)
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from typing import Any
 
-from oprack.deprecation import deprecated
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.checks import check_type, check_variable
 from oprack.layers.helper import LayerHelper
@@ -44,12 +43,8 @@ def layer_of_op(
     """
     described = layer_signature(op_info(op_type).proto, name, arguments)
     proto, inputs, attrs, signature = described.proto, described.slots, described.attrs, described.inspected()
-    parameters = signature.parameters
 
     def layer(*args: Any, **kwargs: Any) -> Any:
-        if "num" in kwargs and "num" not in parameters and "num_outputs" in parameters:
-            deprecated(f"{layer.__name__}(..., num=...)", "write num_outputs=")
-            kwargs["num_outputs"] = kwargs.pop("num")
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as e:

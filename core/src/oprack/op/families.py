@@ -9,14 +9,11 @@ class ReluGrad(GradFromOut, of=Relu):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from oprack.deprecation import deprecated
 from oprack.op.attrs import Attr
 from oprack.op.definition import OpDef
-from oprack.op.forward_op import ForwardOp
-from oprack.op.grad import GradOp
 from oprack.op.grad_definition import GradOpDef
 from oprack.op.proto import Input, Output
 from oprack.op.sbp import unary
@@ -89,44 +86,3 @@ class DoubleGradFromX(GradOpDef, names={"Out@GRAD": "grad_out", "X@GRAD": "grad_
 
     def infer_shape(ctx):
         like(ctx, [("X@GRAD", "X"), ("grad_out@GRAD", "X")])
-
-
-def __getattr__(name: str) -> Any:
-    """Makers of gradients from before gradient ops named their forward op; for one release."""
-    makers = {
-        "grad_from_x": (_grad_maker("X"), "class ReluGrad(GradFromX, of=Relu)"),
-        "grad_from_out": (_grad_maker("Out"), "class ReluGrad(GradFromOut, of=Relu)"),
-        "double_grad_from_x": (_double_grad, "class ReluGradGrad(DoubleGradFromX, of=ReluGrad)"),
-    }
-    if name not in makers:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    maker, now = makers[name]
-    deprecated(
-        f"oprack.op.families.{name}",
-        f"leave make_grad out of the op and write its gradient as `{now}`, which gives it one",
-    )
-    return maker
-
-
-def _grad_maker(slot: str) -> Callable[[ForwardOp], GradOp]:
-    def make_grad(fwd: ForwardOp) -> GradOp:
-        slots = {slot: fwd.input(slot) if slot == "X" else fwd.output(slot)}
-        slots |= {"Out@GRAD": fwd.output_grad("Out"), "X@GRAD": fwd.input_grad("X")}
-        return GradOp(fwd.type + "_grad", attrs=fwd.attrs, slots=slots)
-
-    return make_grad
-
-
-def _double_grad(op_type: str) -> Callable[[ForwardOp], GradOp]:
-    def make_grad(fwd: ForwardOp) -> GradOp:
-        return GradOp(
-            op_type,
-            X=fwd.input("X"),
-            grad_out=fwd.input("Out@GRAD"),
-            grad_x_grad=fwd.output_grad("X@GRAD"),
-            X_grad=fwd.input_grad("X"),
-            grad_out_grad=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )
-
-    return make_grad

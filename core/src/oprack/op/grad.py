@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
-from oprack.deprecation import deprecated
 from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
 from oprack.op.forward_op import ForwardOp, SlotRef
 from oprack.op.proto import slot_name
 from oprack.records import dataclass
 
-T = TypeVar("T")
 
-
-def _accepts_old_names(cls: type[T]) -> type[T]:
-    """Let GradBlock take the arguments that had other names before; they go in the next release."""
-    init = cls.__init__
-
-    @wraps(init)
-    def __init__(self: T, *args: Any, **named: Any) -> None:
-        for old, new in {"given": "out_slot", "taken": "in_slots", "own": "shadows_outer"}.items():
-            if old in named:
-                deprecated(f"GradBlock({old}=...)", f"write {new}=")
-                named[new] = named.pop(old)
-        init(self, *args, **named)
-
-    cls.__init__ = __init__  # type: ignore[assignment]
-    return cls
-
-
-@_accepts_old_names
 @dataclass(frozen=True)
 class GradBlock:
     """How gradients enter and leave the gradient block of an op with a block.

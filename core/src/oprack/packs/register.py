@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from oprack.deprecation import deprecated
 from oprack.errors import DefinitionError, ManifestError
 from oprack.packs import manifest as manifests
 from oprack.packs.contributions import file_state
@@ -205,11 +204,9 @@ class Register(PluginRegister):
             )
         key = f"{namespace}.{name}"
         known = [t for kind, k, t in self.contributions.targets if kind == "layer" and k == key]
-        if known == [target] and self._in_manifest(namespace, target):
-            deprecated(f"{self!r}: layer({name!r}, {target!r})", f"leave it out: {manifests.FILENAME} lists it")
-            return
         if known:
-            raise DefinitionError(f"{self!r}: {key} is registered twice by this pack")
+            listed = f"; leave it out: {manifests.FILENAME} lists it" if self._in_manifest(namespace, target) else ""
+            raise DefinitionError(f"{self!r}: {key} is registered twice by this pack{listed}")
         self._target("layer", key, target)
 
     def _in_manifest(self, namespace: str, target: str) -> bool:
@@ -226,7 +223,7 @@ class Register(PluginRegister):
         name: str,
         target: str,
         *,
-        stage: str = "",
+        stage: str,
         place: str | None = None,
         library: str | None = None,
         after: Sequence[str] = (),
@@ -244,8 +241,7 @@ class Register(PluginRegister):
             stage: When it runs. "fold" evaluates what is known before a run, such as constants and shapes;
                 "canonicalize" turns different spellings of the same computation into one; "fuse" merges several ops
                 into one; "lower" turns ops into attributes of others, or into calls of a library. Within a stage,
-                passes for all places and libraries come before those for a particular one. Without a stage, which is
-                deprecated, `after` and `before` order the pass among all passes.
+                passes for all places and libraries come before those for a particular one.
             place: The kind of place that it is for; None means all.
             library: The kernel library that it is for; None means all.
             after: Passes of the same stage that run before it, where they are installed.
@@ -259,15 +255,9 @@ class Register(PluginRegister):
             DefinitionError: An argument has the wrong type, the stage is unknown, or this pack registered the name
                 before.
         """
-        if stage not in ("", *STAGES):
+        if stage not in STAGES:
             known = ", ".join(map(repr, STAGES))
             raise DefinitionError(f"{self!r}: pass_({name!r}, ..., stage={stage!r}); expected one of {known}")
-        if not stage:
-            deprecated(
-                f"{self!r}: pass_({name!r}, ...) without a stage",
-                f"write stage= with one of {', '.join(map(repr, STAGES))}, and name in after= and before= only passes "
-                "of that stage",
-            )
         if not isinstance(target, str):
             raise DefinitionError(
                 f"{self!r}: pass_({name!r}, {target!r}); expected a string such as 'my_pack.passes.relu:fuse_relu', "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.deprecation import refuse_layout
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel import OpKernelType
 from oprack.runtime.infer import dtype_of_value
@@ -52,12 +51,8 @@ class KernelTypeContext:
         """dtype that the program declares for the first output of a slot; None when it does not say."""
         return self._op.output_dtype(slot)
 
-    def kernel_type(
-        self, *, dtype: str, place: str | None = None, library: str = "plain", layout: str | None = None
-    ) -> OpKernelType:
+    def kernel_type(self, *, dtype: str, place: str | None = None, library: str = "plain") -> OpKernelType:
         """An OpKernelType at the place of the run, unless `place` is given; `library` requests a library."""
-        if layout is not None:
-            refuse_layout(f"op {self.op_type}: kernel_type", layout)
         return OpKernelType(place or self.place.kind, dtype, library)
 
     def common_dtype(self) -> OpKernelType:

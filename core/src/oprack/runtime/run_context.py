@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from oprack.deprecation import deprecated
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.records import dataclass
 from oprack.runtime.limits import NO_LIMITS, Limits
 from oprack.runtime.random import RandomState
-from oprack.tensor import Place, Scope
+from oprack.tensor import Place
 
 if TYPE_CHECKING:
-    from oprack.runtime.liveness import Dying
-    from oprack.runtime.operator import OperatorBase
-    from oprack.runtime.prepared import PreparedBlock, PreparedProgram
+    from oprack.runtime.prepared import PreparedProgram
     from oprack.runtime.profiler import Profiler
     from oprack.runtime.record import OpRecord
-
-
-_FUNCTIONS = "write {}, of oprack.runtime.run_block"
 
 
 @dataclass(frozen=True)
@@ -73,26 +67,3 @@ class RunContext:
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
         """Note that a kernel returned shapes that have not yet followed the shapes seen before in this segment."""
         self.shapes_after.append((numbers, key))
-
-    def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
-        """Deprecated alias of oprack.runtime.run_block.run_block; removed in the next release."""
-        from oprack.runtime.run_block import run_block
-
-        deprecated("run.run_block(index, scope)", _FUNCTIONS.format("run_block(run, index, scope)"))
-        run_block(self, index, scope, before)
-
-    def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
-        """Deprecated alias of oprack.runtime.run_block.run_steps; removed in the next release."""
-        from oprack.runtime.run_block import run_steps
-
-        deprecated("run.run_steps(block, scope, keep)", _FUNCTIONS.format("run_steps(run, block, scope, keep)"))
-        run_steps(self, block, scope, keep)
-
-    def run_operators(
-        self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Dying] | None = None
-    ) -> None:
-        """Deprecated alias of oprack.runtime.run_block.run_operators; removed in the next release."""
-        from oprack.runtime.run_block import run_operators
-
-        deprecated("run.run_operators(operators, scope)", _FUNCTIONS.format("run_operators(run, operators, scope)"))
-        run_operators(self, operators, scope, dying)

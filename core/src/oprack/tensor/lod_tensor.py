@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from oprack.deprecation import deprecated, refuse_layout
 from oprack.errors import InvalidLoDError
 from oprack.tensor.place import CPUPlace, Place
 from oprack.tensor.plain import plain_array
@@ -105,7 +104,6 @@ class LoDTensor:
         check: Whether to check the LoD against the array.
         shared: Whether another variable or the caller may see this memory, so that nothing may be written into it in
             place.
-        layout: Has no meaning any more; leave it out.
     """
 
     __slots__ = ("array", "lod", "place", "shared")
@@ -119,10 +117,7 @@ class LoDTensor:
         place: Place | None = None,
         check: bool = True,
         shared: bool = False,
-        layout: str | None = None,
     ) -> None:
-        if layout is not None:
-            refuse_layout("LoDTensor", layout)
         if isinstance(array, LoDTensor):
             array = array.array
         elif type(array) is not np.ndarray and (isinstance(array, _NUMPY) or not hasattr(array, "dtype")):
@@ -149,12 +144,6 @@ class LoDTensor:
     def dtype(self) -> str:
         """Name of the dtype, for example "float32"."""
         return dtype_name(self.array.dtype)
-
-    @property
-    def layout(self) -> str:
-        """Always "any", the layout of the program; for one release more."""
-        deprecated("LoDTensor.layout", "leave it out: all tensors are in the layout of the program")
-        return "any"
 
     def recursive_sequence_lengths(self) -> LoD:
         """Lengths instead of offsets, as Paddle's method of that name.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oprack.deprecation import deprecated
 from oprack.nn import Module
 
 from oprack_nn.functional import loss as L
@@ -38,9 +37,6 @@ class CrossEntropyLoss(_Loss):
         use_softmax: bool = True,
         label_smoothing: float = 0.0,
     ) -> None:
-        if isinstance(weight, str):
-            deprecated("CrossEntropyLoss: reduction as the first argument", f"write reduction={weight!r}", stacklevel=3)
-            weight, reduction = None, weight
         super().__init__(reduction)
         self.weight = weight
         self.soft_label, self.ignore_index = soft_label, ignore_index
