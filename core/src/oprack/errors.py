@@ -34,6 +34,14 @@ class UnimplementedError(OprackError, NotImplementedError):
     """A documented refusal: the message says what is not supported."""
 
 
+class WorkerError(OprackError, RuntimeError):
+    """A worker process of a DataLoader died, or raised an exception that can't be raised again in another process."""
+
+
+class WorkerTimeoutError(WorkerError, TimeoutError):
+    """A worker process of a DataLoader did not make its batch in time."""
+
+
 class CollectiveError(OprackError, RuntimeError):
     """Ranks that have to call the same collectives disagree, or one of them is gone."""
 

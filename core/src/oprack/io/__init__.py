@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from oprack.io.sampler import BatchSampler, RandomSampler, Sampler, SequenceSampler, WeightedRandomSampler
     from oprack.io.single_file import load, save
     from oprack.io.state import load_state, save_state
+    from oprack.io.workers import WorkerInfo, get_worker_info
 
 _HOMES = {
     "BatchSampler": "sampler",
@@ -35,7 +36,9 @@ _HOMES = {
     "Subset": "dataset",
     "TensorDataset": "dataset",
     "WeightedRandomSampler": "sampler",
+    "WorkerInfo": "workers",
     "default_collate": "collate",
+    "get_worker_info": "workers",
     "inference_program": "export",
     "latest_checkpoint": "checkpoint",
     "load": "single_file",
@@ -67,7 +70,9 @@ __all__ = [
     "Subset",
     "TensorDataset",
     "WeightedRandomSampler",
+    "WorkerInfo",
     "default_collate",
+    "get_worker_info",
     "inference_program",
     "latest_checkpoint",
     "load",

@@ -22,7 +22,7 @@ def default_collate(examples: Sequence[Any]) -> Any:
         A tensor, or tensors in lists and dicts as the examples have them; text stays a list.
 
     Raises:
-        InvalidArgumentError: Arrays differ in their shapes.
+        InvalidArgumentError: Arrays differ in their shapes, or dicts in their keys.
     """
     return _collated(examples, _stacked)
 
@@ -31,7 +31,8 @@ def lod_collate(examples: Sequence[Any]) -> Any:
     """Arrays of different lengths one after the other, without padding, as a tensor with LoD; else as default_collate.
 
     A batch of sequences [3, 8], [5, 8] is a tensor [8, 8] whose lod is [[0, 3, 8]], as sequence ops take it. Numbers,
-    such as a label for each example, are rows [batch, 1].
+    such as a label for each example, are rows [batch, 1]. An empty sequence counts for the offsets alone: its dtype,
+    which is float64 for np.asarray([]), says nothing.
 
     Args:
         examples: The examples of a batch.
@@ -40,7 +41,7 @@ def lod_collate(examples: Sequence[Any]) -> Any:
         Tensors, in lists and dicts as the examples have them; text stays a list.
 
     Raises:
-        InvalidArgumentError: Arrays differ in other dims than the first.
+        InvalidArgumentError: Arrays differ in other dims than the first, or some have integers and some floats.
     """
     return _collated(examples, _joined)
 
@@ -48,6 +49,11 @@ def lod_collate(examples: Sequence[Any]) -> Any:
 def _collated(examples: Sequence[Any], join: Any) -> Any:
     first = examples[0]
     if isinstance(first, Mapping):
+        if odd := {key for e in examples for key in first.keys() ^ e.keys()}:
+            raise InvalidArgumentError(
+                f"a batch has examples that differ in their keys: {sorted(odd, key=repr)} are in some of them only; "
+                "expected the same keys in each"
+            )
         return {key: _collated([e[key] for e in examples], join) for key in first}
     if isinstance(first, tuple | list):
         if len({len(e) for e in examples}) > 1:
@@ -80,9 +86,14 @@ def _is_array(arrays: list[np.ndarray]) -> bool:
 def _joined(arrays: list[np.ndarray]) -> Any:
     if not arrays[0].ndim:
         return _stacked([a.reshape(1) for a in arrays])
-    rest = {a.shape[1:] for a in arrays}
+    full = [a for a in arrays if len(a)] or arrays[:1]  # np.asarray([]) is float64, and no sequence of that dtype
+    rest = {a.shape[1:] for a in (*full, *arrays) if a.shape != (0,)} or {()}
     if len(rest) > 1:
         raise InvalidArgumentError(
             f"a batch has sequences whose rows have shapes {', '.join(map(str, sorted(rest)[:4]))}; expected one shape"
         )
-    return to_tensor(np.concatenate(arrays), lod=[[0, *accumulate(len(a) for a in arrays)]])
+    if len({a.dtype.kind for a in full}) > 1:
+        raise InvalidArgumentError(
+            f"a batch has sequences of {', '.join(sorted({a.dtype.name for a in full}))}; expected one kind of numbers"
+        )
+    return to_tensor(np.concatenate(full), lod=[[0, *accumulate(len(a) for a in arrays)]])

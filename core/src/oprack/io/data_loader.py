@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.interpreter.devices import RANDOM
 from oprack.io.collate import default_collate
 from oprack.io.dataset import IterableDataset
-from oprack.io.sampler import BatchSampler
-
-_work: tuple[Any, Callable[[list[Any]], Any]] | None = None  # in a worker: the dataset, and what makes a batch
+from oprack.io.sampler import BatchSampler, repeated
+from oprack.io.workers import WorkerPool, kept_draws, make_batch, seed_draws
 
 
 class DataLoader:
     """Batches of a dataset: `for x, label in DataLoader(dataset, batch_size=32, shuffle=True): ...`.
+
+    What the dataset and collate_fn draw at random, by Python's `random`, NumPy's global generator or ops of oprack,
+    follows from `oprack.seed`, the loop and the number of the batch: other numbers in each batch and each loop, and the
+    same ones for any number of workers. Draws outside are not touched. A generator that the dataset holds itself is
+    not set; in workers it can start from `oprack.io.get_worker_info().seed`.
+
+    An exception in a worker is raised in the loop, with the example and the worker's traceback in its notes.
 
     Args:
         dataset: Something with __getitem__ and __len__, such as a Dataset or a list; or an iterable, for a stream.
@@ -31,12 +35,16 @@ class DataLoader:
             different lengths one after the other, without padding.
         num_workers: Processes that prepare batches ahead; 0 prepares them here.
         prefetch_factor: Batches that each worker has ready or in work.
-        worker_init_fn: Called in each worker when it starts, with 0.
-        timeout: Seconds to wait for a batch of a worker; 0 waits for any time.
+        worker_init_fn: Called in each worker when it starts, with its number: 0 to num_workers - 1.
+        timeout: Seconds to wait for a batch of a worker, then the workers are ended; 0 waits for any time.
         multiprocessing_context: How processes start: "fork", "spawn" or "forkserver"; default: as Python does.
+        persistent_workers: Whether workers, with their copies of the dataset, remain for the next loop.
 
     Raises:
-        InvalidArgumentError: Arguments do not go together.
+        InvalidArgumentError: Arguments do not go together. In a loop: an iterator, such as a generator, was used up by
+            an earlier loop, or the dataset can't be sent to a process.
+        WorkerError: In a loop: a worker was killed, or raised what can't be raised again in another process.
+        WorkerTimeoutError: In a loop: a batch did not come in time.
     """
 
     def __init__(
@@ -54,21 +62,29 @@ class DataLoader:
         worker_init_fn: Callable[[int], Any] | None = None,
         timeout: float = 0,
         multiprocessing_context: str | None = None,
+        persistent_workers: bool = False,
     ) -> None:
-        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.dataset = repeated(dataset, "dataset")
         self.collate_fn, self.num_workers, self.prefetch_factor = collate_fn, num_workers, prefetch_factor
         self.worker_init_fn, self.timeout, self.multiprocessing_context = (
             worker_init_fn,
             timeout,
             multiprocessing_context,
         )
+        self.persistent_workers = persistent_workers
+        self._idle: WorkerPool | None = None  # workers that wait for the next loop
         self.is_stream = isinstance(dataset, IterableDataset) or not (
             hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
         )
-        if num_workers < 0 or prefetch_factor < 1:
+        if num_workers < 0 or prefetch_factor < 1 or timeout < 0:
             raise InvalidArgumentError(
-                f"DataLoader: num_workers is {num_workers} and prefetch_factor {prefetch_factor}; expected at least "
-                "0 and 1"
+                f"DataLoader: num_workers is {num_workers}, prefetch_factor {prefetch_factor} and timeout {timeout}; "
+                "expected at least 0, 1 and 0"
+            )
+        if batch_size is not None and batch_size < 1:
+            raise InvalidArgumentError(
+                f"DataLoader: batch_size is {batch_size}; expected at least 1, or None for examples as they are"
             )
         if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last or sampler is not None):
             raise InvalidArgumentError(
@@ -81,7 +97,7 @@ class DataLoader:
                 "DataLoader: the dataset is a stream, which has no order of its own and no parts for workers; expected "
                 "it without shuffle, sampler, batch_sampler and num_workers"
             )
-        self.batch_sampler: Any = batch_sampler
+        self.batch_sampler: Any = repeated(batch_sampler, "batch_sampler")
         if batch_sampler is None and not self.is_stream:
             size = 1 if batch_size is None else batch_size
             self.batch_sampler = BatchSampler(dataset, sampler, shuffle, size, drop_last)
@@ -94,52 +110,48 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         if self.is_stream:
             return self._stream()
-        return (
-            self._ahead() if self.num_workers else (_batch(*self._parts(), indices) for indices in self.batch_sampler)
-        )
+        base = int(RANDOM.generator("oprack.io.DataLoader").integers(2**63))
+        return self._ahead(base) if self.num_workers else self._here(base)
 
-    def _parts(self) -> tuple[Any, Callable[[list[Any]], Any]]:
-        return self.dataset, self.collate_fn or (default_collate if self.batch_size is not None else _only)
+    def _collate(self) -> Callable[[list[Any]], Any]:
+        return self.collate_fn or (default_collate if self.batch_size is not None else _only)
 
     def _stream(self) -> Iterator[Any]:
-        _, collate = self._parts()
+        collate = self._collate()
         examples = iter(self.dataset)
         size = self.batch_size or 1
         while batch := list(islice(examples, size)):
             if len(batch) == size or not self.drop_last:
                 yield collate(batch)
 
-    def _ahead(self) -> Iterator[Any]:
+    def _here(self, base: int) -> Iterator[Any]:
+        collate = self._collate()
+        for number, indices in enumerate(self.batch_sampler):
+            with kept_draws():
+                seed_draws(base, number)
+                batch = make_batch(self.dataset, collate, indices)
+            yield batch
+
+    def _ahead(self, base: int) -> Iterator[Any]:
         """Batches in their order, made by worker processes."""
-        context = multiprocessing.get_context(self.multiprocessing_context)
-        pool = ProcessPoolExecutor(self.num_workers, context, _start, (*self._parts(), self.worker_init_fn))
-        waiting: deque[Future[Any]] = deque()
+        pool, self._idle = self._idle, None
+        if pool is None:
+            pool = WorkerPool(
+                self.dataset,
+                self._collate(),
+                self.num_workers,
+                self.worker_init_fn,
+                self.multiprocessing_context,
+                base,
+            )
         try:
-            for indices in self.batch_sampler:
-                waiting.append(pool.submit(_made, indices))
-                if len(waiting) >= self.num_workers * self.prefetch_factor:
-                    yield waiting.popleft().result(self.timeout or None)
-            while waiting:
-                yield waiting.popleft().result(self.timeout or None)
+            yield from pool.batches(self.batch_sampler, base, self.num_workers * self.prefetch_factor, self.timeout)
         finally:  # also when a loop ends early
-            pool.shutdown(wait=False, cancel_futures=True)
+            if self.persistent_workers and not pool.broken and self._idle is None:
+                self._idle = pool
+            else:
+                pool.close()
 
 
 def _only(examples: list[Any]) -> Any:
     return examples[0]
-
-
-def _start(dataset: Any, collate: Callable[[list[Any]], Any], init: Callable[[int], Any] | None) -> None:
-    global _work
-    _work = dataset, collate
-    if init is not None:
-        init(0)
-
-
-def _made(indices: list[int]) -> Any:
-    assert _work is not None
-    return _batch(*_work, indices)
-
-
-def _batch(dataset: Any, collate: Callable[[list[Any]], Any], indices: list[int]) -> Any:
-    return collate([dataset[i] for i in indices])

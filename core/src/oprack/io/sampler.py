@@ -11,6 +11,39 @@ from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM
 
 
+def repeated(items: Any, role: str) -> Any:
+    """The same iterable for loop after loop; an iterator, which only the first loop gets, then says so.
+
+    Args:
+        items: The iterable.
+        role: What it is, for the error.
+
+    Returns:
+        `items` itself where each loop starts anew.
+    """
+    return _OneLoop(items, role) if isinstance(items, Iterator) else items
+
+
+class _OneLoop:
+    def __init__(self, items: Iterator[Any], role: str) -> None:
+        self._items, self._role, self._used = items, role, False
+
+    def __iter__(self) -> Iterator[Any]:
+        used, empty = self._used, True
+        for item in self._items:
+            self._used, empty = True, False
+            yield item
+        if used and empty:
+            raise InvalidArgumentError(
+                f"DataLoader: the {self._role} is a {type(self._items).__name__}, which an earlier loop used up, so "
+                "there is nothing for this one; expected something that starts anew for each loop: a list, or an "
+                "object whose __iter__ is a generator function"
+            )
+
+    def __len__(self) -> int:
+        return len(self._items)  # type: ignore[arg-type]  # a TypeError of Python's own
+
+
 class Sampler:
     """Base of samplers: derive from it, and define __iter__, which yields numbers of examples, and __len__.
 
@@ -118,7 +151,7 @@ class BatchSampler:
             raise InvalidArgumentError(f"BatchSampler: batch_size is {batch_size}; expected at least 1")
         if sampler is None and dataset is None:
             raise InvalidArgumentError("BatchSampler: dataset and sampler are None; expected one of them")
-        self.sampler: Any = sampler
+        self.sampler: Any = repeated(sampler, "sampler")
         if sampler is None:
             self.sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         self.batch_size, self.drop_last = batch_size, drop_last

@@ -1,0 +1,425 @@
+"""Worker processes of a DataLoader: the loop that makes batches in each, and the pool that hands them out.
+
+Each worker has a pipe of its own, so none can block or break another. What a batch draws at random follows from its
+number, and neither from the worker that makes it nor from when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import queue
+import random
+import signal
+import threading
+import time
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, WorkerError, WorkerTimeoutError
+from oprack.interpreter.devices import RANDOM
+
+_GRACE = 1.0  # seconds in which a worker may finish its batch once nobody wants it
+_SETUP = -1  # number of the failure of worker_init_fn, which belongs to no batch
+_COLLATING = -1  # position in a batch whose examples are all there
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """A worker process of a DataLoader.
+
+    Attributes:
+        id: Its number, 0 to num_workers - 1.
+        num_workers: How many there are.
+        seed: A number of its own, from which a generator of the dataset's own can start.
+        dataset: The worker's copy of the dataset.
+    """
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """The worker of a DataLoader that the caller runs in, for datasets and worker_init_fn.
+
+    Returns:
+        The worker; None outside of workers, where a DataLoader with num_workers=0 makes its batches, too.
+    """
+    return _info
+
+
+def seed_draws(*numbers: int) -> int:
+    """Let the next draws of `random`, of NumPy's global generator and of eager ops follow from these numbers alone.
+
+    Args:
+        numbers: Not negative.
+
+    Returns:
+        The seed of eager ops, which follows from the numbers, too.
+    """
+    words = np.random.SeedSequence(numbers).generate_state(4, np.uint64)
+    random.seed(int(words[0]) << 64 | int(words[1]))
+    np.random.seed(words[2:3].view(np.uint32))
+    RANDOM.load_state({"seed": int(words[3]), "draws": {}})
+    return int(words[3])
+
+
+@contextlib.contextmanager
+def kept_draws() -> Iterator[None]:
+    """Let a block seed the generators of `seed_draws` without a trace outside."""
+    before = random.getstate(), np.random.get_state(legacy=False), RANDOM.state()
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+        RANDOM.load_state(before[2])
+
+
+def make_batch(dataset: Any, collate: Callable[[list[Any]], Any], indices: Iterable[Any], position: Any = None) -> Any:
+    """A batch of the examples of these indices; an exception says by a note which of them it came from.
+
+    Args:
+        dataset: The dataset.
+        collate: Makes a batch of a list of examples.
+        indices: Which examples.
+        position: Its item 1 is set to the position in `indices` that is being read.
+
+    Returns:
+        The batch.
+    """
+    examples = []
+    for at, index in enumerate(indices):
+        if position is not None:
+            position[1] = at
+        try:
+            examples.append(dataset[index])
+        except BaseException as error:
+            error.add_note(f"DataLoader: this came from example {index!r} of the dataset")
+            raise
+    if position is not None:
+        position[1] = _COLLATING
+    return collate(examples)
+
+
+# In a worker --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Failure:
+    """An exception on its way to the main process, as text and, where it survives that, as itself."""
+
+    name: str
+    message: str
+    trace: str
+    pickled: bytes | None
+
+
+def _failure(error: BaseException) -> _Failure:
+    name = type(error).__qualname__
+    if type(error).__module__ not in ("builtins", "__main__"):
+        name = f"{type(error).__module__}.{name}"
+    pickled = None
+    # Exceptions with an __init__ of their own often do not unpickle, or come back with another text.
+    for way in (error, _Parts(error)):
+        with contextlib.suppress(Exception):
+            data = pickle.dumps(way)
+            back = pickle.loads(data)  # our own bytes
+            if type(back) is type(error) and str(back) == str(error):
+                pickled = data
+                break
+    return _Failure(name, str(error), "".join(traceback.format_exception(error)).rstrip(), pickled)
+
+
+class _Parts:
+    """An exception that unpickles without a call of its __init__."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.parts = type(error), error.args, error.__dict__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_parts, self.parts
+
+
+def _of_parts(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
+
+def _work(
+    connection: Connection,
+    info: WorkerInfo,
+    base: int,
+    position: Any,
+    collate: Callable[[list[Any]], Any],
+    init: Callable[[int], Any] | None,
+) -> None:
+    """What a worker does: batch after batch, until an empty message comes or the main process is gone."""
+    global _info
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the main one says what it means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _info = info
+    # A thread sends, so that a full pipe, which the main process empties only between its steps, stops no work.
+    answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_send, args=(connection, answers), daemon=True).start()
+    try:
+        seed_draws(base, info.id, 1)
+        if init is not None:
+            init(info.id)
+    except BaseException as error:
+        answers.put(bytes(ForkingPickler.dumps((_SETUP, _failure(error)))))
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    while connection in wait([connection, parent.sentinel]):
+        try:
+            message = connection.recv_bytes()
+        except (EOFError, OSError):
+            return
+        if not message:
+            return
+        task, seed, indices = pickle.loads(message)  # from the process that started this one
+        position[:] = task, 0
+        try:
+            seed_draws(*seed)
+            answer: Any = make_batch(info.dataset, collate, indices, position)
+            data = bytes(ForkingPickler.dumps((task, answer)))
+        except BaseException as error:
+            data = bytes(ForkingPickler.dumps((task, _failure(error))))
+        answers.put(data)
+
+
+def _send(connection: Connection, answers: queue.SimpleQueue[bytes]) -> None:
+    with contextlib.suppress(OSError):  # the main process wants no more
+        while True:
+            connection.send_bytes(answers.get())
+
+
+# In the main process ------------------------------------------------------------------------------------------------
+@dataclass
+class _Worker:
+    id: int
+    process: BaseProcess
+    connection: Connection
+    position: Any
+    tasks: deque[tuple[int, list[Any]]] = field(default_factory=deque)  # what it has not answered, in its order
+
+    def __str__(self) -> str:
+        return f"worker {self.id} (process {self.process.pid})"
+
+    def work(self) -> str:
+        """What it is at, for a message."""
+        task, at = self.position  # answers to tasks before this one may be on their way, or lost
+        indices = next((indices for number, indices in self.tasks if number == task), None)
+        if indices is None:
+            return "it had no batch to make"
+        batch = f"of the batch of examples {_shortened(indices)}"
+        return f"it was at example {indices[at]!r} {batch}" if at >= 0 else f"it was at the collate_fn {batch}"
+
+
+class WorkerPool:
+    """Workers of a DataLoader, who make batches for one loop at a time.
+
+    Args:
+        dataset: The dataset.
+        collate: Makes a batch of a list of examples.
+        count: How many workers.
+        init: Called in each worker when it starts, with its number.
+        method: How processes start; None as Python does.
+        base: Seed of what `init` draws.
+
+    Raises:
+        InvalidArgumentError: The dataset can't be sent to a process.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        collate: Callable[[list[Any]], Any],
+        count: int,
+        init: Callable[[int], Any] | None,
+        method: str | None,
+        base: int,
+    ) -> None:
+        context: Any = multiprocessing.get_context(method)
+        self.broken = False  # whether another loop would find something left over from this one
+        self._grace = _GRACE
+        self._workers: list[_Worker] = []
+        self._sent = 0
+        self._done: dict[int, tuple[_Worker, Any]] = {}
+        self._end = weakref.finalize(self, _ended, self._workers, os.getpid(), 0)
+        for number in range(count):
+            here, there = context.Pipe()
+            position = context.RawArray("q", [_SETUP, 0])
+            seed = int(np.random.SeedSequence((base, number, 2)).generate_state(1)[0])
+            info = WorkerInfo(number, count, seed, dataset)
+            process = context.Process(
+                target=_work, args=(there, info, base, position, collate, init), name=f"worker-{number}", daemon=True
+            )
+            try:
+                process.start()
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                self.close()
+                raise InvalidArgumentError(
+                    f"DataLoader: a worker that starts by {context.get_start_method()!r} takes dataset, collate_fn and "
+                    f"worker_init_fn by pickle, which fails: {error}; define them at the top of a module, or pass "
+                    "num_workers=0"
+                ) from error
+            finally:
+                there.close()  # or the end of the worker would not be seen here
+            self._workers.append(_Worker(number, process, here, position))
+
+    def close(self) -> None:
+        """End the workers; one that is at a batch has a second for it, and none after a timeout or Ctrl-C."""
+        if self._end.detach():
+            _ended(self._workers, os.getpid(), self._grace)
+
+    def batches(self, batch_sampler: Iterable[Any], base: int, ahead: int, timeout: float) -> Iterator[Any]:
+        """Batches in their order.
+
+        Args:
+            batch_sampler: Lists of indices.
+            base: Seed of this loop.
+            ahead: How many batches are ready or in work at a time.
+            timeout: Seconds to wait for one; 0 waits for any time.
+
+        Yields:
+            The batches.
+
+        Raises:
+            WorkerError: A worker died, or raised what can't be raised again here.
+            WorkerTimeoutError: A batch did not come in time.
+        """
+        first = wanted = self._sent
+        self._done.clear()
+        source = iter(batch_sampler)
+        try:
+            self._fill(source, base, first, wanted + ahead)
+            while wanted < self._sent:
+                self._receive(wanted, first, timeout)
+                worker, answer = self._done.pop(wanted)
+                wanted += 1
+                if isinstance(answer, _Failure):
+                    raise _raised_again(worker, answer)
+                self._fill(source, base, first, wanted + ahead)
+                yield answer
+        except GeneratorExit:  # the loop ended early; the next one leaves out what it did not take
+            raise
+        except BaseException as error:
+            self.broken = True
+            if isinstance(error, WorkerError | KeyboardInterrupt):
+                self._grace = 0.0
+            raise
+
+    def _fill(self, source: Iterator[Any], base: int, first: int, until: int) -> None:
+        for indices in islice(source, until - self._sent):
+            given = list(indices)
+            worker = min(self._workers, key=lambda w: len(w.tasks))
+            worker.tasks.append((self._sent, given))
+            try:
+                worker.connection.send_bytes(pickle.dumps((self._sent, (base, self._sent - first), given)))
+            except OSError:
+                raise self._died(worker) from None
+            self._sent += 1
+
+    def _receive(self, wanted: int, first: int, timeout: float) -> None:
+        """Take answers until that of `wanted` is there; those before `first` are of a loop that ended early."""
+        deadline = time.monotonic() + timeout
+        while wanted not in self._done:
+            handles = [handle for w in self._workers for handle in (w.connection, w.process.sentinel)]
+            ready = wait(handles, max(deadline - time.monotonic(), 0) if timeout else None)
+            if not ready:
+                raise self._late(wanted, timeout)
+            for worker in self._workers:
+                if worker.connection in ready:
+                    self._take(worker, first)
+                elif worker.process.sentinel in ready:
+                    raise self._died(worker)
+
+    def _take(self, worker: _Worker, first: int) -> None:
+        try:
+            data = worker.connection.recv_bytes()
+        except (EOFError, OSError):
+            raise self._died(worker) from None
+        task, answer = pickle.loads(data)  # from a process that this one started
+        if task == _SETUP:
+            raise _raised_again(worker, answer)
+        worker.tasks.popleft()
+        if task >= first:
+            self._done[task] = worker, answer
+
+    def _died(self, worker: _Worker) -> WorkerError:
+        worker.process.join(_GRACE)
+        code = worker.process.exitcode
+        how = f"ended with exit status {code}"
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"was killed by {signal.Signals(-code).name}"
+        advice = ""
+        if code == -getattr(signal, "SIGKILL", 0):
+            advice = "; where nobody did that, memory ran out: take fewer workers or smaller batches"
+        elif code == 1:
+            advice = (
+                "; its traceback is in the standard error above; a program whose workers start by 'spawn' or "
+                "'forkserver' needs `if __name__ == \"__main__\":` around what it runs"
+            )
+        return WorkerError(f"DataLoader: {worker} {how}; {worker.work()}{advice}")
+
+    def _late(self, wanted: int, timeout: float) -> WorkerTimeoutError:
+        worker = next(w for w in self._workers if any(task == wanted for task, _ in w.tasks))
+        return WorkerTimeoutError(
+            f"DataLoader: no batch came within timeout={timeout:g} seconds from {worker}; {worker.work()}; look why "
+            "that takes so long, or pass a longer timeout"
+        )
+
+
+def _raised_again(worker: _Worker, failure: _Failure) -> BaseException:
+    """The exception of a worker, of its own class where that can be made here."""
+    where = f"DataLoader: raised in {worker}:\n{failure.trace}"
+    if failure.pickled is not None:
+        with contextlib.suppress(Exception):
+            error: BaseException = pickle.loads(failure.pickled)
+            error.add_note(where)
+            return error
+    return WorkerError(f"{failure.name}: {failure.message}\n{where}")
+
+
+def _ended(workers: list[_Worker], pid: int, grace: float) -> None:
+    if os.getpid() != pid:  # a copy in a forked process, whose parent still has the workers
+        return
+    deadline = time.monotonic() + grace
+    for worker in workers if grace else ():
+        with contextlib.suppress(OSError):
+            worker.connection.send_bytes(b"")
+    for worker in workers:
+        worker.process.join(max(deadline - time.monotonic(), 0))
+    for end in (BaseProcess.terminate, BaseProcess.kill):
+        for worker in workers:
+            if worker.process.is_alive():
+                end(worker.process)
+        for worker in workers:
+            worker.process.join(_GRACE)
+    for worker in workers:
+        worker.connection.close()
+        with contextlib.suppress(ValueError):  # one that even SIGKILL does not reach, such as in a dead mount
+            worker.process.close()
+    workers.clear()
+
+
+def _shortened(indices: list[Any]) -> str:
+    return f"[{', '.join(map(repr, indices[:8]))}{', ...' if len(indices) > 8 else ''}]"
