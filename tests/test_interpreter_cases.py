@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import oprack
 import pytest
 from eager_programs import run_eagerly
 from oprack import Executor, Tensor, to_tensor
 from oprack.errors import OprackError
+from oprack.functional.generated import function
+from oprack.functional.op_function import op_function
+from oprack.interpreter.wrappers import tensors_in
+from oprack.op.attrs import COMMON_ATTRS
 from oprack.packs.manager import default_manager
 from oprack.testing import FileCase, load_cases
 from oprack.testing.cases import Expected, compare
@@ -102,3 +108,52 @@ def _check_gradients(case: FileCase, inputs: dict[str, Any]) -> None:
             value.lod = getattr(wanted[expected.name], "lod", [])
         reason = compare(Expected(name, wanted[expected.name], expected.info), value)
         assert not reason, f"{case.id}: gradient of {name} {reason}"
+
+
+# Lists of tensors ---------------------------------------------------------------------------------------------------
+def _list_slots(op_type: str) -> list[str]:
+    return [s.name for s in default_manager().op_info(op_type).proto.inputs.values() if s.duplicable]
+
+
+def _calls(case: FileCase, op_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Arguments of the function of the case's op: as the case has them, and with one tensor for each list in turn."""
+    op = next(op for op in case.program("forward").global_block().ops if op.type == op_type)
+    function, given = op_function(op.type), _given(case.feeds)
+    arguments: dict[str, Any] = {
+        function.attrs[a].param if a in function.attrs else a: v for a, v in op.attrs.items() if a not in COMMON_ATTRS
+    }
+    arguments = {n: v for n, v in arguments.items() if n in function.attrs}
+    counts = {s.name: len(op.outputs.get(s.name, ())) for s in function.proto.outputs.values() if s.duplicable}
+    arguments |= {"num_outputs": {n: c for n, c in counts.items() if c}} if any(counts.values()) else {}
+    for slot in function.slots:
+        if found := [given[n] for n in op.inputs.get(slot.name, ()) if n in given]:
+            arguments[function.names[slot.name]] = found if slot.duplicable else found[0]
+    yield "lists", arguments
+    for slot_name in _list_slots(op.type):
+        name = function.names[slot_name]
+        if arguments.get(name):
+            yield f"a tensor as {name}", arguments | {name: arguments[name][0]}
+
+
+def _outcome(op_type: str, arguments: dict[str, Any]) -> Any:
+    try:
+        result = function(op_type)(**arguments)
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return [np.asarray(y.numpy()).tolist() for y in tensors_in(result)]
+
+
+@pytest.mark.parametrize(
+    "file", [f for f in _files() if _list_slots(f.stem)], ids=lambda f: f"{f.parent.name}-{f.stem}"
+)
+def test_a_call_does_not_depend_on_those_before_it(file: Path) -> None:
+    """An op that takes a list does the same the first time, when its call was kept, and for one tensor as for [it]."""
+    for case in load_cases(file):
+        if case.stochastic or not _callable(case) or file.stem not in case.program("forward").op_types():
+            continue
+        for what, arguments in _calls(case, file.stem):
+            op_function(file.stem).table.clear()
+            first, *later = (repr(_outcome(file.stem, arguments)) for _ in range(3))
+            assert later == [first] * 2, f"{case.id} with {what}"
+            lists = {n: [v] if what == f"a tensor as {n}" else v for n, v in arguments.items()}
+            assert repr(_outcome(file.stem, lists)) == first, f"{case.id} with {what}"

@@ -13,6 +13,7 @@ from oprack.interpreter.op_expr import attr_key
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
 from oprack.packs.vocabulary import op_for
+from oprack.tensor.eager_tensor import Tensor
 
 _GIVEN = object()
 made: dict[str, Callable[..., Any]] = {}
@@ -95,6 +96,7 @@ def _make(op: OpFunction) -> Callable[..., Any]:
         "_attr_key": attr_key,
         "_given": _GIVEN,
         "_op": op,
+        "_Tensor": Tensor,
         "__name__": __name__,
     }
     exec(compile(source, filename, "exec"), known)
@@ -114,9 +116,12 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
     metas, given = [_metas(op, s) for s in needed], [_passed(op, s) for s in needed]
     filled = [_metas(op, s, maybe=s in optional) for s in one_by_one]
     present = [_passed(op, s) for s in one_by_one]
+    many = [op.names[s.name] for s in needed if s.duplicable]
     key, full = f"_mode(), {', '.join(metas)}", f"_mode(), {', '.join(filled)}"
     lists = _all_absent(op, [s for s in optional if s.duplicable])
-    lines = ["    try:"]
+    # A tensor by itself is a list of one, as in the long way; its rows are none.
+    lines = [f"    if {n}.__class__ is not list and isinstance({n}, _Tensor): {n} = [{n}]" for n in many]
+    lines += ["    try:"]
     if absent:
         lines += [f"        if {absent}:", f"            _key = ({key}, *_attr_key(_attrs)) if _attrs else ({key})"]
         lines += [f"        elif {lists}:" if lists else "        else:"]
