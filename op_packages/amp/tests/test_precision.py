@@ -122,3 +122,61 @@ def test_a_step_without_gradients_says_what_to_do():
     _, sgd, *_ = problem()
     with pytest.raises(PreconditionNotMetError, match=r"scale\(loss\)\.backward"):
         oprack.amp.GradScaler().step(sgd)
+
+
+NETS = {
+    "conv": lambda: nn.Sequential(
+        nn.Conv2D(3, 4, 3), nn.BatchNorm2D(4), nn.Hardswish(), nn.AdaptiveAvgPool2D(1), nn.Flatten(), nn.Linear(4, 2)
+    ),
+    "depthwise": lambda: nn.Sequential(nn.Conv2D(3, 3, 3, groups=3), nn.PReLU(), nn.MaxPool2D(2)),
+    "transposed": lambda: nn.Sequential(nn.Conv2DTranspose(3, 4, 3), nn.GroupNorm(2, 4)),
+    "linear and conv": lambda: nn.Sequential(nn.Linear(8, 8), nn.Conv2D(3, 4, 3), nn.Upsample(scale_factor=2)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", NETS)
+def test_what_has_no_kernel_stays_in_float32(name, dtype):
+    """On CPUs no pack has kernels of convolutions for half precision; a net with them trains all the same."""
+    oprack.seed(2)
+    net, x = NETS[name](), oprack.rand([2, 3, 8, 8])
+    net(x).sum().backward()
+    wanted = [p.grad.numpy().copy() for p in net.parameters()]
+    net.clear_grad()
+    with oprack.amp.autocast(dtype):
+        y = net(x)
+    y.astype("float32").sum().backward()
+    for p, gradient in zip(net.parameters(), wanted, strict=True):
+        assert p.grad.dtype == "float32"
+        np.testing.assert_allclose(p.grad.numpy(), gradient, rtol=0.05, atol=0.05 * np.abs(gradient).max() + 1e-5)
+
+
+def test_which_ops_are_cast():
+    x, w = oprack.rand([2, 3]), oprack.rand([3, 2])
+    autocast = oprack.amp.autocast
+
+    def dtypes():
+        return (x @ w).dtype, oprack.functional.softmax((x @ w).astype("bfloat16")).dtype
+
+    with autocast():
+        assert dtypes() == ("bfloat16", "float32")
+        with autocast(enable=False):
+            assert dtypes() == ("float32", "bfloat16")
+        with autocast("float16"):  # the innermost counts
+            assert dtypes() == ("float16", "float32")
+        with autocast(level="O0"):
+            assert dtypes() == ("float32", "bfloat16")
+        assert dtypes() == ("bfloat16", "float32")
+    with autocast(custom_black_list={"matmul_v2"}, custom_white_list={"softmax"}):
+        assert dtypes() == ("float32", "bfloat16")
+    with pytest.raises(InvalidArgumentError, match="matmul in custom_white_list and in custom_black_list"):
+        autocast(custom_black_list={"matmul"}, custom_white_list={"matmul"})
+    with pytest.raises(InvalidArgumentError, match=r"level is 'O2'.*net\.to\(dtype\)"):
+        autocast(level="O2")
+    assert nn.Linear(2, 2).to("bfloat16").weight.dtype == "bfloat16"
+
+
+def test_an_error_after_a_cast_names_autocast():
+    with oprack.amp.autocast(), pytest.raises(InvalidArgumentError) as caught:
+        oprack.rand([2, 3]) @ oprack.rand([2, 3])
+    assert "autocast had cast inputs of op matmul_v2 to bfloat16" in caught.value.__notes__[-1]

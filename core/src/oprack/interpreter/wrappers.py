@@ -6,10 +6,13 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from oprack.errors import InvalidArgumentError, NanInfError
+from oprack.errors import InvalidArgumentError, NanInfError, OprackError
 from oprack.interpreter.base import Interpreter, Wrapped
+from oprack.interpreter.devices import home
 from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
+from oprack.packs.changes import on_change
+from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.vocabulary import op_for
 from oprack.records import dataclass
 from oprack.runtime.profiler import current_profiler, watch
@@ -17,11 +20,16 @@ from oprack.tensor import SparseValue
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import HALF_FLOATS, dtype_name
 
+_served: dict[tuple[str, str, str], bool] = {}
+"""Whether an op has kernels, by its type, dtype and kind of place."""
+on_change(_served.clear)
+
 
 class Autocast(Wrapped):
     """Casts floating arguments before a call: to a half dtype for the ops in `half`, to float32 for those in `single`.
 
-    Other ops whose floating arguments differ get them in the widest of their dtypes.
+    Other ops whose floating arguments differ get them in the widest of their dtypes. Where an op, or its gradient, has
+    no kernel for a half dtype at the place of its arguments, it gets float32.
     """
 
     def __init__(self, inner: Interpreter, dtype: str, half: Collection[str], single: Collection[str]) -> None:
@@ -33,14 +41,26 @@ class Autocast(Wrapped):
         # A cast would be cast again without end, and what is written in place has to stay the caller's tensor.
         if expr.type == op_for("convert") or not dtypes or expr.in_place:
             return self.inner.apply(expr, args)
-        if expr.type.removesuffix("_grad") in self.half:
+        bare = expr.type.removesuffix("_grad")
+        if bare in self.half:
             target = self.dtype
         # float32 is the widest of the dtypes that are cast; float64 is left alone.
-        elif expr.type.removesuffix("_grad") in self.single or len(dtypes) > 1:
+        elif bare in self.single or len(dtypes) > 1:
             target = "float32"
         else:
+            (target,) = dtypes
+        if target != "float32" and not _serves(expr.type, target, args):
+            target = "float32"
+        if dtypes == {target}:
             return self.inner.apply(expr, args)
-        return self.inner.apply(expr, [self._cast(a, target) for a in args])
+        try:
+            return self.inner.apply(expr, [self._cast(a, target) for a in args])
+        except OprackError as error:
+            error.add_note(
+                f"autocast had cast inputs of op {expr.type} to {target}; to leave the op as it is, call it within "
+                "autocast(enable=False), or leave it out of autocast's half and single"
+            )
+            raise
 
     @staticmethod
     def _cast(value: Any, dtype: str) -> Any:
@@ -49,23 +69,63 @@ class Autocast(Wrapped):
         return value.astype(dtype)
 
 
+def _serves(op_type: str, dtype: str, args: Sequence[Any]) -> bool:
+    """Whether an op and its gradient have kernels for a dtype where the arguments are."""
+    place = next((a.place for a in args if isinstance(a, Tensor)), None) or home()
+    key = op_type, dtype, place.kind
+    if key not in _served:
+        manager = default_manager()
+        types = [t for t in (op_type, f"{op_type}_grad") if manager.has_op(t)]
+        _served[key] = all(_has_kernel(manager, t, dtype, place.kind) for t in types)
+    return _served[key]
+
+
+def _has_kernel(manager: PackManager, op_type: str, dtype: str, kind: str) -> bool:
+    # An op without a kernel at a place runs on the CPU; one without any is made of others, each a call of its own.
+    kernels = list(manager.kernel_map(op_type, kind)) or list(manager.kernel_map(op_type, "cpu"))
+    return not kernels or any(dtype in spec.dtypes for spec in kernels)
+
+
+@dataclass(frozen=True)
+class _Casting:
+    """Puts Autocast around an interpreter; equal ones make the same mode."""
+
+    dtype: str
+    half: frozenset[str]
+    single: frozenset[str]
+
+    def __call__(self, inner: Interpreter) -> Interpreter:
+        return Autocast(inner, self.dtype, self.half, self.single)
+
+
 class autocast(wrapped):
     """Mixed precision for the length of a with block; parameters stay float32 and so do their gradients.
+
+    An op that has no kernel for the dtype where its inputs are stays in float32. Of blocks within each other the
+    innermost counts.
 
     Args:
         dtype: float16 or bfloat16.
         half: Ops whose floating arguments are cast to that dtype.
         single: Ops whose floating arguments are cast to float32.
+        enable: False casts nothing inside.
 
     Raises:
         InvalidArgumentError: The dtype is not half.
     """
 
-    def __init__(self, dtype: object, half: Collection[str], single: Collection[str]) -> None:
+    def __init__(self, dtype: object, half: Collection[str], single: Collection[str], enable: bool = True) -> None:
         name = dtype_name(dtype)
         if name not in HALF_FLOATS:
-            raise InvalidArgumentError(f"autocast: dtype is {name}; expected {' or '.join(sorted(HALF_FLOATS))}")
-        super().__init__(lambda inner: Autocast(inner, name, half, single))
+            raise InvalidArgumentError(
+                f"autocast: dtype is {name}; expected {' or '.join(sorted(HALF_FLOATS))}; enable=False casts nothing"
+            )
+        super().__init__(_Casting(name, frozenset(half), frozenset(single)))
+        self._enable = bool(enable)
+
+    def _changed(self, now: Mode) -> Mode:
+        others = tuple(w for w in now.wrappers if not isinstance(w, _Casting))
+        return now.but(wrappers=(*others, self._wrapper) if self._enable else others)
 
 
 class FiniteCheck(Wrapped):
