@@ -21,7 +21,8 @@ from oprack.errors import (
     MissingParameterError,
     NotFoundError,
 )
-from oprack.io import latest_checkpoint, load_checkpoint, save_checkpoint
+from oprack.io import checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+from oprack.io.manifest import unseal
 from training_models import Training, dropout_mlp, regression, started, state, train
 
 SCRIPT = Path(__file__).with_name("killed_saves.py")
@@ -73,6 +74,34 @@ def test_a_killed_save_leaves_the_checkpoint_before(tmp_path: Path) -> None:
     counts = json.loads(run.stdout)
     assert counts["operations"] > 20 and counts["times"] == 15
     assert counts["kept"] == ["ckpt", "ckpt", "latest"], "the next save removes what killed ones left"
+
+
+def test_a_reader_whose_checkpoint_is_removed_takes_the_newer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other processes save with keep=1 while one loads, twice before and once after it read the manifest."""
+    model = regression(lambda: optimizer.SGD(0.1))
+    _, scope = started(model)
+    save_checkpoint(tmp_path, model.main, scope, step=0)
+    steps = iter((1, 2))
+
+    def saves_first(path: Path) -> Any:
+        for step in steps:
+            save_checkpoint(tmp_path, model.main, scope, step=step, keep=1)
+            break
+        return unseal(path)
+
+    def saves_then(path: Path) -> Any:
+        body = unseal(path)
+        for step in steps:
+            save_checkpoint(tmp_path, model.main, scope, step=step, keep=1)
+            break
+        return body
+
+    for spoiled, last in ((saves_first, 2), (saves_then, 3)):
+        monkeypatch.setattr(checkpoint, "unseal", spoiled)
+        assert load_checkpoint(tmp_path, model.main, Scope()).step == last
+        steps = iter((3,))
 
 
 def test_the_last_k_are_kept(tmp_path: Path) -> None:

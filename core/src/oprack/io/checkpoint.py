@@ -245,10 +245,7 @@ def load_checkpoint(
             f"{os.fspath(root)!r} holds no checkpoint; expected a directory that save_checkpoint wrote, with ckpt-<n> "
             "inside"
         )
-    body = unseal(directory / _MANIFEST)
-    descs = persistable_vars(program)
-    check_program(body, descs, program, directory)
-    values = _read_values(directory / _VALUES, body["variables"], {var.name: var for var in descs})
+    directory, body, values = _read_newest(root, directory, program)
     # Schedules belong to packs and may reject a state; if one does, all of them are restored.
     before = {name: schedule.state_dict() for name, schedule in program.schedules.items()}
     try:
@@ -264,6 +261,25 @@ def load_checkpoint(
         ) from error
     set_values(scope, values)
     return Checkpoint(body["step"], body["extra"], directory)
+
+
+def _read_newest(root: Path, directory: Path, program: Program) -> tuple[Path, dict[str, Any], dict[str, Value]]:
+    """Directory, manifest and values of a checkpoint; of a newer one if a process that saves removed it meanwhile."""
+    descs = persistable_vars(program)
+    while True:
+        try:
+            body = unseal(directory / _MANIFEST)
+            check_program(body, descs, program, directory)
+            return (
+                directory,
+                body,
+                _read_values(directory / _VALUES, body["variables"], {var.name: var for var in descs}),
+            )
+        except CorruptCheckpointError:
+            newer = None if directory == root else latest_checkpoint(root)
+            if newer is None or newer == directory:
+                raise
+            directory = newer
 
 
 def _read_values(path: Path, entries: list[dict[str, Any]], descs: Mapping[str, VarDesc]) -> dict[str, Value]:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from oprack.errors import CorruptParameterError, InvalidArgumentError
-from oprack.io.state import load_state, save_state
+from oprack.io.state import check_array, load_state, save_state
 
 _TREE = "tree"
 _SEPARATOR = "\x1f"  # joins the keys of a path; no name that is typed has it
+_DEEPEST = 100  # levels, far from what recursion allows
+_LARGEST = 1 << 4096  # Python reads no integers of many digits
 _KINDS = {"dict": dict, "list": list, "tuple": tuple}
 
 
@@ -24,7 +26,9 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
         path: The file; NumPy's own .npz with an entry of JSON.
 
     Raises:
-        InvalidArgumentError: There is something else in it, or a key that is no text.
+        InvalidArgumentError: There is something else in it, such as an array of text or of objects, a key that is no
+            text, or it is nested deeper than 100 levels.
+        IsADirectoryError: The path names a directory.
     """
     arrays: dict[str, Any] = {}
     tree = _described(obj, (), arrays)
@@ -58,23 +62,43 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _described(value: Any, path: tuple[str, ...], arrays: dict[str, Any]) -> Any:
     """The value for JSON: [kind, parts]; arrays go by their path."""
+    if len(path) > _DEEPEST:
+        raise InvalidArgumentError(
+            f"save: {_where(path[:3])}... is nested deeper than {_DEEPEST} levels, or contains itself; expected fewer"
+        )
     if isinstance(value, Mapping):
         for key in value:
-            if not isinstance(key, str) or _SEPARATOR in key:
-                raise InvalidArgumentError(f"save: {_where(path)} has the key {key!r}; expected text")
+            if not isinstance(key, str) or not _is_text(key) or _SEPARATOR in key or "\0" in key:
+                raise InvalidArgumentError(
+                    f"save: {_where(path)} has the key {key!r}; expected text without zeros and separators"
+                )
         return ["dict", {k: _described(v, (*path, k), arrays) for k, v in value.items()}]
     if isinstance(value, list | tuple):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return [kind, [_described(v, (*path, str(i)), arrays) for i, v in enumerate(value)]]
+    if isinstance(value, str):  # NumPy's text is text, too
+        if not _is_text(value):
+            raise InvalidArgumentError(f"save: {_where(path)} is {value!r}, half a character; expected whole text")
+        return ["value", str(value)]
     if hasattr(value, "__array__"):
+        check_array(value, f"save: {_where(path)}")
         arrays[_SEPARATOR.join(("", *path))] = value
         return ["array", None]
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < _LARGEST):
         return ["value", value]
     raise InvalidArgumentError(
         f"save: {_where(path)} is a {type(value).__name__}; expected tensors, arrays, numbers, text, and dicts and "
         "lists of them; of a net or an optimizer save its state_dict()"
     )
+
+
+def _is_text(text: str) -> bool:
+    """Whether it has no halves of characters, two of which JSON would make one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _where(path: tuple[str, ...]) -> str:

@@ -16,9 +16,10 @@ import numpy as np
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
 from oprack.io.atomic import AtomicSave
 from oprack.tensor import numpy_dtype
-from oprack.types import dtype_name
+from oprack.types import DTYPE_NAMES, dtype_name
 
 _OTHER = "__other__"
+_LONGEST = 60_000  # bytes of a name; an archive counts them by 16 bits
 
 
 def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
@@ -32,13 +33,17 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
         state: Values by name.
 
     Raises:
-        InvalidArgumentError: For a value that is neither.
+        InvalidArgumentError: For a value that is neither, an array of a dtype that no tensor has, or a name that can't
+            be stored.
+        IsADirectoryError: The path names a directory.
     """
     arrays: dict[str, np.ndarray] = {}
     other: dict[str, Any] = {}
     bits: dict[str, str] = {}
     for name, value in state.items():
-        if hasattr(value, "__array__"):
+        _check_name(name)
+        if hasattr(value, "__array__") and not isinstance(value, str):  # NumPy's text is text, too
+            check_array(value, f"save_state: {name!r}")
             array = np.asarray(value)
             if array.dtype.name == "bfloat16":
                 bits[name] = "bfloat16"
@@ -48,7 +53,7 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
             other[name] = value
     try:
         text = json.dumps({"values": other, "bits": bits})
-    except TypeError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError(
             f"save_state: {error}; expected tensors, arrays, or values of JSON's kinds"
         ) from None
@@ -57,6 +62,41 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
         _write(path, arrays, text)
     if ranks is not None:
         ranks.barrier()  # no rank reads the file before it is complete
+
+
+def check_array(value: Any, what: str) -> None:
+    """Refuse what could not be read back from a file of arrays.
+
+    Args:
+        value: A tensor or an array.
+        what: Names it, for the error.
+
+    Raises:
+        InvalidArgumentError: It has a dtype that no tensor has, or a mask.
+    """
+    dtype = getattr(value, "dtype", None) or np.asarray(value).dtype
+    try:
+        dtype_name(dtype)
+    except InvalidArgumentError:
+        known = ", ".join(DTYPE_NAMES.values())
+        raise InvalidArgumentError(
+            f"{what} is an array of {dtype}; expected a dtype of tensors: {known}; save text as a list of str, "
+            "value.tolist()"
+        ) from None
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidArgumentError(
+            f"{what} is a masked array, whose mask would be lost; expected value.filled(number), or data and mask by "
+            "themselves"
+        )
+
+
+def _check_name(name: Any) -> None:
+    """Refuse names that an archive of arrays can't hold, or that this file needs."""
+    if not isinstance(name, str) or "\0" in name or name == _OTHER or len(name.encode("utf-8", "replace")) > _LONGEST:
+        raise InvalidArgumentError(
+            f"save_state: {str(name)[:80]!r} can't be the name of a value; expected text of at most {_LONGEST} bytes, "
+            f"without zeros, and not {_OTHER!r}"
+        )
 
 
 def _write(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], text: str) -> None:
