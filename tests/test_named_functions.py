@@ -8,6 +8,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import to_tensor
+from oprack.errors import InvalidArgumentError
 
 a = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
 b = np.random.default_rng(1).normal(size=(2, 3, 4)).astype("float32")
@@ -84,6 +85,19 @@ CASES: dict[str, Any] = {
     "(x > 0).any()": np.array(True),
     "(x > 0).all(1)": (a > 0).all(1),
     "x.count_nonzero()": np.array(12),
+    # as Paddle, which casts to bool; x != 0 has a tolerance
+    "to_tensor([1e-9, 0.0]).any()": np.array(True),
+    "to_tensor([1e-9, 1e-12]).all()": np.array(True),
+    "to_tensor([1e-9, 0.0, -1e-12]).count_nonzero()": np.array(2),
+    "to_tensor([1e-9, 0.0]).norm(0)": np.float32(1),
+    "oprack.zeros([0, 3]).var(0)": np.full(3, np.nan, "float32"),
+    "oprack.zeros([0, 3]).std()": np.float32("nan"),
+    "to_tensor(2.5).median(0)": np.float32(2.5),
+    "to_tensor(2.5).var(0, False)": np.float32(0),
+    "to_tensor(2.5).max(-1)": np.float32(2.5),
+    "to_tensor(2.5).flip(0)": np.float32(2.5),
+    "oprack.logit(to_tensor([1e-7, 0.25, 2.0]))": np.float32([np.log(1e-7 / (1 - 1e-7)), np.log(1 / 3), np.nan]),
+    "oprack.logit(to_tensor([1e-7, 0.25, 2.0]), 0.25)": np.float32([np.log(1 / 3), np.log(1 / 3), np.log(3)]),
     "x.cumsum(0)": a.cumsum(0),
     "x.cumsum()": a.cumsum(),
     "x.cumprod(1)": a.cumprod(1),
@@ -151,3 +165,21 @@ def test_functions_write_programs_too() -> None:
     found = oprack.Executor().run(traced.program, {traced.feed_names[0]: a}, traced.fetch_names, traced.scope)
     for value, wanted in zip(found, (a.std(ddof=1), a * (a > 0), -np.sort(-a, 1)[:, :2]), strict=True):
         np.testing.assert_allclose(np.asarray(value).reshape(wanted.shape), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [5, 1, -2])
+@pytest.mark.parametrize(
+    "name", "sum mean max min prod amax amin all any count_nonzero var std logsumexp median argmax cumsum".split()
+)
+def test_a_tensor_without_dims_has_no_dim_but_0(name: str, axis: int) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"(axis|dim) (is )?{axis}\b"):
+        getattr(oprack, name)(to_tensor(2.5), axis)
+    with pytest.raises(InvalidArgumentError, match=r"(axis|dim) (is )?7\b"):
+        getattr(oprack, name)(x, 7)
+
+
+def test_there_is_no_median_of_nothing() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"median: x has shape \[0, 3\].*at least one element"):
+        oprack.median(oprack.zeros([0, 3]))
+    with pytest.raises(InvalidArgumentError, match="axis is 5"):
+        to_tensor(2.5).topk(1, axis=5)

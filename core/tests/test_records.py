@@ -65,7 +65,8 @@ USES = {
     "post init": lambda C, i: C(-1),
     "repr": lambda C, i: repr(C(1)).partition("(")[2],
     "equal": lambda C, i: (C(1) == C(1), C(1) == C(2), C(1) == 1, C(1, note="a") == C(1, note="b"), C(1) != C(2)),
-    "hash": lambda C, i: outcome(lambda: (hash(C(1)) == hash(C(1)), hash(C(1, [2])) == hash(C(1, [3]))))[0],
+    # All four live at a time: by identity, one that is gone may have the hash of the next.
+    "hash": lambda C, i: outcome(lambda: len({hash(c) for c in [C(1), C(1), C(1, [2]), C(1, [3])]})),
     "hash again": lambda C, i: C.__hash__ is None or hash(i) == hash(i),
     "replace": lambda C, i: dataclasses.asdict(dataclasses.replace(i, x=7)),
     "set": lambda C, i: setattr(i, "x", 3),

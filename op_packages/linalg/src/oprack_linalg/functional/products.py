@@ -54,7 +54,7 @@ def norm(x: Tensor, p: float | str = "fro", axis: int | Sequence[int] | None = N
     if math.isinf(order):
         return abs(x).max(axis, keepdim) if order > 0 else abs(x).min(axis, keepdim)
     if order == 0.0:
-        return (x != 0).astype(x.dtype).sum(axis, keepdim)
+        return x.astype("bool").astype(x.dtype).sum(axis, keepdim)
     return (abs(x) ** order).sum(axis, keepdim) ** (1.0 / order)
 
 

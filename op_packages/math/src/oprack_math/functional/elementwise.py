@@ -90,6 +90,11 @@ def lerp(x: Tensor, y: Tensor, weight: Any) -> Tensor:
     return x + (y - x) * weight
 
 
+def logit(x: Tensor, eps: float | None = None) -> Tensor:
+    r"""$$\ln \frac{x}{1 - x}$$ eps: how near to 0 and 1 x may come; without it, x is not cut, and NaN beyond [0, 1]."""
+    return F.logit(x, eps=0.0 if eps is None else float(eps))
+
+
 def _both(x: Any, y: Any) -> tuple[Any, Any]:
     """A number beside a tensor as a tensor of its dtype."""
     if not hasattr(y, "shape"):

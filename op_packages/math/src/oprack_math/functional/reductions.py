@@ -36,19 +36,21 @@ def amin(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
 
 
 def var(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    r"""$$\frac{1}{n - 1} \sum_i (x_i - \bar x)^2$$ over all dims or some; n instead of n - 1 with unbiased=False."""
+    r"""$$\frac{1}{n - 1} \sum_i (x_i - \bar x)^2$$ over all dims or some; n instead of n - 1 with unbiased=False.
+
+    NaN where the number to divide by is 0 or less.
+    """
     difference = x - x.mean(axis, keepdim=True)
     total = (difference * difference).sum(axis, keepdim)
-    sizes = [x.shape[d] for d in (range(x.ndim) if axis is None else _ints(axis))]
+    # the dim of a tensor without dims is 0 or -1
+    sizes = [x.shape[d] for d in (range(x.ndim) if axis is None else _ints(axis))] if x.ndim else []
     if min(sizes, default=1) < 0:
         raise InvalidArgumentError(
             f"var: x has shape {list(x.shape)}, in which a size over which to reduce is not known while a program is "
             "written; expected known ones: give them in the InputSpec"
         )
-    n = math.prod(sizes)
-    if unbiased and n == 1:
-        return total * math.nan
-    return total / float(n - 1 if unbiased else n)
+    n = math.prod(sizes) - bool(unbiased)
+    return total / float(n) if n > 0 else total * math.nan
 
 
 def std(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
@@ -58,8 +60,20 @@ def std(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = Fal
 
 def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
     """The middle element, or the mean of the two in the middle, of all or of a dim; NaN where one is there."""
+    limit = max(x.ndim, 1)
+    if axis is not None and not -limit <= int(axis) < limit:
+        raise InvalidArgumentError(
+            f"median: axis is {axis} and x has shape {list(x.shape)}; expected an axis between {-limit} and {limit - 1}"
+        )
+    if not x.ndim:
+        axis = None
     flat, dim = (x.reshape([-1]), 0) if axis is None else (x, int(axis))
     n = flat.shape[dim]
+    if n < 1:
+        raise InvalidArgumentError(
+            f"median: x has shape {list(x.shape)} and axis is {axis}; expected at least one element, of a size that is "
+            "known while a program is written"
+        )
     ordered = F.argsort(flat, axis=dim).out
     middle = ordered.gather(F.fill_constant(shape=[1], dtype="int64", value=float(n // 2)), axis=dim)
     if n % 2 == 0:
@@ -97,7 +111,8 @@ def count_nonzero(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor
 
 
 def _bools(x: Tensor) -> Tensor:
-    return x if x.dtype == "bool" else x != 0
+    # x != 0 takes what lies below 1e-8 for 0, as Paddle's op does
+    return x if x.dtype == "bool" else x.astype("bool")
 
 
 def _ints(value: Any) -> list[int]:

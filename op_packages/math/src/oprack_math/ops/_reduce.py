@@ -58,7 +58,7 @@ def reduced_dims(
     names = [axes] if isinstance(axes, str) else axes
     if any(isinstance(a, str) for a in names):
         return (-1,) * (rank if keep else max(rank - len(names), 0))
-    if everything or not axes or not rank:
+    if everything or not axes:
         axes = range(rank)
     chosen = _normal_axes(ctx, dims, axes)
     ctx.require(

@@ -23,8 +23,8 @@ def infer_shape(ctx: InferShapeContext, axis: int) -> None:
     if ctx.has_input("K"):
         value = ctx.scalar("K")
         k = -1 if value is None else int(value)
+    axis = normal_axis(ctx.op_type, axis, max(len(dims), 1))
     if dims:
-        axis = normal_axis(ctx.op_type, axis, len(dims))
         ctx.require(
             (k >= 1 or not ctx.is_runtime) and (dims[axis] < 0 or k <= dims[axis]),
             f"k is {k} but X {dims} has size {dims[axis]} along axis {axis}; expected 1 <= k <= {dims[axis]}",
