@@ -179,6 +179,45 @@ def test_numbers_that_are_all_alike_or_zero():
     assert seen(np.zeros(10, np.float32), np.float32([np.nan])).greatest == 0
 
 
+# Weights that are computed --------------------------------------------------------------------------------------------
+def sequence_net():
+    """A Conv1D as Paddle writes it: the weight goes through unsqueeze2; and a product of two activations."""
+    ops = [
+        ("unsqueeze2", {"X": "x"}, {"Out": "x4", "XShape": "xs"}, {"axes": [2]}),
+        ("unsqueeze2", {"X": "w"}, {"Out": "w4", "XShape": "ws"}, {"axes": [2]}),
+        ("conv2d", {"Input": "x4", "Filter": "w4"}, {"Output": "y4"}, {"paddings": [0, 1]}),
+        ("squeeze2", {"X": "y4"}, {"Out": "y", "XShape": "ys"}, {"axes": [2]}),
+        ("matmul_v2", {"X": "y", "Y": "y"}, {"Out": "out"}, {"trans_y": True}),
+    ]
+    return PassCase({"x": drawn(2, 3, 20)}, {"w": drawn(4, 3, 3)}, ops, ["out"])
+
+
+def test_a_weight_that_is_made_of_a_parameter_is_quantised():
+    program, scope = sequence_net().build()
+    before = [op.type for op in program.blocks[0].ops]
+    data = [{"x": drawn(2, 3, 20, seed=i)} for i in range(3)]
+    done = quantize_post_training(program, scope, data, ["out"], method="abs_max", per_channel=False)
+    assert [op.type for op in program.blocks[0].ops] == before
+    ops = done.program.blocks[0].ops
+    assert [op.type for op in ops].count("unsqueeze2") == 1 and [layer.left for layer in done.layers] == [""]
+    kept = parameter(scope, done.program, "dequantize_linear", 1, "X")
+    kept = kept if kept.ndim == 4 else parameter(scope, done.program, "dequantize_linear", 0, "X")
+    w = sequence_net().params["w"]
+    np.testing.assert_array_equal(kept[:, :, 0], np.rint(127 * (w / np.abs(w).max())))
+    assert done.outputs["out"] > 25
+    (why,) = done.others.values()
+    assert why == "matmul_v2: its weight 'y' is no parameter, but computed by op squeeze2"
+
+
+def test_weights_that_are_integers_already_stay_so():
+    _, scope, done = quantized()
+    again = quantize_post_training(done.program, scope, feeds(), ["out"])
+    assert not again.layers and [op.type for op in again.program.blocks[0].ops] == [
+        op.type for op in done.program.blocks[0].ops
+    ]
+    assert "its weight" in again.why_nothing() and "computed by op dequantize_linear" in again.why_nothing()
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 def test_the_command_writes_a_model(tmp_path, capsys):
     program, scope = net().build()
@@ -198,3 +237,21 @@ def test_the_command_writes_a_model(tmp_path, capsys):
     assert main(["quantize", str(tmp_path / "net"), "--data", *files, "--out", str(tmp_path / "o"), "--skip", "v"]) == 0
     text = capsys.readouterr().out
     assert "float32: it was named" in text and "int8" in text and (tmp_path / "o.pdmodel").exists()
+
+
+def test_the_command_says_when_nothing_was_quantised(tmp_path, capsys):
+    program, scope = PassCase({"x": drawn(2, 3)}, {}, [("relu", {"X": "x"}, {"Out": "out"}, {})]).build()
+    save_inference_model(tmp_path / "relu", program, ["x"], ["out"], scope)
+    program, scope = net().build()
+    save_inference_model(tmp_path / "net", program, ["x"], ["out"], scope)
+    np.save(tmp_path / "relu.npy", drawn(2, 3))
+    np.save(tmp_path / "net.npy", drawn(2, 3, 6, 6))
+    for name, more, why in (
+        ("relu", [], "the program has no convolution or product"),
+        ("net", ["--least-db", "200"], "less than 200 dB (2 ops)"),
+    ):
+        data, out = str(tmp_path / f"{name}.npy"), str(tmp_path / "out")
+        assert main(["quantize", str(tmp_path / name), "--data", data, "--out", out, *more]) == 1
+        printed = capsys.readouterr()
+        assert f"nothing was quantised, and nothing is written: {why}" in printed.err and "dB above" not in printed.out
+        assert not (tmp_path / "out.pdmodel").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -29,8 +30,8 @@ class _Watched(RandomState):
         return super().generator(op_key, seed)
 
 
-def fold_constants(graph: Graph) -> int:
-    """Run ops whose inputs are all parameters, and make their outputs parameters.
+def fold_constants(graph: Graph, ops: Iterable[OpNode] | None = None) -> int:
+    """Run ops whose inputs are all parameters, and make their outputs parameters: all of them, or these in their order.
 
     Left alone are ops that draw random numbers, run themselves or fail here, and outputs whose size can't be told
     beforehand or is larger than what they are made from and 16 MiB.
@@ -40,7 +41,7 @@ def fold_constants(graph: Graph) -> int:
     libraries = [name for _, name, _ in graph.manager.targets("library")]  # which round in ways of their own
     executor = NaiveExecutor(graph.place, manager=graph.manager, prepared=False, excluded_libraries=libraries)
     count = 0
-    for op in graph.ops:
+    for op in graph.ops if ops is None else ops:
         count += _fold(graph, op, executor)
     return count
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, write the program, and print what it costs."""
     from oprack.cli.feeds import read_feeds
-    from oprack.cli.main import OK
+    from oprack.cli.main import FINDING, OK
     from oprack.errors import InvalidArgumentError
     from oprack.io import load_inference_model, save_inference_model
     from oprack.tensor import Scope
@@ -87,6 +88,10 @@ def run(args: argparse.Namespace) -> int:
         skip=args.skip,
         enlarged=args.enlarged,
     )
+    if nothing := done.why_nothing():
+        _print(args, done, None)
+        print(f"nothing was quantised, and nothing is written: {nothing}", file=sys.stderr)
+        return FINDING
     prefix.parent.mkdir(parents=True, exist_ok=True)
     save_inference_model(prefix, done.program, model.feed_names, model.fetch_names, scope)
     _print(args, done, prefix)
@@ -101,15 +106,20 @@ def _beside(model: Path) -> Path:
     return model.with_name(f"{name}-int8")
 
 
-def _print(args: argparse.Namespace, done: Quantized, prefix: Path) -> None:
+def _print(args: argparse.Namespace, done: Quantized, prefix: Path | None) -> None:
     from oprack.cli.output import print_json, print_table, printable
 
     if args.json:
         layers = [{k: _number(v) for k, v in asdict(layer).items()} for layer in done.layers]
         outputs = {name: _number(decibels) for name, decibels in done.outputs.items()}
-        print_json({"model": f"{prefix}.pdmodel", "outputs": outputs, "layers": layers})
+        model = None if prefix is None else f"{prefix}.pdmodel"
+        print_json({"model": model, "outputs": outputs, "layers": layers, "others": done.others})
+        return
+    if not done.layers:
         return
     print_table(["op", "writes", "dB", "scale", "runs in"], [_row(layer) for layer in done.layers])
+    if prefix is None:
+        return
     for name, decibels in done.outputs.items():
         print(f"output {printable(name)}: {decibels:.1f} dB above the error of all layers together")
     print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams")

@@ -14,7 +14,7 @@ from oprack.ir import Graph, VarNode
 from oprack_quantization.post_training.calibration import Calibration, output_noise
 from oprack_quantization.post_training.enlarged import of_enlarged_maps
 from oprack_quantization.post_training.integers import along, integers, weight_scales
-from oprack_quantization.post_training.layers import OPS, Layer, layers_of
+from oprack_quantization.post_training.layers import OPS, Layer, fold_weights, layers_of
 from oprack_quantization.post_training.report import LayerReport, Quantized
 from oprack_quantization.post_training.scales import METHODS
 
@@ -62,7 +62,8 @@ def quantize_post_training(
     """
     _check(method, ops, feeds)
     graph = Graph(program.desc, scope=scope, keep=fetches)
-    layers = layers_of(graph, ops)
+    fold_weights(graph)
+    layers, others = layers_of(graph, ops)
     known = {n for layer in layers for n in (layer.y.name, layer.weight.name)}
     if unknown := sorted(set(skip) - known):
         raise InvalidArgumentError(
@@ -89,7 +90,7 @@ def quantize_post_training(
     quantized = Program(graph.to_program())
     ordered = sorted(reports.values(), key=lambda r: (math.isnan(r.decibels), r.decibels))
     errors = output_noise((program, scope), (quantized, scope), feeds, fetches)
-    return Quantized(quantized, ordered, errors)
+    return Quantized(quantized, ordered, errors, others)
 
 
 def _check(method: str, ops: Collection[str], feeds: Sequence[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 
 from oprack.program import Program
@@ -38,11 +39,22 @@ class Quantized:
         program: The program; its new parameters are in the scope that was given.
         layers: A report of each layer, the costliest first.
         outputs: Of each output of the model, how far it is above its error, in decibels.
+        others: Why other ops of the types that were asked for are no layers with a weight, by what they write.
     """
 
     program: Program
     layers: list[LayerReport] = field(default_factory=list)
     outputs: dict[str, float] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
+
+    def why_nothing(self) -> str:
+        """Why no layer was quantised; "" when one was."""
+        if any(not layer.left for layer in self.layers):
+            return ""
+        reasons = Counter(layer.left for layer in self.layers) + Counter(self.others.values())
+        if not reasons:
+            return "the program has no convolution or product of the types that were asked for"
+        return "; ".join(f"{reason} ({count} ops)" if count > 1 else reason for reason, count in reasons.most_common(4))
 
 
 class Noise:
