@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM
 from oprack.io.collate import default_collate
@@ -19,8 +21,8 @@ class DataLoader:
 
     What the dataset and collate_fn draw at random, by Python's `random`, NumPy's global generator or ops of oprack,
     follows from `oprack.seed`, the loop and the number of the batch: other numbers in each batch and each loop, and the
-    same ones for any number of workers. Draws outside are not touched. A generator that the dataset holds itself is
-    not set; in workers it can start from `oprack.io.get_worker_info().seed`.
+    same ones for any number of workers. Draws outside go on from where they were. A generator that the dataset holds
+    itself is not set; in workers it can start from `oprack.io.get_worker_info().seed`.
 
     An exception in a worker is raised in the loop, with the example and the worker's traceback in its notes.
 
@@ -125,10 +127,10 @@ class DataLoader:
                 yield collate(batch)
 
     def _here(self, base: int) -> Iterator[Any]:
-        collate = self._collate()
+        collate, twister = self._collate(), np.random.MT19937(0)
         for number, indices in enumerate(self.batch_sampler):
             with kept_draws():
-                seed_draws(base, number)
+                seed_draws(twister, base, number)
                 batch = make_batch(self.dataset, collate, indices)
             yield batch
 

@@ -7,17 +7,18 @@ number, and neither from the worker that makes it nor from when.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import multiprocessing
 import os
 import pickle
 import queue
 import random
+import select
 import signal
 import threading
 import time
 import traceback
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,12 +28,14 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
+from numpy.random import mtrand
 
 from oprack.errors import InvalidArgumentError, WorkerError, WorkerTimeoutError
 from oprack.interpreter.devices import RANDOM
 
 _GRACE = 1.0  # seconds in which a worker may finish its batch once nobody wants it
 _SETUP = -1  # number of the failure of worker_init_fn, which belongs to no batch
+_SMALL = 16 << 10  # bytes for which a pipe that takes any has room
 _COLLATING = -1  # position in a batch whose examples are all there
 
 
@@ -65,31 +68,30 @@ def get_worker_info() -> WorkerInfo | None:
     return _info
 
 
-def seed_draws(*numbers: int) -> int:
+def seed_draws(twister: np.random.MT19937, *numbers: int) -> None:
     """Let the next draws of `random`, of NumPy's global generator and of eager ops follow from these numbers alone.
 
     Args:
-        numbers: Not negative.
-
-    Returns:
-        The seed of eager ops, which follows from the numbers, too.
+        twister: What NumPy's global generator draws from then.
+        numbers: The numbers.
     """
-    words = np.random.SeedSequence(numbers).generate_state(4, np.uint64)
-    random.seed(int(words[0]) << 64 | int(words[1]))
-    np.random.seed(words[2:3].view(np.uint32))
-    RANDOM.load_state({"seed": int(words[3]), "draws": {}})
-    return int(words[3])
+    seeds = hashlib.blake2b(repr(numbers).encode(), digest_size=32).digest()
+    random.seed(int.from_bytes(seeds[:16], "little"))
+    # NumPy takes hundreds of microseconds to tell or to set the state of a generator, and one to take another one.
+    mtrand.set_bit_generator(twister)
+    np.random.seed(np.frombuffer(seeds, np.uint32, 2, 16))
+    RANDOM.load_state({"seed": int.from_bytes(seeds[24:], "little"), "draws": {}})
 
 
 @contextlib.contextmanager
 def kept_draws() -> Iterator[None]:
-    """Let a block seed the generators of `seed_draws` without a trace outside."""
-    before = random.getstate(), np.random.get_state(legacy=False), RANDOM.state()
+    """Let a block seed the generators of `seed_draws`; outside, they go on from where they were."""
+    before = random.getstate(), mtrand.get_bit_generator(), RANDOM.state()
     try:
         yield
     finally:
         random.setstate(before[0])
-        np.random.set_state(before[1])
+        mtrand.set_bit_generator(before[1])
         RANDOM.load_state(before[2])
 
 
@@ -175,11 +177,10 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the main one says what it means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _info = info
-    # A thread sends, so that a full pipe, which the main process empties only between its steps, stops no work.
-    answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_send, args=(connection, answers), daemon=True).start()
+    answers = _Answers(connection)
+    twister = np.random.MT19937(0)
     try:
-        seed_draws(base, info.id, 1)
+        seed_draws(twister, base, info.id, 1)
         if init is not None:
             init(info.id)
     except BaseException as error:
@@ -196,7 +197,7 @@ def _work(
         task, seed, indices = pickle.loads(message)  # from the process that started this one
         position[:] = task, 0
         try:
-            seed_draws(*seed)
+            seed_draws(twister, *seed)
             answer: Any = make_batch(info.dataset, collate, indices, position)
             data = bytes(ForkingPickler.dumps((task, answer)))
         except BaseException as error:
@@ -204,10 +205,37 @@ def _work(
         answers.put(data)
 
 
-def _send(connection: Connection, answers: queue.SimpleQueue[bytes]) -> None:
-    with contextlib.suppress(OSError):  # the main process wants no more
-        while True:
-            connection.send_bytes(answers.get())
+class _Answers:
+    """Sends answers; a thread does where the pipe is full, since the main process empties it only between its steps."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._lock = connection, threading.Lock()
+        self._waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._room = None
+        if hasattr(select, "poll"):
+            self._room = select.poll()
+            self._room.register(connection.fileno(), select.POLLOUT)
+        threading.Thread(target=self._send, daemon=True).start()
+
+    def put(self, data: bytes) -> None:
+        """Send an answer, now or once there is room for it."""
+        # A thread waits for the interpreter, up to 5 ms; a small answer has room in a pipe that takes any.
+        if len(data) <= _SMALL and self._room is not None and self._waiting.empty() and self._lock.acquire(False):
+            try:
+                if self._room.poll(0):
+                    with contextlib.suppress(OSError):  # the main process wants no more
+                        self._connection.send_bytes(data)
+                    return
+            finally:
+                self._lock.release()
+        self._waiting.put(data)
+
+    def _send(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                data = self._waiting.get()
+                with self._lock:
+                    self._connection.send_bytes(data)
 
 
 # In the main process ------------------------------------------------------------------------------------------------
@@ -217,7 +245,7 @@ class _Worker:
     process: BaseProcess
     connection: Connection
     position: Any
-    tasks: deque[tuple[int, list[Any]]] = field(default_factory=deque)  # what it has not answered, in its order
+    tasks: dict[int, list[Any]] = field(default_factory=dict)  # indices of what it has not answered
 
     def __str__(self) -> str:
         return f"worker {self.id} (process {self.process.pid})"
@@ -225,7 +253,7 @@ class _Worker:
     def work(self) -> str:
         """What it is at, for a message."""
         task, at = self.position  # answers to tasks before this one may be on their way, or lost
-        indices = next((indices for number, indices in self.tasks if number == task), None)
+        indices = self.tasks.get(task)
         if indices is None:
             return "it had no batch to make"
         batch = f"of the batch of examples {_shortened(indices)}"
@@ -266,7 +294,7 @@ class WorkerPool:
         for number in range(count):
             here, there = context.Pipe()
             position = context.RawArray("q", [_SETUP, 0])
-            seed = int(np.random.SeedSequence((base, number, 2)).generate_state(1)[0])
+            seed = (base + number) % 2**32  # as np.random.seed takes
             info = WorkerInfo(number, count, seed, dataset)
             process = context.Process(
                 target=_work, args=(there, info, base, position, collate, init), name=f"worker-{number}", daemon=True
@@ -330,7 +358,7 @@ class WorkerPool:
         for indices in islice(source, until - self._sent):
             given = list(indices)
             worker = min(self._workers, key=lambda w: len(w.tasks))
-            worker.tasks.append((self._sent, given))
+            worker.tasks[self._sent] = given
             try:
                 worker.connection.send_bytes(pickle.dumps((self._sent, (base, self._sent - first), given)))
             except OSError:
@@ -359,7 +387,7 @@ class WorkerPool:
         task, answer = pickle.loads(data)  # from a process that this one started
         if task == _SETUP:
             raise _raised_again(worker, answer)
-        worker.tasks.popleft()
+        del worker.tasks[task]
         if task >= first:
             self._done[task] = worker, answer
 
@@ -381,7 +409,7 @@ class WorkerPool:
         return WorkerError(f"DataLoader: {worker} {how}; {worker.work()}{advice}")
 
     def _late(self, wanted: int, timeout: float) -> WorkerTimeoutError:
-        worker = next(w for w in self._workers if any(task == wanted for task, _ in w.tasks))
+        worker = next(w for w in self._workers if wanted in w.tasks)
         return WorkerTimeoutError(
             f"DataLoader: no batch came within timeout={timeout:g} seconds from {worker}; {worker.work()}; look why "
             "that takes so long, or pass a longer timeout"
