@@ -153,6 +153,13 @@ class Lock(Exception):
         self.lock = multiprocessing.Lock()
 
 
+class Mute(Exception):
+    """An exception without a text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 def _raise(error: Any) -> Callable[[int], Any]:
     def make(index: int) -> Any:
         if index == 5:
@@ -178,6 +185,8 @@ def test_an_exception_in_a_worker_reaches_the_loop(error: Exception, workers: in
 def test_an_exception_that_can_not_be_sent_is_told() -> None:
     with pytest.raises(WorkerError, match=r"(?s)Lock: locked\n.*raised in worker 0 .*in make\n.*from example 5 of"):
         list(io.DataLoader(Calls(_raise(Lock)), 2, num_workers=1))
+    with pytest.raises(WorkerError, match=r"(?s)Mute: \n.*raised in worker 0 .*in make\n"):
+        list(io.DataLoader(Calls(_raise(Mute)), 2, num_workers=1))
     with pytest.raises(TypeError, match=r"generator") as caught:
         list(io.DataLoader(Calls(lambda i: i), 2, num_workers=1, collate_fn=lambda batch: (x for x in batch)))
     assert "raised in worker 0" in caught.value.__notes__[0]

@@ -134,18 +134,20 @@ class _Failure:
 
 def _failure(error: BaseException) -> _Failure:
     name = type(error).__qualname__
-    if type(error).__module__ not in ("builtins", "__main__"):
+    if type(error).__module__ not in ("builtins", "__main__", "__mp_main__"):
         name = f"{type(error).__module__}.{name}"
-    pickled = None
+    message, pickled = "", None
+    with contextlib.suppress(Exception):
+        message = str(error)
     # Exceptions with an __init__ of their own often do not unpickle, or come back with another text.
     for way in (error, _Parts(error)):
         with contextlib.suppress(Exception):
             data = pickle.dumps(way)
             back = pickle.loads(data)  # our own bytes
-            if type(back) is type(error) and str(back) == str(error):
+            if type(back) is type(error) and str(back) == message:
                 pickled = data
                 break
-    return _Failure(name, str(error), "".join(traceback.format_exception(error)).rstrip(), pickled)
+    return _Failure(name, message, "".join(traceback.format_exception(error)).rstrip(), pickled)
 
 
 class _Parts:
