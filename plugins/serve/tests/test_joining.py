@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import served
 from hypothesis import given
 from hypothesis import strategies as st
+from oprack import layers
 from oprack.tensor import LoDTensor
 from oprack_serve import joining
 from oprack_serve.host import load
@@ -71,7 +74,7 @@ def test_outputs_without_the_rows_are_refused():
 
 
 def findings(models, name, declared=(), recorded=()):
-    predictor, signature = load(str(models / name), 0)
+    predictor, signature, proof = load(str(models / name), 0)
 
     def run(feed):
         for key, tensor in feed.items():
@@ -80,7 +83,7 @@ def findings(models, name, declared=(), recorded=()):
         handles = [(n, predictor.get_output_handle(n)) for n in predictor.get_output_names()]
         return {n: Tensor(h.copy_to_cpu(), h.lod()) for n, h in handles}
 
-    return probe(signature, run, list(declared), list(recorded))
+    return probe(signature, run, proof, list(declared), list(recorded))
 
 
 def test_the_probe_finds_how_outputs_fall_apart(models):
@@ -95,6 +98,55 @@ def test_the_probe_finds_how_outputs_fall_apart(models):
 def test_the_probe_refuses_rows_that_depend_on_each_other(models):
     assert "changes with what it is joined with" in findings(models, "centred").rule.reason
     assert "declares no batch dim" in findings(models, "slow").rule.reason
+
+
+def couples_above_a_threshold():
+    """Rows are divided by the largest |x| of the batch where that is above a million: no trial comes upon it."""
+    x = layers.data("x", [None, 4])
+    top = layers.reduce_max(layers.abs(x))
+    return ["x"], [x / layers.elementwise_max(top, layers.fill_constant([1], "float32", 1e6))]
+
+
+def counts_its_batch():
+    """Rows and the size of the batch, where that is above 4096: no trial joins as many."""
+    x = layers.data("x", [None, 4])
+    count = layers.cast(layers.slice(layers.shape(x), [0], [0], [1]), "float32")
+    return ["x"], [x + layers.relu(count - 4096.0)]
+
+
+def couples_large_values():
+    """As the first, at 8: the trial with values of unlike size comes upon it."""
+    x = layers.data("x", [None, 4])
+    top = layers.reduce_max(layers.abs(x))
+    return ["x"], [x / layers.elementwise_max(top, layers.fill_constant([1], "float32", 8.0))]
+
+
+def test_rows_that_are_not_proved_to_be_alone_are_not_joined(tmp_path):
+    for build, reason in (
+        (couples_above_a_threshold, r"not proved: output Out .* of op reduce_max \(pack oprack-math\) may mix entries"),
+        (counts_its_batch, "not proved: .* holds the size of the batch"),
+        (couples_large_values, "changes with what it is joined with"),
+    ):
+        served.save(tmp_path / build.__name__, build)
+        rule = findings(tmp_path, build.__name__).rule
+        assert not rule.joins and re.search(reason, rule.reason), rule.reason
+
+
+def shapes_of_its_batch():
+    """A first state in the size of the batch, a reshape by numbers of the shape, and heads beside the batch."""
+    x = layers.data("x", [None, 6, 4])
+    count = layers.slice(layers.shape(x), [0], [0], [1])
+    state = layers.fill_constant([count, 4], "float32", 0.5)
+    heads = layers.transpose(layers.reshape(x, [0, 6, 2, 2]), [0, 2, 1, 3])
+    scores = layers.softmax(layers.matmul(heads, heads, transpose_y=True))
+    mixed = layers.reshape(layers.transpose(layers.matmul(scores, heads), [0, 2, 1, 3]), [count, 24])
+    return ["x"], [layers.concat([mixed, state], axis=1)]
+
+
+def test_attention_and_states_in_the_size_of_the_batch_are_joined(tmp_path):
+    served.save(tmp_path / "net", shapes_of_its_batch)
+    rule = findings(tmp_path, "net").rule
+    assert rule.joins and rule.described() == "along the batch dim", rule.reason
 
 
 def test_declared_examples_have_to_run_and_recorded_ones_may_fail(models):
@@ -115,9 +167,9 @@ def test_open_dims_are_guessed():
             raise ValueError("only 16 fits")
         return {"y": feed["x"]}
 
-    found = probe(signature, run, [], [])
+    found = probe(signature, run, lambda dims: "", [], [])
     assert found.rule.joins and (1, 64) in tried and (1, 16) in tried
-    nothing = probe(signature, lambda feed: run({"x": Tensor(np.zeros([1, 3]), [])}), [], [])
+    nothing = probe(signature, lambda feed: run({"x": Tensor(np.zeros([1, 3]), [])}), lambda dims: "", [], [])
     assert "only 16 fits" in nothing.why and not nothing.rule.joins
 
 

@@ -75,6 +75,7 @@ class DescInferShapeContext(_DescContext, InferShapeContext):
     """Dims of VarDescs, -1 where each batch decides."""
 
     lod_is_known = False
+    values: Mapping[str, Any] = {}
 
     def dim(self, slot: str, i: int = 0) -> Dims:
         return tuple(self._in(slot, i).shape or ())
@@ -101,7 +102,7 @@ class DescInferShapeContext(_DescContext, InferShapeContext):
         return []
 
     def value(self, slot: str, i: int = 0) -> Any:
-        return None
+        return self.values.get(self.input_names(slot)[i]) if self.values else None
 
 
 class DescInferVarTypeContext(_DescContext, InferVarTypeContext):
@@ -135,7 +136,15 @@ class DescIdentityContext(DescInferShapeContext, IdentityContext):
         return self._in(slot, i).dtype_name() or ""
 
 
-def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool = False, guesses: bool = True) -> None:
+def infer_op(
+    op: OpDesc,
+    block: BlockDesc,
+    info: OpInfo,
+    *,
+    lod_is_known: bool = False,
+    guesses: bool = True,
+    values: Mapping[str, Any] | None = None,
+) -> None:
     """Set container, dtype, dims and LoD level of an op's outputs in the block.
 
     Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared, and
@@ -144,13 +153,14 @@ def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool =
     Args:
         lod_is_known: The program is being written, so that an op may refuse an input that is declared without LoD.
         guesses: Whether rules take attributes as hints of what tensors hold that override them when the op runs.
+        values: Arrays of inputs that are known before the program runs, by name, such as a shape.
     """
     try:
         types = DescInferVarTypeContext(op, block, info)
         info.run_infer_var_type(types)
         if info.infer_shape is not None:
             context = DescInferShapeContext(op, block, info, types.attrs)
-            context.lod_is_known, context.guesses = lod_is_known, guesses
+            context.lod_is_known, context.guesses, context.values = lod_is_known, guesses, values or {}
             info.infer_shape(context)
     except OprackError:
         raise

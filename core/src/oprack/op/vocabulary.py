@@ -146,6 +146,7 @@ _role("insert_dims", "X; axes -> Out XShape", "X with dims of size 1 at `axes`",
 _role("merge_dims", "X; start_axis stop_axis -> Out XShape", "Dims from one to another as one dim", "method flatten")
 _role("repeat_dims", "X; repeat_times -> Out", "X repeated along each dim", "method tile")
 _role("broadcast_to", "X; shape -> Out", "X broadcast to a shape; -1 keeps a dim", "method expand")
+_role("dims_of", "Input -> Out", "How many elements each dim of Input has", "proofs that entries of a batch are alone")
 
 # Parts ----------------------------------------------------------------------------------------------------------------
 _role(

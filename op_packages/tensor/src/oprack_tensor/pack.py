@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
     "broadcast_to": "expand_v2",
+    "dims_of": "shape",
     "change_shape": "reshape2",
     "constant": "fill_constant",
     "convert": "cast",

@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from oprack_serve.log import JsonLog, log_all
@@ -41,8 +42,9 @@ class _Child:
 class Host:
     """Forks workers and looks after them."""
 
-    def __init__(self, control: socket.socket, predictor: Any, signature: Any, threads: int) -> None:
+    def __init__(self, control: socket.socket, predictor: Any, signature: Any, proof: Any, threads: int) -> None:
         self._control, self._predictor, self._signature, self._threads = control, predictor, signature, threads
+        self._proof = proof
         self._children: dict[int, _Child] = {}  # by pidfd
         self._count = 0
         self._short_lives = 0
@@ -95,7 +97,7 @@ class Host:
                 os.close(fd)
             from oprack_serve import worker
 
-            worker.main(sock, self._predictor, self._signature, self._threads)
+            worker.main(sock, self._predictor, self._signature, self._proof, self._threads)
             code = 0
         except BaseException:
             logging.getLogger(__name__).exception("a worker ended")
@@ -125,10 +127,14 @@ class Host:
         socket.send_fds(self._control, [json.dumps(message).encode()], fds)
 
 
-def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any]:
-    """A predictor of the model, and its signature. cache: where rewritten models are kept, "" for nowhere."""
+def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any, Any]:
+    """A predictor of the model, its signature, and the proof that entries of a batch do not depend on each other.
+
+    cache: where rewritten models are kept, "" for nowhere.
+    """
     from oprack.inference import Config, create_predictor
     from oprack.io.inference_model import load_program
+    from oprack.parallel.programs.independence import why_rows_may_depend
 
     from oprack_serve.signature import Signature, TensorSpec
 
@@ -146,7 +152,8 @@ def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any]:
     if memory_limit:
         config.set_memory_limit(memory_limit)
     config.set_optim_cache_dir(cache)
-    return create_predictor(config), Signature(tuple(map(spec, feeds)), tuple(map(spec, fetches)))
+    signature = Signature(tuple(map(spec, feeds)), tuple(map(spec, fetches)))
+    return create_predictor(config), signature, partial(why_rows_may_depend, program, feeds, fetches)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -156,12 +163,12 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
     with socket.socket(fileno=int(fd)) as control:
         try:
-            predictor, signature = load(path, int(memory_limit), cache)
+            predictor, signature, proof = load(path, int(memory_limit), cache)
         except Exception as error:
             control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
             return 1
         control.send(json.dumps({"loaded": signature.to_json()}).encode())
-        Host(control, predictor, signature, int(threads)).run(int(workers))
+        Host(control, predictor, signature, proof, int(threads)).run(int(workers))
     return 0
 
 

@@ -172,7 +172,8 @@ class Model:
         recorded = [json.loads(text) for text, _ in self.recorded.most_common(WARM_UP_WITH)]
         try:
             await worker.connect()
-            answer = await worker.probe({"kind": "probe", "declared": self._declared, "recorded": recorded})
+            wanted = {"declared": self._declared, "recorded": recorded, "prove": not self._prepared.is_set()}
+            answer = await worker.probe({"kind": "probe"} | wanted)
         except WorkerLostError:
             self._prepared.set()
             self.reason = self.reason or ("" if self.state == READY else "a worker ended while it was warmed up")

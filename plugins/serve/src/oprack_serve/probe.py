@@ -1,8 +1,8 @@
 """What a worker does with a model before it serves: warms it up, and finds out whether and how requests may be joined.
 
-That a model's outputs have a row for each row of its inputs does not say that the rows are independent of each other.
-So two requests with values of their own run alone and joined; only if each gets the same numbers both times are
-requests joined later.
+That a model's outputs have a row for each row of its inputs does not say that the rows are independent of each other:
+the program has to prove it, by the rules of splitting of its ops. And two requests run alone and joined, with values
+of like and of unlike size; only if each gets the same numbers both times are requests joined later.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ from oprack_serve.signature import Signature, Tensor, TensorSpec
 
 SIZES = (64, 128, 320, 32, 16, 8, 4, 2, 1)
 """What is tried, one after the other, for dims that the program leaves open."""
+MAGNITUDES = ((1.0, 1.0), (1e3, 1.0))
+"""Of the values of the two requests, for each trial: what couples entries may do so for large values alone."""
 TOLERANCE = 1e-4
 """Of the largest value of an output: kernels round otherwise for other batch sizes."""
 
 Run = Callable[[Feed], dict[str, Tensor]]
+Proof = Callable[[dict[str, tuple[int, ...]]], str]
+"""From the shapes that inputs were fed in to why entries of a batch may depend on each other, "" if they do not."""
 Example = dict[str, dict[str, Any]]
 """By input: its shape, and its lod."""
 
@@ -46,12 +50,13 @@ class Findings:
         return asdict(self)
 
 
-def probe(signature: Signature, run: Run, declared: list[Example], recorded: list[Example]) -> Findings:
+def probe(signature: Signature, run: Run, proof: Proof, declared: list[Example], recorded: list[Example]) -> Findings:
     """Warm a model up and find out how its requests may be joined.
 
     Args:
         signature: What the model declares.
         run: Runs the model on one feed.
+        proof: Says of the program whether entries of a batch depend on each other.
         declared: Examples that have to run, else their error is raised.
         recorded: Shapes that clients sent to an earlier version, which may fit no more.
     """
@@ -71,7 +76,7 @@ def probe(signature: Signature, run: Run, declared: list[Example], recorded: lis
         if fixed:
             rule = JoinRule(reason=f"input {fixed[0]!r} declares no batch dim")
         else:
-            rule = _rule(run, feeds, alone)
+            rule = _rule(run, proof, feeds, alone)
         return Findings(rule, warmed + len(feeds), outputs=outputs)
     if warmed:
         return Findings(JoinRule(reason=f"two requests of one and two entries could not be made: {why}"), warmed)
@@ -137,7 +142,7 @@ def _request(
     return feed
 
 
-def _rule(run: Run, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRule:
+def _rule(run: Run, proof: Proof, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRule:
     kinds = {}
     for name in alone[0]:
         kind = _kind(name, feeds, alone)
@@ -145,15 +150,37 @@ def _rule(run: Run, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRu
             return JoinRule(reason=f"output {name!r} has neither sequences nor rows for the entries of a batch")
         kinds[name] = kind
     rule = JoinRule(kinds)
+    for magnitudes in MAGNITUDES:
+        scaled = [_times(feed, factor) for feed, factor in zip(feeds, magnitudes, strict=True)]
+        reason = _differs(run, rule, scaled, alone if magnitudes == (1.0, 1.0) else None)
+        if reason:
+            return JoinRule(reason=reason)
+    reason = proof({name: tensor.array.shape for name, tensor in feeds[0].items()})
+    return JoinRule(reason=f"not proved: {reason}") if reason else rule
+
+
+def _times(feed: Feed, factor: float) -> Feed:
+    """The feed with floats of other sizes."""
+    if factor == 1.0:
+        return feed
+    return {
+        n: Tensor(t.array * t.array.dtype.type(factor), t.lod) if t.array.dtype.kind == "f" else t
+        for n, t in feed.items()
+    }
+
+
+def _differs(run: Run, rule: JoinRule, feeds: list[Feed], alone: list[dict[str, Tensor]] | None) -> str:
+    """What changes when requests run joined; "" when nothing does. alone: their results, where they ran before."""
     try:
+        alone = alone or [run(feed) for feed in feeds]
         parts = joining.split(rule, feeds, run(joining.join(feeds)))
     except (OprackError, ArithmeticError, ValueError) as error:
-        return JoinRule(reason=f"a joined run failed: {str(error)[:200]}")
+        return f"a joined run failed: {str(error)[:200]}"
     for part, expected in zip(parts, alone, strict=True):
         for name, tensor in expected.items():
             if not _same(part[name], tensor):
-                return JoinRule(reason=f"output {name!r} of a request changes with what it is joined with")
-    return rule
+                return f"output {name!r} of a request changes with what it is joined with"
+    return ""
 
 
 def _kind(name: str, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> str | None:

@@ -16,7 +16,7 @@ from oprack.tensor import LoDTensor
 
 from oprack_serve import wire
 from oprack_serve.joining import Feed
-from oprack_serve.probe import probe
+from oprack_serve.probe import Proof, probe
 from oprack_serve.signature import Signature, Tensor
 
 MAX_EVENTS = 20_000
@@ -25,8 +25,8 @@ MAX_EVENTS = 20_000
 class Worker:
     """Answers the messages of one socket until it is closed."""
 
-    def __init__(self, sock: socket.socket, predictor: Predictor, signature: Signature) -> None:
-        self._sock, self._predictor, self._signature = sock, predictor, signature
+    def __init__(self, sock: socket.socket, predictor: Predictor, signature: Signature, proof: Proof) -> None:
+        self._sock, self._predictor, self._signature, self._proof = sock, predictor, signature, proof
         self._ran_ms = 0.0
 
     def serve(self) -> None:
@@ -40,7 +40,8 @@ class Worker:
     def _probe(self, header: dict[str, Any], _: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
         start = time.perf_counter()
         try:
-            found = probe(self._signature, self._outputs_of, header["declared"], header["recorded"])
+            proof = self._proof if header["prove"] else _proved_before
+            found = probe(self._signature, self._outputs_of, proof, header["declared"], header["recorded"])
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"}, []
         ms = (time.perf_counter() - start) * 1e3
@@ -88,6 +89,11 @@ class Worker:
         return outputs
 
 
+def _proved_before(dims: dict[str, tuple[int, ...]]) -> str:
+    """For a worker that is not the first of its model, whose findings count."""
+    return ""
+
+
 def _status(error: Exception) -> int:
     """Whose fault an error of a run is: inputs that no rule of an op accepts are the client's."""
     if isinstance(error, MemoryLimitError):
@@ -95,7 +101,7 @@ def _status(error: Exception) -> int:
     return 400 if isinstance(error, InvalidArgumentError) else 500
 
 
-def main(sock: socket.socket, predictor: Predictor, signature: Signature, threads: int) -> None:
+def main(sock: socket.socket, predictor: Predictor, signature: Signature, proof: Proof, threads: int) -> None:
     """Serve in this process, with `threads` threads in each kernel library."""
     from oprack.packs import default_manager
 
@@ -105,4 +111,4 @@ def main(sock: socket.socket, predictor: Predictor, signature: Signature, thread
             if not isinstance(library, Exception):
                 limits.enter_context(library.limit_threads(threads))
         with contextlib.suppress(ConnectionError):
-            Worker(sock, predictor, signature).serve()
+            Worker(sock, predictor, signature, proof).serve()

@@ -43,7 +43,10 @@ class Choice:
 
 
 def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
-    """The signatures that a rule gives, and that everything is whole. Raises DefinitionError when it gives others."""
+    """The signatures that a rule gives, and that everything is whole. Raises DefinitionError when it gives others.
+
+    Those that make parts of a tensor from what is whole are left out: a slice is free, and somebody would gather it.
+    """
     found = [] if rule is None else list(rule(ctx))
     if not all(isinstance(s, Signature) for s in found):
         raise DefinitionError(
@@ -51,7 +54,8 @@ def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
             "factors() makes it"
         )
     known = default_manager()
-    return [REPLICATED, *(s for s in found if not s.via or known.has_op(s.via))]
+    usable = (s for s in found if any(sbp != broadcast for sbp in s.inputs.values()))
+    return [REPLICATED, *(s for s in usable if not s.via or known.has_op(s.via))]
 
 
 def exact(found: Sequence[Signature], integers: Collection[str]) -> list[Signature]:

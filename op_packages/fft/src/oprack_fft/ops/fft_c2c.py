@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import all_but
 
 from oprack_fft.ops._transform import AXES, FORWARD, NORMALIZATION, points
 
@@ -15,6 +16,8 @@ class FftC2c(OpDef, type="fft_c2c"):
     axes = AXES
     normalization = NORMALIZATION
     forward = FORWARD
+
+    sbp = all_but("axes")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", points(ctx, real=False)[0])

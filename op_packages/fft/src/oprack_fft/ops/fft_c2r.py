@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op.sbp import all_but
 from oprack.types import AttrType, complex_dtype, real_dtype
 
 from oprack_fft.ops._transform import AXES, FORWARD, NORMALIZATION, points
@@ -23,6 +24,8 @@ class FftC2r(OpDef, type="fft_c2r"):
     last_dim_size = Attr(0, "n; 0 stands for 2 (m - 1) with the m points of X there.", type=AttrType.LONG).check(
         lambda v: v >= 0, "a number of points, or 0"
     )
+
+    sbp = all_but("axes")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = points(ctx, real=True)

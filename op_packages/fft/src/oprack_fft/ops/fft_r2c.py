@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op.sbp import all_but
 from oprack.types import AttrType, complex_dtype, real_dtype
 
 from oprack_fft.ops._transform import AXES, FORWARD, NORMALIZATION, points
@@ -21,6 +22,8 @@ class FftR2c(OpDef, type="fft_r2c"):
     normalization = NORMALIZATION
     forward = FORWARD
     onesided = Attr(REQUIRED, "Leave out what follows from the rest.", type=AttrType.BOOLEAN)
+
+    sbp = all_but("axes")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = points(ctx, real=True)

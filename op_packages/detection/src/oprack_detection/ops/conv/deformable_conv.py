@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import GradOpDef, InferShapeContext
+from oprack.op.sbp import leading
 
 from oprack_detection.ops.conv._deformable_conv import (
     DEFORMABLE_GROUPS,
@@ -22,6 +23,8 @@ class DeformableConv(DeformableOp, type="deformable_conv"):
     deformable_groups = DEFORMABLE_GROUPS
     groups = GROUPS
     im2col_step = IM2COL_STEP
+
+    sbp = leading(("Input", "Offset", "Mask"), ("Output",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         infer_deformable_conv(ctx, (("Offset", 2), ("Mask", 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of, empty_grad
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 
@@ -30,6 +31,8 @@ class YoloBox(OpDef, type="yolo_box"):
     versions = OpVersion("yolo_box").checkpoint(
         "heads that predict the overlap", ("new_attr", "iou_aware", False), ("new_attr", "iou_aware_factor", 0.5)
     )
+
+    sbp = leading(("X", "ImgSize"), ("Boxes", "Scores"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, image = ctx.require_rank("X", 4), ctx.require_rank("ImgSize", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_fused.ops import _attrs
 from oprack_fused.ops._shapes import dense_dims
@@ -25,6 +26,8 @@ class Fc(OpDef, type="fc"):
     Scale_weights = _attrs.SCALE_WEIGHTS
     Scale_out = Attr(1.0, "Scale of Out in a quantised model.")
     force_fp32_output = _attrs.FORCE_FP32_OUTPUT
+
+    sbp = leading(("Input",), ("Out",), lambda ctx: int(ctx.attr("in_num_col_dims", 1)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         weight, bias = tuple(ctx.dim("W")), tuple(ctx.dim("Bias")) if ctx.has_input("Bias") else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 
@@ -15,6 +16,11 @@ class Norm(OpDef, type="norm"):
     axis = Attr(REQUIRED, "Dim along which elements form a vector; negative counts from the end.", type=AttrType.INT)
     epsilon = Attr(1e-10, "Added to the sum of squares.")
     is_test = Attr(False, "Inference alone: Norm is not needed.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        axis = names[ctx.attr("axis", -1) % len(names)]
+        return factors({"X": names}, {"Out": names, "Norm": [None if n == axis else n for n in names]}, no=[axis])  # type: ignore[list-item]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.axis("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 from oprack_math.ops._reduce import KEEP_DIM, reduced_dims
 
@@ -21,6 +22,18 @@ class PNorm(OpDef, type="p_norm"):
     keepdim = KEEP_DIM
     asvector = Attr(False, "Norm of all elements as one vector.")
     versions = OpVersion("p_norm").checkpoint("Norm of a matrix as one vector.", ("new_attr", "asvector", False))
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        if ctx.attr("asvector", False) or not names:
+            return []
+        axis = ctx.attr("axis", -1) % len(names)
+        kept = [None if k == axis else n for k, n in enumerate(names) if k != axis or ctx.attr("keepdim", False)]
+        return (
+            factors({"X": names}, {"Out": kept}, no=[n for n in names[axis : axis + 1] if n])
+            if len(kept) == len(ctx.dim("Out"))
+            else []
+        )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         axes = [ctx.attr("axis")]

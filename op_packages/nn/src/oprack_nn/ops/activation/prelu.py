@@ -6,6 +6,7 @@ import math
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.sbp import leading
 
 _MODE = Attr("all", "all: one slope. channel: one per channel. element: one per element of a sample.")
 
@@ -21,6 +22,8 @@ class PRelu(OpDef, type="prelu"):
     is_test = Attr(False, "Run for inference only.", extra=True)
     mkldnn_data_type = MKLDNN_DATA_TYPE
     use_mkldnn = USE_MKLDNN
+
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, alpha, mode = ctx.dim("X"), ctx.dim("Alpha"), ctx.attr("mode")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 
@@ -16,6 +17,8 @@ class SpaceToDepth(OpDef, type="space_to_depth"):
     X = Input("[N, C, H, W]; C is a multiple of blocksize squared, H and W of blocksize.")
     Out = Output("[N, C b b, H / b, W / b].")
     blocksize = Attr(REQUIRED, "The factor b by which H and W shrink.", type=AttrType.LONG).greater_than(1)
+
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         n, c, h, w = ctx.require_rank("X", 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class GruUnit(OpDef, type="gru_unit"):
@@ -24,6 +25,8 @@ class GruUnit(OpDef, type="gru_unit"):
     activation = Attr(2, "Of the candidate c.").in_set((0, 1, 2, 3))
     gate_activation = Attr(1, "Of the gates u and r.").in_set((0, 1, 2, 3))
     origin_mode = Attr(False, "Which of u and 1 - u keeps the old state.")
+
+    sbp = leading(("Input", "HiddenPrev"), ("Gate", "ResetHiddenPrev", "Hidden"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         batch, columns = ctx.require_rank("Input", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class LstmUnit(OpDef, type="lstm_unit"):
@@ -17,6 +18,8 @@ class LstmUnit(OpDef, type="lstm_unit"):
     C = Output("Cell after the step, [B, D].")
     H = Output("State after the step, [B, D].")
     forget_bias = Attr(0.0, "Added to f.")
+
+    sbp = leading(("X", "C_prev"), ("C", "H"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         batch, columns = ctx.require_rank("X", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import SbpContext, Signature, split
 from oprack.types import VarType
 
 MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
@@ -37,6 +38,13 @@ class Rnn(OpDef, type="rnn"):
     seed = Attr(0, "Of the dropout mask.")
     is_test = Attr(False, "No dropout, and nothing is kept for a gradient.")
     expected_kernel_type = dtype_of("Input")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        inputs = {"Input": split(1), "PreState": split(1)} | (
+            {"SequenceLength": split(0)} if ctx.has("SequenceLength") else {}
+        )
+        draws = ctx.attr("dropout_prob", 0.0) > 0 and not ctx.attr("is_test", False)
+        return [Signature(inputs, {"Out": split(1), "State": split(1), "DropoutState": split(1)}, random=draws)]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         steps, batch, inputs = ctx.require_rank("Input", 3)

@@ -14,6 +14,7 @@ from oprack.op import (
     empty_grad,
 )
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, split
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
@@ -40,6 +41,11 @@ class FillConstant(OpDef, type="fill_constant"):
         .checkpoint("The value may be a tensor.", ("new_input", "ValueTensor", None))
         .checkpoint("The place may be chosen.", ("new_attr", "place_type", -1))
     )
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("ShapeTensor") or ctx.has("ShapeTensorList"):
+            return []
+        return [Signature({}, {"Out": split(k)}, sizes={"shape": "Out"}) for k in range(len(ctx.dim("Out")))]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         shape = [-1 if s is None else s for s in given_ints(ctx, "shape", "ShapeTensor", "ShapeTensorList")]

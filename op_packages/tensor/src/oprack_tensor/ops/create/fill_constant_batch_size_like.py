@@ -13,6 +13,7 @@ from oprack.op import (
     dtype_of_attr,
     empty_grad,
 )
+from oprack.op.sbp import SbpContext, Signature, split
 from oprack.types import AttrType
 
 
@@ -31,6 +32,10 @@ class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
     no_need_buffer_vars = ("Input",)
     expected_kernel_type = dtype_of_attr("dtype")
     make_grad = empty_grad
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        source, target = ctx.attr("input_dim_idx", 0), ctx.attr("output_dim_idx", 0)
+        return [Signature({"Input": split(source)}, {"Out": split(target)})]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, shape = ctx.dim("Input"), list(ctx.attr("shape"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, Input
+from oprack.op.sbp import leading
 
 from oprack_tensor.ops.create._one_hot import OneHotOf, given_depth
 
@@ -11,6 +12,8 @@ class OneHot(OneHotOf, type="one_hot"):
     r"""$$Out_{..., k} = 1$$ where $$X_{..., 0} = k$$, else 0."""
 
     X = Input("int32 or int64 ids [..., 1].")
+
+    sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("Out")) - 1)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
-from oprack.op.sbp import SbpContext, Signature, factors, letters
+from oprack.op.sbp import SbpContext, Signature, factors, letters, split
 from oprack.types import AttrType
 
 from oprack_tensor.dims import broadcast_dims, given_ints
@@ -30,7 +30,9 @@ class ExpandV2(OpDef, type="expand_v2"):
         x, out = ctx.dim("X"), ctx.dim("Out")
         new = len(out) - len(x)
         names = [n if a == b else None for n, a, b in zip(letters(len(x)), x, out[new:], strict=True)]
-        return factors({"X": names}, {"Out": [None] * new + names}, linear=(("X",),), sizes={"shape": "Out"})
+        found = factors({"X": names}, {"Out": [None] * new + names}, linear=(("X",),), sizes={"shape": "Out"})
+        copies = [k for k in range(len(out)) if k < new or x[k - new] == 1]
+        return found + [Signature({}, {"Out": split(k)}, sizes={"shape": "Out"}) for k in copies]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
