@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import Executor, Program, Scope, SelectedRows, layers, program_guard, unique_name
-from oprack.autodiff import append_backward, gradients
+from oprack.autodiff import LostGradientWarning, append_backward, gradients
 from oprack.autodiff.roles import OpRole
 from oprack.errors import (
     InvalidArgumentError,
@@ -370,3 +371,58 @@ def test_names_that_are_not_there(program: Program) -> None:
         oprack.gradients(loss, ["ww"])
     with pytest.raises(InvalidArgumentError, match=r"loss is 'loss' \(str\); expected Variable"):
         oprack.append_backward("loss")
+
+
+def _slope(f: Any, x: np.ndarray, direction: np.ndarray, step: float = 1e-6) -> float:
+    return float((f(x + step * direction) - f(x - step * direction)) / (2 * step))
+
+
+def _cell(x: Any) -> Any:
+    hidden, cell = oprack.functional.lstm(x, WEIGHT_OF_LSTM, BIAS_OF_LSTM)[:2]
+    return (cell * cell).sum() + hidden.sum()
+
+
+def _probabilities(x: Any) -> Any:
+    found = oprack.functional.softmax_with_cross_entropy(x, LABELS)
+    return found[1].sum() + (found[0] * found[0]).sum() * 10.0
+
+
+WEIGHT_OF_LSTM = oprack.to_tensor(np.random.default_rng(1).normal(size=(2, 8)))
+BIAS_OF_LSTM = oprack.to_tensor(np.random.default_rng(2).normal(size=(1, 14)))
+LABELS = oprack.to_tensor(np.array([[0], [1], [5], [2], [7]]))
+
+
+@pytest.mark.parametrize(("loss", "lod"), [(_cell, [[0, 2, 5]]), (_probabilities, [])])
+def test_gradients_of_outputs_that_paddles_gradient_ops_do_not_read(loss: Any, lod: list[list[int]]) -> None:
+    """The cell of an LSTM, and the probabilities beside a loss: the slope, in eager calls and by jit alike."""
+    rng = np.random.default_rng(0)
+    x, direction = rng.normal(size=(5, 8)), rng.normal(size=(5, 8))
+    wanted = _slope(lambda v: loss(oprack.to_tensor(v, lod=lod)).numpy(), x, direction)
+    for function in (loss, oprack.jit(loss)):
+        given = oprack.to_tensor(x, lod=lod, requires_grad=True)
+        function(given).backward()
+        assert float((given.grad.numpy() * direction).sum()) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_gradient_op_of_paddle_without_the_slot_gives_paddles_number(program: Program) -> None:
+    """A program saved by Paddle has no Softmax@GRAD: what flows through the loss alone."""
+    x = layers.data("x", [5, 8], "float64")
+    x.stop_gradient = False
+    loss, _ = layers.softmax_with_cross_entropy(x, layers.data("y", [5, 1], "int64"), return_softmax=True)
+    gradients(loss, [x])
+    op = next(op for op in program.global_block().ops if op.type == "softmax_with_cross_entropy_grad")
+    assert "Softmax@GRAD" not in op.inputs and "Loss@GRAD" in op.inputs
+
+
+def test_a_gradient_that_arrives_where_none_flows_back_is_named(program: Program) -> None:
+    x = layers.data("x", [4, 3], "float64")
+    x.stop_gradient = False
+    values, _, picked = layers.cross_entropy2(x, layers.data("y", [4, 1], "int64"))
+    loss = layers.reduce_sum(values) + layers.reduce_sum(picked)
+    with pytest.warns(
+        LostGradientWarning, match=r"op cross_entropy2 \(pack oprack-nn\): .* output MatchX \(.*only from Y"
+    ):
+        gradients(loss, [x])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gradients(loss, [x], no_grad_set={picked.name})

@@ -14,11 +14,15 @@ import numpy as np
 import pytest
 from oprack import Executor, LoDTensor, Program, Scope, SelectedRows
 from oprack.autodiff import gradients
+from oprack.errors import FetchNameError
+from oprack.op import GradOpDef, Input, OpDef, Output
 from oprack.op.grad import EmptyGradOpMaker
+from oprack.op.info import build_op_info
 from oprack.packs.manager import default_manager
 from oprack.testing import FileCase, OpCase, load_cases
 from oprack.testing.op_case import inner, random_like
-from oprack.types import VarType
+from oprack.testing.review.gradients import lost_outputs
+from oprack.types import EMPTY_VAR, VarType
 from pack_records import records, with_gradient
 
 CASES = Path(__file__).parent / "data" / "cases"
@@ -123,10 +127,23 @@ def _wide_program(case: FileCase) -> Program:
     return program
 
 
-class _Problem:
-    """A case as a scalar function of its inputs: the sum of outputs times cotangents."""
+def _results(program: Program, op_type: str) -> list[str]:
+    """Floating outputs of the ops of a type that are results, and do not say that no gradient flows back from them."""
+    slots = default_manager().op_info(op_type).proto.outputs
+    wanted = [s.name for s in slots.values() if not (s.intermediate or s.extra or s.stop_gradient)]
+    block = program.global_block()
+    names = [n for op in block.ops if op.type == op_type for slot in wanted for n in op.output(slot)]
+    floats = (VarType.FP64, VarType.COMPLEX128)
+    return [n for n in names if n != EMPTY_VAR and block.var(n).dtype in floats]
 
-    def __init__(self, case: FileCase) -> None:
+
+class _Problem:
+    """A case as a scalar function of its inputs: the sum of outputs times cotangents.
+
+    All floating results of the op are taken, those too of which Paddle's gradient op reads no gradient.
+    """
+
+    def __init__(self, case: FileCase, op_type: str) -> None:
         grad = case.header["grad"]
         self.case = case
         self.program = _wide_program(case)
@@ -134,6 +151,19 @@ class _Problem:
         self.targets = {c["target"]: self.inputs[c["var"]] for c in grad["cotangents"]}
         self.wrt = [w["wrt"] for w in grad["wrt"]]
         self._cotangents = [c["var"] for c in grad["cotangents"]]
+        self._add_results([n for n in _results(self.program, op_type) if n not in self.targets])
+
+    def _add_results(self, names: list[str]) -> None:
+        rng = np.random.default_rng(1)
+        for name in names:
+            try:
+                value = self._run(self.program, self.inputs, [name])[0]
+            except FetchNameError:
+                continue  # its block did not run
+            if isinstance(value, LoDTensor) and value.dtype in ("float64", "complex128"):
+                cotangent = f"{name}@COTANGENT"
+                self._cotangents.append(cotangent)
+                self.inputs[cotangent] = self.targets[name] = LoDTensor(random_like(value.array, rng), value.lod)
 
     def _run(self, program: Program, inputs: dict[str, LoDTensor], fetch: list[str]) -> list[Any]:
         scope, feed = Scope(), {}
@@ -173,9 +203,9 @@ def slope_error(problem: Any, var: str, gradient: np.ndarray, rng: np.random.Gen
     return abs(numeric - float(terms.sum())) / scale
 
 
-def _worst(case: FileCase) -> float:
+def _worst(case: FileCase, op_type: str) -> float:
     """Largest relative error over the inputs."""
-    problem, rng, worst = _Problem(case), np.random.default_rng(0), 0.0
+    problem, rng, worst = _Problem(case, op_type), np.random.default_rng(0), 0.0
     for var, gradient in problem.gradients().items():
         x = problem.inputs[var]
         if x.dtype not in ("float64", "complex128") or not x.array.size:
@@ -195,7 +225,7 @@ def test_gradient_is_the_slope(op_type: str) -> None:
         return
     errors = {}
     for case in cases:
-        errors[case.id] = _worst(case)
+        errors[case.id] = _worst(case, op_type)
         if errors[case.id] < TOLERANCE:
             return
     raise AssertionError(f"{op_type}: relative errors {errors}")
@@ -216,6 +246,27 @@ def test_an_op_without_case_files_is_checked_by_the_records_of_its_pack(
     monkeypatch.setitem(globals(), "with_gradient", lambda op_type: [wrong])
     with pytest.raises(AssertionError, match="square: off"):
         test_gradient_is_the_slope("square")
+
+
+def test_every_floating_result_has_a_gradient_or_says_that_it_has_none() -> None:
+    manager = default_manager()
+    lost = {t: lost_outputs(manager.op_info(t)) for t in manager.op_types()}
+    assert {t: slots for t, slots in lost.items() if slots} == {}
+
+
+def test_a_result_without_gradient_is_found() -> None:
+    class Halves(OpDef, type="halves"):
+        """$$Low = X / 2, High = X / 2$$"""
+
+        X = Input("Any tensor.")
+        Low = Output("Half of X.")
+        High = Output("Half of X.")
+        Peak = Output("The largest element.", stop_gradient=True)
+
+    class HalvesGrad(GradOpDef, of=Halves, reads="Low@GRAD", like="Low@GRAD"):
+        """Reads the gradient of one half alone."""
+
+    assert lost_outputs(build_op_info(Halves, "test")) == ["High"]
 
 
 def test_the_exceptions_are_differentiable_ops() -> None:

@@ -48,9 +48,10 @@ DEF = b"".join(
 
 
 def on_the_wire(proto: OpProto) -> OpProto:
-    """What is left of an OpProto: no defaults, no checks."""
+    """What is left of an OpProto: no defaults, no checks, no word of outputs without gradient."""
     attrs = {n: replace(a, default=None, required=False, checks=()) for n, a in proto.attrs.items()}
-    return OpProto(proto.type, dict(proto.inputs), dict(proto.outputs), attrs, proto.doc)
+    outputs = {n: replace(s, stop_gradient=False) for n, s in proto.outputs.items()}
+    return OpProto(proto.type, dict(proto.inputs), outputs, attrs, proto.doc)
 
 
 def test_a_message_of_fluids_is_read():

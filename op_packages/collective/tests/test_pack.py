@@ -52,7 +52,6 @@ ON_ONE_RANK = [
         {"nranks": 1, "ignore_index": 3},
         {"Softmax": SOFTMAX, "Loss": LOSS},
         grads=["Logits"],
-        loss=["Loss"],
     ),
     OpCase(
         "c_softmax_with_cross_entropy_grad",
@@ -177,16 +176,18 @@ def test_softmax_over_classes_that_ranks_share() -> None:
     def rank(world: Any) -> list[np.ndarray]:
         mine = to_tensor(scores[..., 2 * world.rank : 2 * world.rank + 2].copy(), requires_grad=True)
         softmax, loss = F.c_softmax_with_cross_entropy(mine, to_tensor(labels), rank=world.rank, nranks=N)
-        (loss * to_tensor(weights)).sum().backward()
+        part = to_tensor(of_softmax[..., 2 * world.rank : 2 * world.rank + 2].copy())
+        ((loss * to_tensor(weights)).sum() + (softmax * part).sum()).backward()
         return [softmax.numpy(), loss.numpy(), mine.grad.numpy()]
 
-    weights = rng.standard_normal(labels.shape)
+    weights, of_softmax = rng.standard_normal(labels.shape), rng.standard_normal(scores.shape)
     found = ThreadWorld(N).run(rank)
     p = np.exp(scores - scores.max(-1, keepdims=True))
     p /= p.sum(-1, keepdims=True)
     counts = labels != -100
     want = np.where(counts, -np.log(np.take_along_axis(p, np.where(counts, labels, 0), -1)), 0)
     gradient = (p - (labels == np.arange(6))) * weights * counts
+    gradient += p * (of_softmax - (of_softmax * p).sum(-1, keepdims=True))
     np.testing.assert_allclose(np.concatenate([f[0] for f in found], -1), p, rtol=1e-12)
     for f in found:
         np.testing.assert_allclose(f[1], want, rtol=1e-12, atol=1e-14)

@@ -5,5 +5,6 @@ from __future__ import annotations
 from oprack.autodiff.appender import OpAppender
 from oprack.autodiff.backward import append_backward, gradients
 from oprack.autodiff.roles import OpRole
+from oprack.autodiff.walk import LostGradientWarning
 
-__all__ = ["OpAppender", "OpRole", "append_backward", "gradients"]
+__all__ = ["LostGradientWarning", "OpAppender", "OpRole", "append_backward", "gradients"]

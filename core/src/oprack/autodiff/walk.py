@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,11 +16,15 @@ from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import NotDifferentiableError
 from oprack.op import GradOp
 from oprack.op.desc_infer import infer_op
-from oprack.op.grad_desc import grad_op_desc, make_grad_ops
+from oprack.op.grad_desc import grad_op_desc, make_grad_ops, read_outputs
 from oprack.op.info import OpInfo
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import PackManager
 from oprack.types import EMPTY_VAR, AttrType
+
+
+class LostGradientWarning(UserWarning):
+    """A gradient arrives at an output of an op from which none flows back to the op's inputs."""
 
 
 class Backward:
@@ -143,6 +148,7 @@ class Backward:
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
         made = make_grad_ops(info, op, slots, held)
         grads = [g for g in made if not g.restores]
+        self._warn_of_lost(op, info, grads, arrived)
         for g in grads:
             gradient_info(self.manager, g.type, op.type)
         totals = self._add(grads, op, index, arrived)
@@ -153,6 +159,23 @@ class Backward:
             self.seed(var, self.name_of(var))
         for var in changed & arrived.keys():
             self.seed(var, arrived[var])
+
+    def _warn_of_lost(self, op: OpDesc, info: OpInfo, grads: Sequence[GradOp], arrived: Mapping[str, str]) -> None:
+        """Say so where a gradient arrives at an output that no gradient op of an op differentiates."""
+        read = read_outputs(grads)
+        for slot, names in op.outputs.items() if grads else ():
+            lost = [n for n in names if n in arrived]
+            if slot in read or not lost or any(n in arrived for s in read for n in op.outputs.get(s, ()) if n in lost):
+                continue
+            others = ", ".join(sorted(read.intersection(op.outputs))) or "none"
+            warnings.warn(
+                f"op {op.type} (pack {info.pack}): a gradient arrives at output {slot} ({lost[0]!r}), but none "
+                f"flows back from it, only from {others}; the gradients of its inputs leave this part out. If that is "
+                f"meant, name {lost[0]!r} in no_grad_set or set its stop_gradient; else compute what depends on it "
+                "from other ops",
+                LostGradientWarning,
+                stacklevel=5,
+            )
 
     def _held_slots(self, op: OpDesc, index: int) -> list[str]:
         """Output slots with a variable that may hold a value from before the op."""

@@ -11,7 +11,7 @@ from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
 from oprack.op.forward_op import SlotRef
 from oprack.op.grad import GradOp
-from oprack.op.grad_desc import make_grad_ops
+from oprack.op.grad_desc import make_grad_ops, read_outputs
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
 from oprack.records import dataclass
@@ -76,8 +76,7 @@ class BackwardRule:
 
     def _drop_unread_outputs(self, grads: Sequence[GradOp]) -> None:
         """Restrict the outputs to those whose gradient is read by a gradient op, in the order of the op's slots."""
-        read = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "output_grad"}
-        read |= {out for g in grads for out in g.same.values()}
+        read = read_outputs(grads)
         flat = [j for slot, places in self.positions["out"].items() if slot in read for j in places]
         self.outputs = [j for j in flat if j in self.outputs]
 

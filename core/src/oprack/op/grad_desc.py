@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.op.attrs import COMMON_ATTRS
@@ -42,6 +42,22 @@ def make_grad_ops(
     outputs = {s: len(names) for s, names in op.outputs.items() if names}
     grad_ops = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
     return [grad_ops] if isinstance(grad_ops, GradOp) else list(grad_ops)
+
+
+def read_outputs(grads: Iterable[GradOp]) -> set[str]:
+    """Output slots of the forward op of which a gradient flows back.
+
+    Args:
+        grads: All gradient ops of the forward op.
+    """
+    read: set[str] = set()
+    for grad in grads:
+        refs = (*grad.inputs.values(), *grad.outputs.values())
+        read.update(ref.slot for ref in refs if ref.role == "output_grad")
+        read.update(grad.same.values())
+        if grad.block is not None:
+            read.add(grad.block.out_slot)
+    return read
 
 
 def grad_op_desc(

@@ -49,6 +49,7 @@ class _SlotDeclaration:
     intermediate: bool = False
     extra: bool = False
     name: str = ""
+    stop_gradient: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,11 @@ class Input(_SlotDeclaration):
 
 @dataclass(frozen=True)
 class Output(_SlotDeclaration):
-    """An output slot in a definition class; flags as for Input."""
+    """An output slot in a definition class; flags as for Input.
+
+    stop_gradient: no gradient flows back from it, on purpose, though it is floating: statistics, counts, scratch. What
+    is intermediate or extra need not say so.
+    """
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class SlotProto:
     duplicable: bool = False
     intermediate: bool = False
     extra: bool = False
+    stop_gradient: bool = False
 
     @property
     def param(self) -> str:
@@ -92,7 +98,7 @@ class SlotProto:
         Returns:
             The SlotProto.
         """
-        return cls(d.name or name, d.doc, d.dispensable, d.duplicable, d.intermediate, d.extra)
+        return cls(d.name or name, d.doc, d.dispensable, d.duplicable, d.intermediate, d.extra, d.stop_gradient)
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,9 @@ def build(case: OpCase, inputs: Mapping[str, Any]) -> Built:
     op = block.append_op(OpDesc(case.op, _names(bound), slots, case.attrs, _attr_types(case, proto)))
     infer_op(op, block, info)
     # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
-    read_by_loss = case.loss or [slot for slot in slots if not proto.outputs[slot].intermediate]
+    read_by_loss = case.loss or [
+        slot for slot in slots if not (proto.outputs[slot].intermediate or proto.outputs[slot].stop_gradient)
+    ]
     outputs = [name for slot in slots if slot in read_by_loss for name in slots[slot]]
     compared = [pair for pair in itertools.chain.from_iterable(results.values()) if pair[1] is not None]
     return Built(

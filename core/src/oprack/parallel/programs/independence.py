@@ -84,7 +84,7 @@ def _simplified(
         sizes = sizes if len(sizes) == len(shape) else shape
         var.shape = (-1, *[n if d < 0 else d for d, n in zip(shape[1:], sizes[1:], strict=True)])
         var.need_check_feed = True
-    passes = [p for p in registered_passes() if p.stage == "fold" and not (p.place or p.library)]
+    passes = [p for p in registered_passes() if p.rank[0] == 0 and not (p.place or p.library)]
     constants = Scope()
     return optimize(desc, constants, keep=outputs, passes=passes).program, constants
 

@@ -55,6 +55,5 @@ CASES = [
         ATTRS,
         {"TopCount": COUNT, "Output": OUT},
         grads=["Input", "Trans"],
-        loss=["Output"],
     )
 ]

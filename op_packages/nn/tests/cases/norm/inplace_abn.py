@@ -20,7 +20,6 @@ CASES = [
         {"activation": activation, "alpha": 0.3},
         {"Y": y},
         grads=["X", "Scale", "Bias"],
-        loss=["Y"],
         name=activation,
     )
     for activation, y in (("identity", Z), ("leaky_relu", LEAKY), ("elu", ELU))

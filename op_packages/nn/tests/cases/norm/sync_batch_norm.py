@@ -18,7 +18,6 @@ CASES = [
         {"X": X, **STATE},
         outputs={"Y": XHAT * SCALE[:, None] + BIAS[:, None], "MeanOut": 0.1 * MU, "VarianceOut": 0.9 + 0.1 * VAR},
         grads=["X", "Scale", "Bias"],
-        loss=["Y"],
     ),
     OpCase(
         "sync_batch_norm_grad",

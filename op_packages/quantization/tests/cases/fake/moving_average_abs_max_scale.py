@@ -22,9 +22,7 @@ CASES = [
         },
         name="training",
     ),
-    OpCase(
-        "moving_average_abs_max_scale", {"X": IMAGE, **STATE}, {}, {"Out": IMAGE}, ["X"], name="slope", loss=["Out"]
-    ),
+    OpCase("moving_average_abs_max_scale", {"X": IMAGE, **STATE}, {}, {"Out": IMAGE}, ["X"], name="slope"),
     OpCase(
         "moving_average_abs_max_scale",
         {"X": IMAGE, **STATE},

@@ -17,6 +17,5 @@ CASES = [
         {"dim_t": 2},
         {"Out": LoDTensor(OUT, [[0, 12, 12, 18]])},
         grads=["X", "Y", "W"],
-        loss=["Out"],
     )
 ]

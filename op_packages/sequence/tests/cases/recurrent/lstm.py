@@ -12,7 +12,7 @@ from ._walk import output, program_inputs
 def lstm(n: list[int], way: str, peepholes: bool) -> OpCase:
     inputs, attrs = lstm_inputs(n, peepholes), lstm_attrs(peepholes, way == "reverse")
     h, c = (output(v, n) for v in by_rows(inputs, attrs, n))
-    return OpCase("lstm", program_inputs(inputs, n), attrs, {"Hidden": h, "Cell": c}, list(inputs), loss=["Hidden"])
+    return OpCase("lstm", program_inputs(inputs, n), attrs, {"Hidden": h, "Cell": c}, list(inputs))
 
 
 CASES = [

@@ -141,6 +141,7 @@ def lstm_grad(
     Hidden_grad: Array,
     H0: Array | None = None,
     C0: Array | None = None,
+    Cell_grad: Array | None = None,
     *,
     use_peepholes: bool,
     is_reverse: bool,
@@ -155,12 +156,19 @@ def lstm_grad(
     gates, activated, cells = dense(xp, BatchGate), dense(xp, BatchCellPreAct), packing.pack(Cell, xp)
     h_prev, c_prev = packing.previous(packing.pack(Hidden, xp), H0, xp), packing.previous(cells, C0, xp)
     dh, d_gates = packing.pack(Hidden_grad, xp), xp.empty_like(gates)
+    dc = None if Cell_grad is None else packing.pack(Cell_grad, xp)
     peepholes = _peepholes(Bias, size, use_peepholes, xp)
     codes = [_CODES[a] for a in (gate_activation, candidate_activation, cell_activation)]
     dh_prev = dc_prev = None
     for start, end in reversed(packing.steps):
         n, later = end - start, 0 if dh_prev is None else len(dh_prev)
         given = [a[start:end] for a in (gates, c_prev, cells, activated, dh)]
+        if dc is not None:  # what comes from the later step joins the gradients of this one's cells
+            dh_all, dc_all = xp.zeros((n, size), gates.dtype), dc[start:end]
+            if later:
+                dh_all[:later] = dh_prev
+                dc_all[:later] += dc_prev
+            dh_prev, dc_prev, later = dh_all, dc_all, n
         d, back = d_gates[start:end], xp.empty((n, size), gates.dtype)
         numbers = I64(n), I64(later), I64(size), *codes, F64(0)
         _step(xp, "lstm_grad", gates, n, size, *given, dh_prev, dc_prev, peepholes, d, back, *numbers)

@@ -41,11 +41,22 @@ def c_softmax_with_cross_entropy(
 
 @kernel("c_softmax_with_cross_entropy_grad", place=PLACES, dtypes=REALS)
 def c_softmax_with_cross_entropy_grad(
-    Softmax: Array, Label: Array, Loss_grad: Array, *, ignore_index: int, rank: int, xp: ArrayModule
+    Softmax: Array,
+    Label: Array,
+    Loss_grad: Array,
+    Softmax_grad: Array | None = None,
+    *,
+    ignore_index: int,
+    ring_id: int,
+    rank: int,
+    xp: ArrayModule,
 ) -> Array:
     index, own = _own(Label, rank, Softmax.shape[-1], ignore_index, xp)
     found = Softmax.copy()
     picked = xp.take_along_axis(found, index, axis=-1)
     xp.put_along_axis(found, index, picked - own.astype(found.dtype), axis=-1)
     found *= xp.where(Label == ignore_index, found.dtype.type(0), Loss_grad)
+    if Softmax_grad is not None:
+        inner = ring(ring_id).all_reduce((Softmax_grad * Softmax).sum(axis=-1, keepdims=True))
+        found += Softmax * (Softmax_grad - inner)
     return found

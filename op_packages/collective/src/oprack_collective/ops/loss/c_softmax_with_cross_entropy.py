@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_collective.ops._attrs import RING_ID
@@ -40,9 +40,20 @@ class CSoftmaxWithCrossEntropy(OpDef, type="c_softmax_with_cross_entropy"):
 
 
 class CSoftmaxWithCrossEntropyGrad(
-    GradOpDef, of=CSoftmaxWithCrossEntropy, reads="Softmax Label Loss@GRAD", grads_of="Logits", like="Softmax"
+    GradOpDef,
+    of=CSoftmaxWithCrossEntropy,
+    reads="Softmax Label Loss@GRAD Softmax@GRAD?",
+    grads_of="Logits",
+    like="Softmax",
 ):
-    r"""$$Logits@GRAD_j = Loss@GRAD (Softmax_j - [Label = j])$$ for the classes j of this rank; 0 where ignored."""
+    r"""$$Logits@GRAD_j = Loss@GRAD (Softmax_j - [Label = j])$$ for the classes j of this rank; 0 where ignored.
+
+    Where gradients of Softmax are given, a slot that Paddle's op lacks, what flows through the softmax is added. Then
+    all ranks of the ring have to give them, since the sum over classes is one over ranks.
+    """
 
     inplace = {"Softmax": "Logits@GRAD"}
+    versions = OpVersion("c_softmax_with_cross_entropy_grad").checkpoint(
+        "A gradient of Softmax.", ("new_input", "Softmax@GRAD", None)
+    )
     expected_kernel_type = dtype_of("Softmax")

@@ -22,7 +22,7 @@ class DeformablePsroiPooling(OpDef, type="deformable_psroi_pooling"):
     Input_ = Input("Feature maps [N, output_dim x group_size, H, W].")
     ROIs = Input("Regions [R, 4] with LoD: xmin, ymin, xmax, ymax.")
     Trans = Input("Shifts [R, 2 x classes, part_size]: of x, then of y.")
-    TopCount = Output("Samples that counted.")
+    TopCount = Output("Samples that counted.", stop_gradient=True)
     Output_ = Output("[R, output_dim, pooled_height, pooled_width].")
     no_trans = Attr(REQUIRED, "Leave Trans out.", type=AttrType.BOOLEAN)
     spatial_scale = Attr(REQUIRED, "From coordinates of ROIs to those of Input.", type=AttrType.FLOAT)

@@ -17,7 +17,7 @@ class RoiPerspectiveTransform(OpDef, type="roi_perspective_transform"):
     ROIs = Input("Corners [R, 8] with LoD: x and y of the upper left one and on clockwise.")
     Out = Output("[R, C, transformed_height, transformed_width], LoD of ROIs.")
     Mask = Output("int32 [R, 1, transformed_height, transformed_width]: 1 where a sample lies inside.")
-    TransformMatrix = Output("[R, 9].")
+    TransformMatrix = Output("[R, 9].", stop_gradient=True)
     Out2InIdx = Output("int32 [R x height x width, 4], the pixels of X around each sample.", intermediate=True)
     Out2InWeights = Output("[R x height x width, 4], their weights.", intermediate=True)
     spatial_scale = Attr(1.0, "From coordinates of ROIs to those of X.")

@@ -15,7 +15,7 @@ class Eigvalsh(OpDef, type="eigvalsh"):
 
     X = Input("[..., N, N], symmetric, or Hermitian when it is complex.")
     Eigenvalues = Output("$\\Lambda$, real [..., N], the smallest one first.")
-    Eigenvectors = Output("$V$, [..., N, N], for the gradient; [0] with `is_test`.")
+    Eigenvectors = Output("$V$, [..., N, N], for the gradient; [0] with `is_test`.", stop_gradient=True)
     UPLO = _UPLO
     is_test = Attr(False, "No gradient will be asked for, so that $V$ need not be computed.")
     infer_var_type = real_values

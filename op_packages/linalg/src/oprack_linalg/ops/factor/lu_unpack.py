@@ -12,7 +12,7 @@ class LuUnpack(OpDef, type="lu_unpack"):
 
     X = Input("[..., M, N]: Out of lu.")
     Pivots = Input("int32 [..., min(M, N)]: Pivots of lu.")
-    Pmat = Output("[..., M, M], a permutation of rows; [0] without `unpack_pivots`.")
+    Pmat = Output("[..., M, M], a permutation of rows; [0] without `unpack_pivots`.", stop_gradient=True)
     L = Output("[..., M, min(M, N)], a lower triangle with ones on its diagonal; [0] without `unpack_ludata`.")
     U = Output("[..., min(M, N), N], an upper triangle; [0] without `unpack_ludata`.")
     unpack_ludata = Attr(True, "Give L and U.")

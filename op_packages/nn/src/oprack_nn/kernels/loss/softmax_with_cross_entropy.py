@@ -46,6 +46,7 @@ def softmax_with_cross_entropy_grad(
     Softmax: Array,
     Label: Array,
     Loss_grad: Array,
+    Softmax_grad: Array | None = None,
     *,
     soft_label: bool,
     use_softmax: bool,
@@ -71,4 +72,10 @@ def softmax_with_cross_entropy_grad(
         # only the picked class has a gradient, so a probability of 0 elsewhere must not give nan
         dx = xp.where(target > 0, -target / xp.where(target > 0, Softmax, dtype.type(1)), dtype.type(0))
     dx *= dloss
+    if Softmax_grad is None:
+        return dx
+    if use_softmax:
+        dx += Softmax * (Softmax_grad - (Softmax_grad * Softmax).sum(axis=axis, keepdims=True))
+    else:
+        dx += Softmax_grad
     return dx

@@ -13,8 +13,8 @@ class CrossEntropy2(OpDef, type="cross_entropy2"):
     X = Input("Probabilities [..., classes].")
     Label = Input("Indices [..., 1] or [...].")
     Y = Output("Losses [..., 1] or [...], LoD of X.")
-    XShape = Output("Empty; its dims carry the shape of X to the gradient.")
-    MatchX = Output("Probabilities picked, shape of Y; 0 for an ignored label.")
+    XShape = Output("Empty; its dims carry the shape of X to the gradient.", stop_gradient=True)
+    MatchX = Output("Probabilities picked, shape of Y; 0 for an ignored label.", stop_gradient=True)
     ignore_index = IGNORE_INDEX
     expected_kernel_type = dtype_of("X")
 

@@ -15,7 +15,7 @@ class NLLLoss(OpDef, type="nll_loss"):
     Label = Input("Classes [N] or [N, H, W].")
     Weight = Input("Weight of each class [C].", dispensable=True)
     Out = Output("Shape of Label, or 0-D when reduced.")
-    Total_weight = Output("0-D: sum of the weights of the labels; 0 without a reduction.")
+    Total_weight = Output("0-D: sum of the weights of the labels; 0 without a reduction.", stop_gradient=True)
     ignore_index = Attr(-100, "Labels of this value have loss and weight 0.", type=AttrType.LONG)
     reduction = Attr("mean", _REDUCTION).in_set(("none", "mean", "sum"))
     expected_kernel_type = dtype_of("X")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.op.sbp import SbpContext, Signature, broadcast, leading, split
 
 from oprack_nn.ops.loss._family import loss_dims, require_labels
@@ -51,9 +51,19 @@ class SoftmaxWithCrossEntropy(OpDef, type="softmax_with_cross_entropy"):
 
 
 class SoftmaxWithCrossEntropyGrad(
-    GradOpDef, of=SoftmaxWithCrossEntropy, reads="Softmax Label Loss@GRAD", grads_of="Logits", like="Softmax"
+    GradOpDef,
+    of=SoftmaxWithCrossEntropy,
+    reads="Softmax Label Loss@GRAD Softmax@GRAD?",
+    grads_of="Logits",
+    like="Softmax",
 ):
     r"""$$Logits@GRAD = Loss@GRAD (Softmax - Label)$$, hard labels taken as one-hot; without use_softmax
-    $$-Loss@GRAD \cdot Label / Softmax$$"""
+    $$-Loss@GRAD \cdot Label / Softmax$$
+
+    Where a gradient of Softmax is given, a slot that Paddle's op lacks, what flows through the softmax is added.
+    """
 
     inplace = {"Softmax": "Logits@GRAD"}
+    versions = OpVersion("softmax_with_cross_entropy_grad").checkpoint(
+        "A gradient of Softmax.", ("new_input", "Softmax@GRAD", None)
+    )

@@ -16,7 +16,7 @@ class Lrn(OpDef, type="lrn"):
 
     X = Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Out = Output("Shape of X.")
-    MidOut = Output("What is raised to -beta, kept for the gradient; shape of X.")
+    MidOut = Output("What is raised to -beta, kept for the gradient; shape of X.", stop_gradient=True)
     n = Attr(5, "Channels that are summed around each; an odd number.").check(
         lambda v: v > 0 and v % 2 == 1, "odd and greater than 0"
     )

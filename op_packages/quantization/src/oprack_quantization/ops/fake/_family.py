@@ -11,7 +11,7 @@ from oprack_quantization.ops._rules import moving_average, out_and_scale
 X = Input("Tensor of any shape.")
 OUT = Output("Shape and LoD of X: integers B X / scale, as floats.")
 RESTORED = Output("Shape and LoD of X: what the integers stand for.")
-SCALE = Output("[1]: the greatest absolute value of X.")
+SCALE = Output("[1]: the greatest absolute value of X.", stop_gradient=True)
 
 
 class AbsMax(OpDef):
@@ -34,9 +34,9 @@ class MovingAverage(OpDef):
     InAccum = Input("[1]: the sum so far.", dispensable=True)
     InState = Input("[1]: the weight of the sum so far.", dispensable=True)
     Out = OUT
-    OutScale = Output("[1]: the scale that was used.")
-    OutState = Output("[1]: moving_rate InState + 1.", dispensable=True)
-    OutAccum = Output("[1]: moving_rate InAccum + max |X|.", dispensable=True)
+    OutScale = Output("[1]: the scale that was used.", stop_gradient=True)
+    OutState = Output("[1]: moving_rate InState + 1.", dispensable=True, stop_gradient=True)
+    OutAccum = Output("[1]: moving_rate InAccum + max |X|.", dispensable=True, stop_gradient=True)
     moving_rate = MOVING_RATE
     bit_length = BIT_LENGTH
     is_test = IS_TEST

@@ -14,7 +14,7 @@ class FakeChannelWiseQuantizeDequantizeAbsMax(OpDef, type="fake_channel_wise_qua
 
     X = _family.X
     Out = _family.RESTORED
-    OutScale = Output("[C]: the greatest absolute value of each channel.")
+    OutScale = Output("[C]: the greatest absolute value of each channel.", stop_gradient=True)
     quant_axis = Attr(0, "The axis of the channels: 0 or 1.").in_set({0, 1})
     bit_length = BIT_LENGTH
     round_type = ROUND_TYPE

@@ -20,9 +20,11 @@ class MovingAverageAbsMaxScale(OpDef, type="moving_average_abs_max_scale"):
     InAccum = Input("[1]: the sum so far.", dispensable=True)
     InState = Input("[1]: the weight of the sum so far.", dispensable=True)
     Out = Output("X.", dispensable=True)
-    OutScale = Output("[1]: the average; what InAccum and InState say with `is_test`, or 0 without them.")
-    OutState = Output("[1]: the new weight.", dispensable=True)
-    OutAccum = Output("[1]: the new sum.", dispensable=True)
+    OutScale = Output(
+        "[1]: the average; what InAccum and InState say with `is_test`, or 0 without them.", stop_gradient=True
+    )
+    OutState = Output("[1]: the new weight.", dispensable=True, stop_gradient=True)
+    OutAccum = Output("[1]: the new sum.", dispensable=True, stop_gradient=True)
     moving_rate = MOVING_RATE
     is_test = IS_TEST
     make_grad = straight_through

@@ -57,6 +57,7 @@ def lstm_grad(
     Hidden_grad: Array,
     H0: Array | None = None,
     C0: Array | None = None,
+    Cell_grad: Array | None = None,
     *,
     use_peepholes: bool,
     is_reverse: bool,
@@ -74,7 +75,7 @@ def lstm_grad(
     h_prev = packing.previous(packing.pack(Hidden, xp), H0, xp)
     c_prev = packing.previous(cells, C0, xp)
     d_hidden = packing.pack(Hidden_grad, xp)
-    d_cells = xp.zeros_like(d_hidden)
+    d_cells = xp.zeros_like(d_hidden) if Cell_grad is None else packing.pack(Cell_grad, xp)
     d_gates = xp.empty_like(BatchGate)
     dh_prev = dc_prev = None
     for start, end in reversed(packing.steps):

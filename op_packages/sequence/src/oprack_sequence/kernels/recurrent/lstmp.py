@@ -71,6 +71,7 @@ def lstmp_grad(
     Projection_grad: Array,
     H0: Array | None = None,
     C0: Array | None = None,
+    Cell_grad: Array | None = None,
     *,
     use_peepholes: bool,
     is_reverse: bool,
@@ -96,7 +97,7 @@ def lstmp_grad(
     if proj_clip > 0:
         slope = slope * (abs(projection) < proj_clip)
     d_projection = packing.pack(Projection_grad, xp)
-    d_cells = xp.zeros_like(cells)
+    d_cells = xp.zeros_like(cells) if Cell_grad is None else packing.pack(Cell_grad, xp)
     d_gates = xp.empty_like(BatchGate)
     dr_prev = dc_prev = None
     for start, end in reversed(packing.steps):

@@ -17,7 +17,9 @@ class VarConv2d(OpDef, type="var_conv_2d"):
     COLUMN = Input("Its LoD gives the columns of each image.")
     W = Input("[OutputChannel, InputChannel x KernelH x KernelW].")
     Out = Output("[elements, 1]; a sequence is one image.")
-    Col = Output("The windows of each image [InputChannel x KernelH x KernelW, places], one after the other.")
+    Col = Output(
+        "The windows of each image [InputChannel x KernelH x KernelW, places], one after the other.", stop_gradient=True
+    )
     InputChannel = Attr(1, "Channels of X.").greater_than(0)
     OutputChannel = Attr(1, "Channels of Out.").greater_than(0)
     StrideH = Attr(1, "Rows from one window to the next.").greater_than(0)

@@ -15,7 +15,7 @@ class MatchMatrixTensor(OpDef, type="match_matrix_tensor"):
     Y = Input("[rows, E] with as many sequences.")
     W = Input("[D, dim_t, E].")
     Out = Output("[sum of dim_t x rows of X x rows of Y, 1]; a sequence is one image.")
-    Tmp = Output("X W, [rows of X x dim_t x E, 1].")
+    Tmp = Output("X W, [rows of X x dim_t x E, 1].", stop_gradient=True)
     dim_t = Attr(1, "Ways of matching.").greater_than(0)
 
     def infer_shape(ctx: InferShapeContext) -> None:

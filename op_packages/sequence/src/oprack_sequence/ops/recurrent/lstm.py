@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import ACTIVATIONS
@@ -56,8 +56,12 @@ class Lstm(OpDef, type="lstm"):
 
 
 class LstmGrad(
-    GradOpDef, of=Lstm, reads="Input H0 C0 Weight Bias Hidden Cell BatchGate BatchCellPreAct Hidden@GRAD", lod=False
+    GradOpDef,
+    of=Lstm,
+    reads="Input H0 C0 Weight Bias Hidden Cell BatchGate BatchCellPreAct Hidden@GRAD Cell@GRAD?",
+    lod=False,
 ):
-    """Gradient of lstm through Hidden; Paddle's op has no path for a gradient of Cell."""
+    """Gradient through Hidden, and through Cell where a gradient of it is given, a slot that Paddle's op lacks."""
 
     expected_kernel_type = dtype_of("Hidden@GRAD")
+    versions = OpVersion("lstm_grad").checkpoint("A gradient of Cell.", ("new_input", "Cell@GRAD", None))

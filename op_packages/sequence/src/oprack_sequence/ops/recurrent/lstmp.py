@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.op.sbp import sequences
 
 from oprack_sequence.ops._infer import ACTIVATIONS
@@ -62,10 +62,15 @@ class Lstmp(OpDef, type="lstmp"):
 class LstmpGrad(
     GradOpDef,
     of=Lstmp,
-    reads="H0 C0 Weight ProjWeight Bias Projection Cell BatchGate BatchCellPreAct BatchHidden Projection@GRAD",
+    reads="H0 C0 Weight ProjWeight Bias Projection Cell BatchGate BatchCellPreAct BatchHidden Projection@GRAD "
+    "Cell@GRAD?",
     like="BatchGate",
     lod=False,
 ):
-    """Gradient of lstmp through Projection; nothing flows back through elements that were clipped."""
+    """Gradient through Projection, and through Cell where a gradient of it is given, a slot that Paddle's op lacks.
+
+    Nothing flows back through elements that were clipped.
+    """
 
     expected_kernel_type = dtype_of("Projection@GRAD")
+    versions = OpVersion("lstmp_grad").checkpoint("A gradient of Cell.", ("new_input", "Cell@GRAD", None))

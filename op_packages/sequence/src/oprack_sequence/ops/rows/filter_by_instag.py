@@ -17,7 +17,7 @@ class FilterByInstag(OpDef, type="filter_by_instag"):
     Ins_tag = Input("int64 tags of each instance, with LoD.")
     Filter_tag = Input("int64, the tags that are asked for.")
     Out = Output("[rows, D] with LoD.")
-    LossWeight = Output("1 for each instance of Out [instances, 1]; 0 where there is none.")
+    LossWeight = Output("1 for each instance of Out [instances, 1]; 0 where there is none.", stop_gradient=True)
     IndexMap = Output("int64 [instances, 3]: first row in Out, first row in Ins, rows.")
     is_lod = Attr(REQUIRED, "Whether an instance is a sequence.", type=AttrType.BOOLEAN)
     out_val_if_empty = Attr(0, "Value of Out where no instance is left.", type=AttrType.LONG)
