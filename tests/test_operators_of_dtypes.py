@@ -294,3 +294,48 @@ def test_numbers_beside_double_precision_are_not_rounded_to_float32(dtype: str) 
     ((y * 0.1 + 0.3) ** 1.1).sum().backward()
     assert y.grad is not None
     np.testing.assert_allclose(y.grad.numpy(), 1.1 * (np.array([1.0, 3.0]) * 0.1 + 0.3) ** 0.1 * 0.1, 1e-15)
+
+
+NUMBERS_BESIDE = (3.0, 0.1, 7, 1e-7, 1e40, 2**53 + 1, True)
+DOUBLES = np.array([1.0, 3.0, 1e10, -2.5, 0.7])
+LONGS = np.array([2**53 + 1, 3, -7, 2**31 + 5])
+
+
+def _result(function: Callable[[Any], Any], x: np.ndarray) -> Any:
+    """An array, or the class of the error."""
+    try:
+        return function(to_tensor(x)).numpy()
+    except InvalidArgumentError as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("array", [DOUBLES, LONGS], ids=["float64", "int64"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_program_computes_with_numbers_as_precise_as_eager_calls_do(name: str, array: np.ndarray) -> None:
+    """Attributes are float32: a number or a reciprocal that they would round is a tensor in programs."""
+    for number in NUMBERS_BESIDE:
+        for function in (lambda x, n=number: OPERATORS[name](x, n), lambda x, n=number: OPERATORS[name](n, x)):
+            eager, program = _result(function, array), _result(oprack.jit(function), array)
+            if isinstance(eager, np.ndarray):
+                np.testing.assert_array_equal(program, eager, f"{name} {number!r}", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted", "array"),
+    [
+        (lambda x: x / 3.0, DOUBLES / 3.0, DOUBLES),
+        (lambda x: x / 0.1, DOUBLES / 0.1, DOUBLES),
+        (lambda x: x.std(), DOUBLES.std(ddof=1), DOUBLES),
+        (lambda x: x.var(), DOUBLES.var(ddof=1), DOUBLES),
+        (lambda x: x.clip(-0.1, 0.3), DOUBLES.clip(-0.1, 0.3), DOUBLES),
+        (lambda x: oprack.clip(x, max=0.3), DOUBLES.clip(None, 0.3), DOUBLES),
+        (lambda x: x.clip(0, 2**53 + 1), LONGS.clip(0, 2**53 + 1), LONGS),
+        (lambda x: oprack.clip(x, -(2**53 + 1), 5), LONGS.clip(-(2**53 + 1), 5), LONGS),
+        (lambda x: oprack.clip(x, 0, 10**30), LONGS.clip(0), LONGS),
+        (lambda x: oprack.full_like(x, 0.1), np.full_like(DOUBLES, 0.1), DOUBLES),
+        (lambda x: oprack.full_like(x, 2**53 + 1), np.full_like(LONGS, 2**53 + 1), LONGS),
+    ],
+)
+def test_numbers_are_as_precise_as_the_dtype(function: Any, wanted: np.ndarray, array: np.ndarray) -> None:
+    for path in (function, oprack.jit(function)):
+        np.testing.assert_allclose(_result(path, array), wanted, rtol=2.3e-16 if array.dtype.kind == "f" else 0, atol=0)

@@ -121,7 +121,7 @@ def test_kernels_are_chosen_and_can_be_switched_off():
 
 # Fork -----------------------------------------------------------------------------------------------------------------
 FORKED = """
-import os, sys
+import io, logging, os, sys
 import numpy as np
 import oprack_onednn
 from oprack_onednn.kernels.activation import relu
@@ -129,7 +129,11 @@ x = np.linspace(-1, 1, 100_000, dtype=np.float32)
 before = relu(x)
 child = os.fork()
 if not child:
-    os._exit(0 if relu(x) is NotImplemented and "forked" in oprack_onednn.status() else 1)
+    log = io.StringIO()
+    logging.basicConfig(stream=log)
+    declined = [relu(x) is NotImplemented, relu(x) is NotImplemented, "forked" in oprack_onednn.status()]
+    said = log.getvalue().count("WARNING:oprack_onednn.library:process")
+    os._exit(0 if all(declined) and said == 1 and "forked after oneDNN had run" in log.getvalue() else 1)
 _, status = os.waitpid(child, 0)
 assert np.array_equal(relu(x), before) and "forked" not in oprack_onednn.status()
 sys.exit(os.waitstatus_to_exitcode(status))

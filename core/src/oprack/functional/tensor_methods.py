@@ -17,7 +17,7 @@ from oprack.functional.tensor_operators import array_operand, operator
 from oprack.functional.tensor_reductions import Reductions
 from oprack.functional.written import offer_methods
 from oprack.layers.operators import Operators
-from oprack.layers.promotion import RANGES
+from oprack.layers.promotion import RANGES, rounded_by_attribute
 from oprack.layers.variable import Variable
 from oprack.op.arguments import snake_case
 from oprack.packs.vocabulary import op_for
@@ -179,6 +179,10 @@ class SharedMethods(Reductions, Operators, OpMethods):
                 bound = bound.to(x.place) if isinstance(x, Tensor) else bound
             return function_for("smaller" if min is None else "larger")(x, bound)  # type: ignore[no-any-return]
         for slot, bound, none in (("min", min, -math.inf), ("max", max, math.inf)):
+            if rounded_by_attribute(x.dtype, bound):  # by the attribute, which is float32
+                one = {"shape": [1], "value": float(bound), "str_value": repr(bound)}
+                bound = function_for("constant")(dtype=x.dtype, **one)
+                bound = bound.to(x.place) if isinstance(x, Tensor) else bound
             is_tensor = isinstance(bound, Tensor | Variable)
             attrs[slot] = none if bound is None or is_tensor else float(bound)
             if is_tensor:

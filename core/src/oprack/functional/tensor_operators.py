@@ -50,6 +50,29 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
     return result
 
 
+def _divided(x: Any, number: float) -> Any:
+    """x / number; in float64 a quotient, which a product with the reciprocal need not be."""
+    key = (current_or_none(), x._meta, number, None)
+    call = scales.get(key)
+    if call is not None:
+        return call(x)
+    if (
+        x._meta.name in DOUBLE
+        and x._meta.container is LoDTensor
+        and not (is_single(number) and is_single(1.0 / number))
+    ):
+        divisor = _double(x, number)
+        if len(scales) >= 256:
+            scales.clear()
+        call = scales[key] = lambda x: function_for("divide")(x, divisor)
+        return call(x)
+    result = _scaled(x, 1.0 / number, 0.0)
+    call = scales.get((*key[:2], 1.0 / number, 0.0))
+    if call is not None:
+        scales[key] = call
+    return result
+
+
 def _double(x: Any, number: Any) -> Any:
     """A tensor of rank 0 with a number as precise as the dtype of x."""
     return to_tensor(np.asarray(number, x._meta.dtype), place=x.place)
@@ -72,7 +95,7 @@ _BY_NUMBER: dict[str, tuple[Callable[[Any, float], Any], Callable[[Any, float], 
     "add": (lambda x, n: _scaled(x, 1.0, n), lambda x, n: _scaled(x, 1.0, n)),
     "subtract": (lambda x, n: _scaled(x, 1.0, -n), lambda x, n: _scaled(x, -1.0, n)),
     "multiply": (lambda x, n: _scaled(x, n, 0.0), lambda x, n: _scaled(x, n, 0.0)),
-    "divide": (lambda x, n: _scaled(x, 1.0 / n, 0.0) if n else NotImplemented, None),
+    "divide": (lambda x, n: _divided(x, n) if n else NotImplemented, None),
 }
 
 

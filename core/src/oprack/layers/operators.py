@@ -193,7 +193,7 @@ def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, An
     if power and is_floating(x.dtype):
         return append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
     line = _line(role, number, reverse)
-    if line is None:
+    if line is None or (role == "divide" and not _is_exact(line[0], False, x)):
         return x, number, False
     return append("affine", x, {"X": x}, dict(zip(("scale", "bias"), line, strict=True))), None, True
 

@@ -37,6 +37,16 @@ def is_single(number: float) -> bool:
     return not math.isfinite(number) or (abs(number) <= _LARGEST and float(np.float32(number)) == number)
 
 
+def rounded_by_attribute(dtype: str | None, number: Any) -> bool:
+    """Whether a float32 attribute would round a number that the dtype holds."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    if dtype in RANGES:
+        low, high = RANGES[dtype]
+        return isinstance(number, int) and abs(number) > EXACT and low <= number <= high
+    return dtype in DOUBLE and not is_single(float(number))
+
+
 def is_floating(dtype: str | None) -> bool:
     """Whether a dtype is floating or complex."""
     return dtype in _FLOATS or dtype in _COMPLEX

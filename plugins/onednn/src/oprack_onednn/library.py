@@ -1,11 +1,13 @@
 """Finds and opens oneDNN, says whether it can be used in this process, and holds the number of threads.
 
 A process that was forked after primitives ran can't use it: libgomp's threads do not exist in it, and the first
-parallel region would wait for them for ever. NumPy's kernels run there instead.
+parallel region would wait for them for ever. NumPy's kernels run there instead, and the first call of one logs it as a
+warning; `status()`, which `oprack doctor` prints, says so as well.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import re
@@ -25,6 +27,7 @@ from oprack_onednn.pool import POOL
 from oprack_onednn.runner import RUNNER, ThreadState
 from oprack_onednn.signal_safety import start_workers
 
+_LOG = logging.getLogger(__name__)
 DISTRIBUTION = "onednn-cpu-gomp"
 _FILE = "libdnnl.so.3"
 # Compiled primitives that oneDNN keeps for all threads: those of a net or two. It looks through all of them for the
@@ -54,6 +57,7 @@ class Library:
         self.threads_revision = 0
         self._threads = 0
         self._tried = False
+        self._unsaid = ""
         self._lock = threading.Lock()
         self._gomp: CDLL | None = None
 
@@ -68,6 +72,9 @@ class Library:
                     except _UnavailableError as error:
                         self.problem = str(error)
                     self._tried = True
+        if self._unsaid:  # a child that computes nothing has nothing to say
+            text, self._unsaid = self._unsaid, ""
+            _LOG.warning("process %d computes with NumPy's kernels, which take longer: %s", os.getpid(), text)
         return not self.problem
 
     def _load(self) -> None:
@@ -111,6 +118,7 @@ class Library:
                 "this process was forked after oneDNN had run, and OpenMP's threads are not in it; "
                 "start processes with multiprocessing's 'spawn' or 'forkserver'"
             )
+            self._unsaid = self.problem
 
     # Threads ----------------------------------------------------------------------------------------------------------
     def num_threads(self) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+from oprack.layers.promotion import rounded_by_attribute
 from oprack.types import VarType, dtype_name
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ def ones_like(x: Tensor, dtype: object = None) -> Tensor:
 
 def full_like(x: Tensor, fill_value: float, dtype: object = None) -> Tensor:
     """One number in the shape and dtype of x, or in another dtype."""
-    return F.fill_any_like(x, value=float(fill_value), dtype=dtype_name(dtype or x.dtype))
+    name = dtype_name(dtype or x.dtype)
+    if rounded_by_attribute(name, fill_value):
+        return F.fill_any_like(x, value=0.0, dtype=name) + fill_value
+    return F.fill_any_like(x, value=float(fill_value), dtype=name)
 
 
 def empty_like(x: Tensor, dtype: object = None) -> Tensor:
