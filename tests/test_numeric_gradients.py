@@ -143,7 +143,7 @@ class _Problem:
     All floating results of the op are taken, those too of which Paddle's gradient op reads no gradient.
     """
 
-    def __init__(self, case: FileCase, op_type: str) -> None:
+    def __init__(self, case: FileCase) -> None:
         grad = case.header["grad"]
         self.case = case
         self.program = _wide_program(case)
@@ -151,7 +151,7 @@ class _Problem:
         self.targets = {c["target"]: self.inputs[c["var"]] for c in grad["cotangents"]}
         self.wrt = [w["wrt"] for w in grad["wrt"]]
         self._cotangents = [c["var"] for c in grad["cotangents"]]
-        self._add_results([n for n in _results(self.program, op_type) if n not in self.targets])
+        self._add_results([n for n in _results(self.program, case.header["op_type"]) if n not in self.targets])
 
     def _add_results(self, names: list[str]) -> None:
         rng = np.random.default_rng(1)
@@ -203,9 +203,9 @@ def slope_error(problem: Any, var: str, gradient: np.ndarray, rng: np.random.Gen
     return abs(numeric - float(terms.sum())) / scale
 
 
-def _worst(case: FileCase, op_type: str) -> float:
+def _worst(case: FileCase) -> float:
     """Largest relative error over the inputs."""
-    problem, rng, worst = _Problem(case, op_type), np.random.default_rng(0), 0.0
+    problem, rng, worst = _Problem(case), np.random.default_rng(0), 0.0
     for var, gradient in problem.gradients().items():
         x = problem.inputs[var]
         if x.dtype not in ("float64", "complex128") or not x.array.size:
@@ -225,7 +225,7 @@ def test_gradient_is_the_slope(op_type: str) -> None:
         return
     errors = {}
     for case in cases:
-        errors[case.id] = _worst(case, op_type)
+        errors[case.id] = _worst(case)
         if errors[case.id] < TOLERANCE:
             return
     raise AssertionError(f"{op_type}: relative errors {errors}")

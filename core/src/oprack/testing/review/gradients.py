@@ -61,11 +61,11 @@ def lost_outputs(info: OpInfo) -> list[str]:
     """
     if info.grad_op_maker in (None, empty_grad):
         return []
-    slots = [
+    inputs, outputs = (
         {s.name: [f"{s.name}.{i}" for i in range(2 if s.duplicable else 1)] for s in side.values()}
         for side in (info.proto.inputs, info.proto.outputs)
-    ]
-    op = OpDesc(info.type, *slots)
+    )
+    op = OpDesc(info.type, inputs, outputs)
     read = _read(info, op)
     wanted = [s.name for s in info.proto.outputs.values() if not (s.intermediate or s.extra or s.stop_gradient)]
     floating = _floating_outputs(info, op)
