@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from oprack.errors import DefinitionError
 from oprack.op.attrs import Attr
-from oprack.op.facets import FACETS, GradOpMaker
+from oprack.op.facets import FACETS, MEMBERS, GradOpMaker, near_member
 from oprack.op.proto import Input, Output, slot_name
 
 # The members of a definition class that are facets: rules are plain functions without self, the others are values.
@@ -62,7 +62,8 @@ class OpDef:
                     setattr(cls, name, staticmethod(value))
             elif not name.startswith("_") and name not in (*_VALUES, "op_type", "declared", "grads"):
                 raise DefinitionError(
-                    f"definition of op {type or cls.__name__!r}: {name} = {value!r} is no facet; expected Input(...), "
+                    f"definition of op {type or cls.__name__!r}: {name} = {value!r} is no facet"
+                    f"{near_member(name, MEMBERS)}; expected Input(...), "
                     f"Output(...), Attr(...), or one of {', '.join((*_RULES, *_VALUES))} (helpers start with '_' or "
                     "live outside the class)"
                 )

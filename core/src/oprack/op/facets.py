@@ -6,10 +6,12 @@ To add a facet, add a base class, a row of the table and, for the type checker, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from oprack.errors import DefinitionError
+from oprack.errors import DefinitionError, did_you_mean
+from oprack.op.version import OpVersion
 from oprack.records import dataclass
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ class SbpFacet(Facet):
 class CreatorFacet(Facet):
     """Base of operator classes; `oprack.runtime.OperatorBase`, whose classes run themselves, derives from it.
 
-    Methods named in RULES are facets, too.
+    A class may have every facet that a definition class may have, with `self` as the first parameter of the rules.
 
     Attributes:
         runs_itself: Whether the op runs itself over a Scope; False for ops that run a kernel (OperatorWithKernel).
@@ -123,7 +125,15 @@ class CreatorFacet(Facet):
 
     facet = "creator"
     runs_itself: ClassVar[bool] = True
-    RULES: ClassVar[tuple[str, ...]] = ("infer_shape", "expected_kernel_type", "kernel_type_for_var")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in vars(cls):
+            if name not in MEMBERS and (near := near_member(name, MEMBERS, cutoff=0.85)):
+                raise DefinitionError(
+                    f"operator class {cls.__qualname__}: {name} is no rule of an op{near}; write the name as it stands "
+                    "there, or give a helper another one"
+                )
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,7 @@ class FacetKind:
         base: The class from which a facet passed to `register_operator` derives; None when it can't be passed there.
         member: The member of a definition class that provides it; "" when none does.
         is_rule: Whether that member is a function of a context rather than a value.
+        own: The member in which a class derived from `base` says what it brings; "" where that is not one member.
         value: Converts an instance of `base` to what OpInfo holds.
         check: Called as check(op type, proto, value); raises DefinitionError when the value does not fit the slots.
     """
@@ -143,11 +154,14 @@ class FacetKind:
     base: type[Facet] | None
     member: str = ""
     is_rule: bool = False
+    own: str = ""
     value: Callable[[Any], Any] = lambda facet: facet
     check: Callable[[str, OpProto, Any], None] = lambda op_type, proto, value: None
 
 
 def _check_inplace(op_type: str, proto: OpProto, pairs: Mapping[str, str]) -> None:
+    if not isinstance(pairs, Mapping):
+        raise DefinitionError(f"op {op_type}: inplace = {pairs!r}; expected a dict of slots such as {{'X': 'Out'}}")
     for source, target in pairs.items():
         if source not in proto.inputs or target not in proto.outputs:
             raise DefinitionError(
@@ -156,6 +170,8 @@ def _check_inplace(op_type: str, proto: OpProto, pairs: Mapping[str, str]) -> No
 
 
 def _check_no_need_buffer_vars(op_type: str, proto: OpProto, slots: Sequence[str]) -> None:
+    if isinstance(slots, str) or not isinstance(slots, Iterable):
+        raise DefinitionError(f"op {op_type}: no_need_buffer_vars = {slots!r}; expected names of slots such as ('X',)")
     for slot in slots:
         if slot not in proto.inputs:
             raise DefinitionError(
@@ -163,8 +179,21 @@ def _check_no_need_buffer_vars(op_type: str, proto: OpProto, slots: Sequence[str
             )
 
 
+def _check_versions(op_type: str, proto: OpProto, versions: OpVersion | None) -> None:
+    if versions is None:
+        return
+    if not isinstance(versions, OpVersion):
+        raise DefinitionError(
+            f"op {op_type}: versions = {versions!r}; expected OpVersion({op_type!r}).checkpoint(...)"
+        )
+    if versions.op_type != op_type:
+        raise DefinitionError(
+            f"op {op_type}: its versions are those of op {versions.op_type!r}; write OpVersion({op_type!r})"
+        )
+
+
 def _rule(base: type[Facet], member: str = "") -> FacetKind:
-    return FacetKind(base.facet, base, member or base.facet, is_rule=True)
+    return FacetKind(base.facet, base, member or base.facet, is_rule=True, own="__call__")
 
 
 FACETS = (
@@ -177,23 +206,81 @@ FACETS = (
     _rule(KernelTypeForVarFacet),
     _rule(IdentityFacet),
     _rule(SbpFacet),
-    FacetKind(InplaceFacet.facet, InplaceFacet, "inplace", value=lambda f: f.pairs, check=_check_inplace),
+    FacetKind(InplaceFacet.facet, InplaceFacet, "inplace", own="pairs", value=lambda f: f.pairs, check=_check_inplace),
     FacetKind(
         NoNeedBufferVarsFacet.facet,
         NoNeedBufferVarsFacet,
         "no_need_buffer_vars",
+        own="slots",
         value=lambda f: f.slots,
         check=_check_no_need_buffer_vars,
     ),
-    FacetKind("versions", None, "versions"),
+    FacetKind("versions", OpVersion, "versions", check=_check_versions),
 )
 """Every facet, in the order in which errors list them."""
+
+MEMBERS = tuple(kind.member for kind in FACETS if kind.member)
+"""The facets that a definition class, or an operator class, has as members."""
+
+
+def near_member(name: str, members: Iterable[str], cutoff: float = 0.6) -> str:
+    """` (did you mean infer_shape?)` for a name that is meant to be one of the members; Fluid's spellings count.
+
+    Args:
+        name: The name, such as "InferShape" or "GetExpectedKernelType".
+        members: The names that are known.
+        cutoff: How alike names have to be, from 0 to 1.
+
+    Returns:
+        Text for a message; "" when nothing is alike, or the name is private.
+    """
+    if name.startswith("_"):
+        return ""
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    snake = _FLUID.get(snake, snake).removeprefix("get_")
+    return did_you_mean(snake, members, cutoff)
+
+
+_FLUID = {"apply": "make_grad", "grad_op_maker": "make_grad", "get_kernel_type_for_tensor": "kernel_type_for_var"}
 
 
 def facet_kind(facet: Any) -> FacetKind | None:
     """The row of a facet, given as a class or an instance; None for anything that is not a facet."""
     cls = facet if isinstance(facet, type) else type(facet)
     return next((kind for kind in FACETS if kind.base is not None and issubclass(cls, kind.base)), None)
+
+
+def require_facet(facet: Any, where: str) -> FacetKind:
+    """The row of a facet that says what it brings.
+
+    Args:
+        facet: A class, or an instance of one.
+        where: What was called, for the message.
+
+    Returns:
+        The row of FACETS.
+
+    Raises:
+        DefinitionError: It is no facet, or its class does not say what its base class asks for.
+    """
+    kind = facet_kind(facet)
+    if kind is None:
+        raise DefinitionError(
+            f"{where}: {facet!r} is no facet; expected classes derived from {facet_names()}, or from OperatorBase or "
+            "OperatorWithKernel"
+        )
+    cls = facet if isinstance(facet, type) else type(facet)
+    if kind.base is OpVersion and facet is cls:
+        raise DefinitionError(f'{where} got the class OpVersion; expected OpVersion("op").checkpoint(...)')
+    if kind.own and kind.own not in getattr(facet, "__dict__", {}):
+        if getattr(cls, kind.own) is getattr(kind.base, kind.own):
+            member = f"{kind.own}(self, ...)" if kind.is_rule else kind.own
+            written = ", ".join(name for name in vars(cls) if not name.startswith("_") and cls is not kind.base)
+            raise DefinitionError(
+                f"{where} got {cls.__qualname__}, which does not say its {kind.name}; expected a class that has "
+                f"{member}" + (f", got {written}" if written else "")
+            )
+    return kind
 
 
 def facet_names() -> str:

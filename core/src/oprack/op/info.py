@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError
 from oprack.op.attrs import Attr, OpAttrChecker
 from oprack.op.definition import OpDef
-from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpMaker, facet_kind, facet_names
+from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpMaker, require_facet
+from oprack.op.grad import FunctionGradOpMaker
 from oprack.op.infer import InferVarTypeContext, infer_like_first_input
 from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
 from oprack.op.version import OpVersion
@@ -131,7 +132,7 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
         value = _member(definition, kind)
         if value:
             info.set_facet(kind.name, value, owner)
-    _check_slots(info)
+    check_slots(info)
     return info
 
 
@@ -140,7 +141,8 @@ def _member(definition: type[OpDef], kind: FacetKind) -> Any:
     return definition.grad_op_maker() if kind.name == GradOpMaker.facet else getattr(definition, kind.member, None)
 
 
-def _check_slots(info: OpInfo) -> None:
+def check_slots(info: OpInfo) -> None:
+    """Refuse (DefinitionError) facets that name what the op does not have."""
     for kind in FACETS:
         kind.check(info.type, info.proto, getattr(info, kind.name))
 
@@ -153,36 +155,91 @@ def _rule_of(cls: type, name: str, info: OpInfo) -> Callable[..., Any]:
     return rule
 
 
+def _operator_facets(cls: type, info: OpInfo) -> Iterator[tuple[FacetKind, Any]]:
+    """The facets that an operator class has as members."""
+    for kind in FACETS:
+        found = inspect.getattr_static(cls, kind.member, None) if kind.member else None
+        if found is None:
+            continue
+        if not kind.is_rule:
+            yield kind, found
+        elif isinstance(found, GradOpMaker) or (isinstance(found, type) and issubclass(found, GradOpMaker)):
+            yield kind, found() if isinstance(found, type) else found
+        else:
+            rule = _rule_of(cls, kind.member, info)
+            _require_arguments(rule, kind, f"op {info.type}: {cls.__qualname__}.{kind.member}")
+            yield kind, FunctionGradOpMaker(rule) if kind.name == GradOpMaker.facet else rule
+
+
+def _require_arguments(rule: Any, kind: FacetKind, where: str) -> None:
+    """Refuse a rule that can't be called with what its kind of facet is called with."""
+    assert kind.base is not None
+    wanted = list(inspect.signature(kind.base.__call__).parameters)  # type: ignore[operator]
+    try:
+        inspect.signature(rule).bind(*wanted[1:])
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(
+            f"{where} can't be called with ({', '.join(wanted[1:])}): {error}; write def {kind.member}"
+            f"({', '.join(wanted)})"
+        ) from None
+
+
+def _maker_members(cls: type[OpMaker], op_type: str) -> Iterator[tuple[str, Input | Output | Attr]]:
+    """The slots and attributes of an OpMaker, those of its base classes first."""
+    found: dict[str, Input | Output | Attr] = {}
+    for base in reversed(cls.__mro__[: cls.__mro__.index(OpMaker)]):
+        for name, value in vars(base).items():
+            if isinstance(value, Input | Output | Attr):
+                found[value.name or slot_name(name, grads=op_type.endswith("_grad"))] = value
+            elif not name.startswith("_"):
+                raise DefinitionError(
+                    f"op {op_type}: {name} = {value!r} of {base.__qualname__} is no slot and no attribute; expected "
+                    'members such as X = Input("...") and axis = Attr(1, "..."); rules are facets of their own'
+                )
+    yield from found.items()
+
+
+def facet_values(info: OpInfo, facets: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """What facets hold, which are classes or instances in any order; each is recognised by its base class.
+
+    Args:
+        info: The OpInfo for which they are.
+        facets: The facets.
+
+    Yields:
+        (name of the facet, value) of each; an operator class and an OpMaker bring several.
+
+    Raises:
+        DefinitionError: For something that is no facet.
+    """
+    for facet in facets:
+        kind = require_facet(facet, f"register_operator({info.type!r})")
+        cls = facet if isinstance(facet, type) else type(facet)
+        if issubclass(cls, OpMaker):
+            proto, checker = _proto_facets(_maker_members(cls, info.type), info.type, cls.__doc__)
+            yield "proto", proto
+            yield "checker", checker
+        elif kind.base is CreatorFacet:
+            yield "creator", facet
+            for one, value in _operator_facets(cls, info):
+                yield one.name, value
+        else:
+            yield kind.name, kind.value(facet() if isinstance(facet, type) else facet)
+
+
 def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
-    """Set facets, which are classes or instances in any order; each is recognised by its base class.
+    """Set facets that one distribution brings.
+
+    Args:
+        info: The OpInfo that gets them.
+        facets: Classes or instances; see `facet_values`.
+        owner: The distribution.
 
     Raises:
         DefinitionError: For something that is no facet.
         AlreadyExistsError: For one that is set already.
     """
-    for facet in facets:
-        kind = facet_kind(facet)
-        if kind is None:
-            raise DefinitionError(
-                f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from "
-                f"{facet_names()}, or from OperatorBase or OperatorWithKernel"
-            )
-        cls = facet if isinstance(facet, type) else type(facet)
-        if kind.base is OpMaker:
-            members = [
-                (d.name or slot_name(n, grads=info.type.endswith("_grad")), d)
-                for n, d in vars(cls).items()
-                if isinstance(d, Input | Output | Attr)
-            ]
-            proto, checker = _proto_facets(members, info.type, cls.__doc__)
-            info.set_facet("proto", proto, owner)
-            info.set_facet("checker", checker, owner)
-        elif kind.base is CreatorFacet:
-            info.set_facet("creator", facet, owner)
-            for name in CreatorFacet.RULES:
-                if callable(getattr(cls, name, None)):
-                    info.set_facet(name, _rule_of(cls, name, info), owner)
-        else:
-            info.set_facet(kind.name, kind.value(facet() if isinstance(facet, type) else facet), owner)
+    for name, value in facet_values(info, facets):
+        info.set_facet(name, value, owner)
     if "proto" in info.owners:
-        _check_slots(info)
+        check_slots(info)

@@ -94,14 +94,10 @@ class Register(PluginRegister):
         Raises:
             DefinitionError: No facet was passed, or something that is not a facet.
         """
-        from oprack.op.facets import facet_kind, facet_names
+        from oprack.op.facets import require_facet
 
         for facet in facets:
-            if facet_kind(facet) is None:
-                raise DefinitionError(
-                    f"{self!r}: operator({op_type!r}, ...) got {facet!r}; expected classes derived from "
-                    f"{facet_names()}, or from OperatorBase or OperatorWithKernel"
-                )
+            require_facet(facet, f"{self!r}: operator({op_type!r}, ...)")
         if not facets:
             raise DefinitionError(f"{self!r}: operator({op_type!r}) has no facet; expected at least one")
         self.contributions.facets.append((op_type, facets))

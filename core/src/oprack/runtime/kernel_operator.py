@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from oprack.device import transform_value
-from oprack.errors import AttributeValueError, InvalidArgumentError, OprackError
+from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentError, OprackError
 from oprack.kernel import Candidate, OpKernelMap, OpKernelType
 from oprack.op import OpInfo
+from oprack.op.facets import MEMBERS, near_member
 from oprack.runtime import checks
 from oprack.runtime.describe import created_at
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value, lists_elements
@@ -41,9 +42,13 @@ class OperatorWithKernel(OperatorBase):
     What it decides is cached: the kernel by dtypes and containers, what the shape rule says by shapes.
 
     Derive from it, as in Fluid, to give an op its rules by methods: `infer_shape(self, ctx)` counts as the facet of
-    that name, `expected_kernel_type(self, ctx)` and `kernel_type_for_var(self, slot, actual, expected)` likewise. The
-    class goes to `register_operator` with the other facets. Shape rules also run when a program is built, without an
-    operator: `self` then has `type` and `info` alone.
+    that name, and so do all other members of a definition class, such as `make_grad(self, fwd)` and `inplace`. The
+    class goes to `register_operator` with the other facets. Rules also run where there is no operator, as when a
+    program is built: `self` has `type` and `info` alone.
+
+    Derived classes have rules and private helpers, and nothing else: plans and eager calls run the kernel, so that
+    another `run_impl` would count on the reference path only. An op that runs in its own way derives from OperatorBase.
+    The class argument `place` is for the core and for plugins: a class of operators for every op at a kind of place.
 
     Args:
         desc: The OpDesc.
@@ -54,6 +59,13 @@ class OperatorWithKernel(OperatorBase):
     """
 
     runs_itself: ClassVar[bool] = False
+
+    def __init_subclass__(cls, place: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if place:
+            OF_PLACES[place] = cls
+        else:
+            _require_rules_only(cls)
 
     def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int, kernels: OpKernelMap) -> None:
         super().__init__(desc, info, block, index)
@@ -274,6 +286,28 @@ class OperatorWithKernel(OperatorBase):
         if declared is None or declared.dtype not in DTYPE_NAMES:
             return dtype
         return max(dtype, numpy_dtype(declared.dtype), key=lambda d: d.itemsize)
+
+
+def _require_rules_only(cls: type[OperatorWithKernel]) -> None:
+    """Refuse members that no fast path would ask, in a class or in what it is mixed with."""
+    for base in cls.__mro__:
+        if base in OperatorWithKernel.__mro__:
+            continue
+        for name, value in vars(base).items():
+            if name in MEMBERS or (name.startswith("__") and name.endswith("__")):
+                continue
+            where = f"operator class {cls.__qualname__}: {name}"
+            if hasattr(OperatorWithKernel, name):
+                raise DefinitionError(
+                    f"{where} is what OperatorWithKernel does with every op, and prepared programs and eager calls do "
+                    "it without the class; write a kernel (@kernel), or derive from OperatorBase for an op that runs "
+                    "itself"
+                )
+            if not name.startswith("_") and name != "op_type":
+                raise DefinitionError(
+                    f"{where} = {value!r} is no rule of an op{near_member(name, MEMBERS)}; expected one of "
+                    f"{', '.join(MEMBERS)} (helpers start with '_' or live outside the class)"
+                )
 
 
 _NOWHERE_ELSE = contextlib.nullcontext()

@@ -11,7 +11,6 @@ from oprack.op.sbp_signature import SbpContext
 from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_inputs import Values, require_inputs, resolved_attrs
 from oprack.runtime.kernel_operator import OperatorWithKernel
-from oprack.runtime.operator import OF_PLACES
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
 from oprack.tensor.place import ShapesPlace
 from oprack.tensor.shape_array import LEDGER, shape_array
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 _GRAD_OP = "_grad"
 
 
-class ShapeOperator(OperatorWithKernel):
+class ShapeOperator(OperatorWithKernel, place=ShapesPlace.kind):
     """An op without a kernel: shapes of its outputs come from its shape rule, dtypes from its type rule."""
 
     runs_itself: ClassVar[bool] = True
@@ -105,6 +104,3 @@ class ShapeOperator(OperatorWithKernel):
             return 0
         ctx = SbpContext(info.type, attrs, dims)
         return times * product_flops(info.sbp(ctx), ctx)
-
-
-OF_PLACES[ShapesPlace.kind] = ShapeOperator
