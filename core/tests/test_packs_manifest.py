@@ -90,9 +90,9 @@ def test_only_a_manifest_with_layers_needs_a_core_that_knows_them():
 
 
 def test_newer_schema_says_to_upgrade():
-    """x: schema_version = 3, but this oprack reads up to 2: the pack was written for a newer core; upgrade oprack"""
+    """x: schema_version = 4, but this oprack reads up to 3: the pack was written for a newer core; upgrade oprack"""
     with pytest.raises(PackVersionError, match=re.escape(test_newer_schema_says_to_upgrade.__doc__)):
-        parse({"schema_version": 3, "whatever": 1}, "x")
+        parse({"schema_version": 4, "whatever": 1}, "x")
 
 
 @pytest.mark.parametrize("data", [3, {}, {"schema_version": 1, "ops": []}, {"schema_version": 1, "kernels": 2}])

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             *(import_problems(manager) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
-        "notes": [*unread(os.environ, known), *(survey.notes if survey is not None else ())],
+        "notes": [*unread(os.environ, known), *manager.orphans(), *(survey.notes if survey is not None else ())],
         "imports": args.imports,
     }
     if args.json:

@@ -13,6 +13,7 @@ from oprack.op.facets import (
     InplaceFacet,
     KernelTypeForVarFacet,
     NoNeedBufferVarsFacet,
+    OpFacets,
     OpMaker,
     SbpFacet,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "OpAttrChecker",
     "OpBuilder",
     "OpDef",
+    "OpFacets",
     "OpInfo",
     "OpMaker",
     "OpProto",

@@ -13,6 +13,7 @@ from oprack.op.facets import GradOpMaker
 from oprack.op.grad import FunctionGradOpMaker
 from oprack.op.grad_definition import GradOpDef
 from oprack.op.proto import Input, Output
+from oprack.op.version import OpVersion
 from oprack.types import AttrType
 
 _RULES = {
@@ -20,6 +21,8 @@ _RULES = {
     "infer_dtype": "infer_var_type",
     "grad": "make_grad",
     "expected_kernel_type": "expected_kernel_type",
+    "kernel_type_for_var": "kernel_type_for_var",
+    "identity": "identity",
     "sbp": "sbp",
 }
 
@@ -147,6 +150,28 @@ class OpBuilder:
         """
         return self._rule("expected_kernel_type", rule)
 
+    def kernel_type_for_var(self, rule: Callable[..., Any]) -> Self:
+        """rule(slot, actual, expected) says into which OpKernelType an input is transformed; default: it stays.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The builder itself.
+        """
+        return self._rule("kernel_type_for_var", rule)
+
+    def identity(self, rule: Callable[[Any], bool]) -> Self:
+        """rule(ctx) says whether a use of the op returns its first input, so that passes remove it.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The builder itself.
+        """
+        return self._rule("identity", rule)
+
     def sbp(self, rule: Callable[[Any], Any]) -> Self:
         """rule(ctx) says how the op's tensors may be split over devices; see SbpFacet.
 
@@ -191,6 +216,18 @@ class OpBuilder:
             The builder itself.
         """
         self._values["no_need_buffer_vars"] = slots
+        return self
+
+    def versions(self, history: OpVersion) -> Self:
+        """Set the history of the op's signature.
+
+        Args:
+            history: The history.
+
+        Returns:
+            The builder itself.
+        """
+        self._values["versions"] = history
         return self
 
     def _rule(self, name: str, rule: Any) -> Self:

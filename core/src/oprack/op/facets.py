@@ -7,6 +7,7 @@ To add a facet, add a base class, a row of the table and, for the type checker, 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -183,9 +184,7 @@ def _check_versions(op_type: str, proto: OpProto, versions: OpVersion | None) ->
     if versions is None:
         return
     if not isinstance(versions, OpVersion):
-        raise DefinitionError(
-            f"op {op_type}: versions = {versions!r}; expected OpVersion({op_type!r}).checkpoint(...)"
-        )
+        raise DefinitionError(f"op {op_type}: versions = {versions!r}; expected OpVersion({op_type!r}).checkpoint(...)")
     if versions.op_type != op_type:
         raise DefinitionError(
             f"op {op_type}: its versions are those of op {versions.op_type!r}; write OpVersion({op_type!r})"
@@ -238,7 +237,8 @@ def near_member(name: str, members: Iterable[str], cutoff: float = 0.6) -> str:
         return ""
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     snake = _FLUID.get(snake, snake).removeprefix("get_")
-    return did_you_mean(snake, members, cutoff)
+    members = list(members)
+    return did_you_mean(snake, [snake] if snake in members else members, cutoff)
 
 
 _FLUID = {"apply": "make_grad", "grad_op_maker": "make_grad", "get_kernel_type_for_tensor": "kernel_type_for_var"}
@@ -272,7 +272,7 @@ def require_facet(facet: Any, where: str) -> FacetKind:
     cls = facet if isinstance(facet, type) else type(facet)
     if kind.base is OpVersion and facet is cls:
         raise DefinitionError(f'{where} got the class OpVersion; expected OpVersion("op").checkpoint(...)')
-    if kind.own and kind.own not in getattr(facet, "__dict__", {}):
+    if kind.own and (facet is cls or kind.own not in vars(facet)):
         if getattr(cls, kind.own) is getattr(kind.base, kind.own):
             member = f"{kind.own}(self, ...)" if kind.is_rule else kind.own
             written = ", ".join(name for name in vars(cls) if not name.startswith("_") and cls is not kind.base)
@@ -286,3 +286,40 @@ def require_facet(facet: Any, where: str) -> FacetKind:
 def facet_names() -> str:
     """The base classes that `register_operator` accepts, for error messages."""
     return ", ".join(kind.base.__name__ for kind in FACETS if kind.base is not None)
+
+
+class OpFacets:
+    """The facets of one op, declared by a module: `conv = OpFacets("conv", ConvOp, ConvOpMaker, ConvGradOpMaker)`.
+
+    It stands where Fluid has REGISTER_OPERATOR(conv, ...). In a module below `<package>.ops` it is found by `oprack
+    manifest`, and imported when the op is first used. With an OpMaker among them the facets define the op; without one
+    they are added to an op of another pack.
+
+    Args:
+        op_type: The op.
+        facets: Classes derived from the facet bases of oprack.op, or instances of them, in any order.
+
+    Raises:
+        DefinitionError: No facet was passed, or something that is not a facet.
+    """
+
+    def __init__(self, op_type: str, *facets: Any) -> None:
+        where = f"OpFacets({op_type!r}, ...)"
+        if not isinstance(op_type, str) or not op_type.isidentifier() or not facets:
+            raise DefinitionError(f"{where}: expected an op type of letters, digits and '_', and at least one facet")
+        self.op_type, self.facets = op_type, facets
+        self.kinds = tuple(require_facet(facet, where) for facet in facets)
+        self.__module__ = sys._getframe(1).f_globals.get("__name__", "")
+
+    @property
+    def defines(self) -> bool:
+        """Whether the facets define the op, by an OpMaker."""
+        return any(kind.base is OpMaker for kind in self.kinds)
+
+    @property
+    def has_operator(self) -> bool:
+        """Whether there is an operator class among them."""
+        return any(kind.base is CreatorFacet for kind in self.kinds)
+
+    def __repr__(self) -> str:
+        return f"OpFacets({self.op_type!r}, {', '.join(getattr(f, '__name__', repr(f)) for f in self.facets)})"

@@ -10,7 +10,7 @@ from typing import Any
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError
 from oprack.op.attrs import Attr, OpAttrChecker
 from oprack.op.definition import OpDef
-from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpMaker, require_facet
+from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpFacets, OpMaker, require_facet
 from oprack.op.grad import FunctionGradOpMaker
 from oprack.op.infer import InferVarTypeContext, infer_like_first_input
 from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
@@ -111,11 +111,11 @@ def _proto_facets(
     return proto, OpAttrChecker(op_type, checks)
 
 
-def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
-    """OpInfo of a definition class.
+def build_op_info(definition: type[OpDef] | OpFacets, owner: str) -> OpInfo:
+    """OpInfo of a definition class, or of facets that define an op.
 
     Args:
-        definition: The class.
+        definition: The class, or the facets.
         owner: The distribution that brings it.
 
     Returns:
@@ -125,6 +125,9 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
         DefinitionError: When an inplace pair or a no_need_buffer_vars entry names no slot.
     """
     info = OpInfo(definition.op_type)
+    if isinstance(definition, OpFacets):
+        set_facets(info, definition.facets, owner)
+        return info
     proto, checker = _proto_facets(definition.members(), definition.op_type, definition.__doc__)
     info.set_facet("proto", proto, owner)
     info.set_facet("checker", checker, owner)

@@ -16,7 +16,6 @@ CHANGES = {
 """Kinds of changes -> what of the op they name; "" for those that name nothing."""
 
 
-
 @dataclass
 class OpVersion:
     """Checkpoints of an op, in order; its version number is their count (an op without any has version 0)."""

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from oprack.op import OpDef, OpInfo
+    from oprack.op import OpDef, OpFacets, OpInfo
     from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning
     from oprack.packs.manager import PackManager, default_manager, use_manager
     from oprack.packs.register import Register
@@ -48,7 +48,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-Op = TypeVar("Op", bound="str | type[OpDef]")
+Op = TypeVar("Op", bound="str | type[OpDef] | OpFacets")
 
 
 def op_info(op_type: str) -> OpInfo:
@@ -93,7 +93,8 @@ def register_operator(op: Op, *facets: Any) -> Op:
     A class or a kernel of the same name takes the place of the one before, so a cell of a notebook can be run again.
 
     Args:
-        op: A definition class, which the function may decorate; or an op type, when `facets` say what it is.
+        op: A definition class, which the function may decorate; or OpFacets; or an op type, when `facets` say what it
+            is.
         facets: Beside an op type: a definition class, `register_operator("my_square", MySquare)`, which may have no
             type of its own; or classes derived from the facet bases of oprack.op, or instances of them, in any order.
 

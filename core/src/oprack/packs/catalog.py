@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import DuplicateOpError, MissingPackError, UnknownOpError
+from oprack.errors import DuplicateOpError, MissingPackError, OprackError, UnknownOpError
 from oprack.packs import report
 from oprack.packs.index import Definer, build_info, build_kernel_map
 from oprack.packs.info import PackWarning
-from oprack.packs.resolve import REGENERATE, import_object
+from oprack.packs.resolve import REGENERATE, import_object, require_no_rules
 from oprack.packs.state import PackState
 
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpInfo
+    from oprack.packs.choice import Settlement
 
 
 class OpCatalog(PackState):
@@ -25,6 +27,7 @@ class OpCatalog(PackState):
         self._infos: dict[str, OpInfo] = {}
         self._kernel_maps: dict[tuple[str, str], OpKernelMap] = {}
         self._operators: dict[str, Any] = {}
+        self._settled_facets: dict[str, list[Settlement]] = {}
 
     # Ops --------------------------------------------------------------------------------------------------------------
     def op_types(self) -> list[str]:
@@ -66,16 +69,50 @@ class OpCatalog(PackState):
         Where several packs define the op, that of the pack is used that `oprack.packs.choice` says, with a warning.
         Raises UnknownOpError with close matches, or with the broken or blocked pack that brings it; DuplicateOpError
         when this process defines what a pack defines, or a pack defines it twice;
-        PackImportError, ManifestError when the definition can't be had; AlreadyExistsError when a facet is set twice.
+        PackImportError, ManifestError when the definition can't be had; AlreadyExistsError when one pack, or this
+        process, sets a facet that is set.
         """
         info = self._infos.get(op_type)
         if info is not None:
             return info
         index, revision = self._snapshot()
         definer = self._definer(op_type)
-        info = build_info(op_type, definer, index)  # imports, so without the lock
+        info, settled = build_info(op_type, definer, index, self._warn)  # imports, so without the lock
+        self._warn_settled(settled)
         with self._lock:
-            return self._infos.setdefault(op_type, info) if revision == self.revision else info
+            if revision == self.revision:
+                self._settled_facets[op_type] = settled
+                return self._infos.setdefault(op_type, info)
+        return info
+
+    def settlements(self) -> list[Settlement]:
+        """All that several packs bring, and whose is used.
+
+        For facets, definitions of the ops to which several packs add some are imported; what can't be is left out.
+        """
+        found = super().settlements()
+        for op_type in self._loaded().changed_by_others():
+            with contextlib.suppress(OprackError):
+                self.op_info(op_type)
+                found += self._settled_facets.get(op_type, ())
+        return found
+
+    def orphans(self, owner: str = "") -> list[str]:
+        """What packs bring for ops that no pack in use defines, in words.
+
+        Args:
+            owner: A distribution, for what it brings alone; "" for all.
+
+        Returns:
+            A sentence for each.
+        """
+        index = self._loaded()
+        return [
+            report.orphan(what, op_type, packs, index.definers)
+            for what, ops in index.orphans().items()
+            for op_type, packs in ops.items()
+            if owner in ("", *(p.owner for p in packs))
+        ]
 
     def op_for(self, role: str) -> str:
         """The op type that plays a role of `oprack.op.vocabulary`.
@@ -102,11 +139,11 @@ class OpCatalog(PackState):
             return self._operators[op_type]
         _, revision = self._snapshot()
         definer = self._definer(op_type)
-        if definer.entry is not None and definer.entry.operator:
+        found = self.op_info(op_type).creator  # another pack's, where the user prefers that
+        if found is None and definer.entry is not None and definer.entry.operator:
             asked_by = f"operator of op {op_type}, pack {definer.pack.found.name}"
             found = import_object(definer.entry.operator, asked_by, REGENERATE)
-        else:
-            found = self.op_info(op_type).creator
+            require_no_rules(found, f"{asked_by}: {definer.entry.operator}")
         with self._lock:
             if revision == self.revision:
                 self._operators[op_type] = found

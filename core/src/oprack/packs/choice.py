@@ -1,4 +1,5 @@
-"""Which pack's is used where several bring the same thing: one rule for ops, names, roles, kernels, passes and places.
+"""Which pack's is used where several bring the same thing: one rule for ops and their facets, names,
+roles, kernels, passes and places.
 
 First come the packs that the user prefers, in the user's order; then the core's own pack; then the distribution that
 the table of homes names, or that brings the op; then the distribution whose name sorts first, so that the order of
@@ -89,7 +90,14 @@ class Choice:
 
         return sorted(packs, key=key)
 
-    def settle(self, what: str, name: str, packs: Iterable[Pack], home: str = "") -> Settlement:
+    def settle(
+        self,
+        what: str,
+        name: str,
+        packs: Iterable[Pack],
+        home: str = "",
+        at_home: str = "to which the name belongs",
+    ) -> Settlement:
         """Choose among packs that bring the same thing.
 
         Args:
@@ -97,13 +105,14 @@ class Choice:
             name: Its name.
             packs: The packs; at least one.
             home: As for `ordered`.
+            at_home: Why the pack of `home` wins, in words.
         """
         winner, *others = self.ordered(packs, home)
         by_user = self._rank(winner.found.names) < len(self._preferred)
         if by_user:
             why = "as the user prefers it"
         elif winner.owner in (CORE_DISTRIBUTION, home):
-            why = "to which the name belongs"
+            why = at_home
         else:
             why = "whose name sorts first"
         return Settlement(what, name, winner, tuple(others), by_user, why)
@@ -118,8 +127,8 @@ class Settlement:
     """One thing that several packs bring, and whose is used.
 
     Attributes:
-        what: "op", "layer", "role", "pass", "place", "library", "format" or "command".
-        name: Its name; of a layer with the namespace, as "layers.fc".
+        what: "op", "facet", "layer", "role", "pass", "place", "library", "format" or "command".
+        name: Its name; of a layer with the namespace, as "layers.fc", and of a facet "make_grad of op relu".
         winner: The pack whose is used.
         others: The packs whose is not.
         by_user: Whether the user prefers the winner.

@@ -42,7 +42,7 @@ class Contributions:
 
     def defined(self) -> list[str]:
         """Op types that this pack defines."""
-        makers = [op_type for op_type, facets in self.facets if any(_is_maker(f) for f in facets)]
+        makers = [op_type for op_type, facets in self.facets if any(is_maker(f) for f in facets)]
         return [*(t for m in self.manifests for t in m.ops), *self.definitions, *makers]
 
     @property
@@ -61,5 +61,6 @@ def file_state(path: str | Path) -> tuple[int, int]:
     return stat.st_mtime_ns, stat.st_size
 
 
-def _is_maker(facet: Any) -> bool:
+def is_maker(facet: Any) -> bool:
+    """Whether a facet has the slots and attributes of an op, and so defines it."""
     return getattr(facet, "facet", "") == "proto"

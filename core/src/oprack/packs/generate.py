@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import ManifestError, NotFoundError
 from oprack.packs.entry_points import GROUP
 from oprack.packs.manifest import FILENAME, Manifest, OpEntry
-from oprack.packs.resolve import MEND, import_module
+from oprack.packs.resolve import MEND, import_module, require_no_rules
 
 if TYPE_CHECKING:
-    from oprack.op import OpDef
+    from oprack.op import OpDef, OpFacets
+    from oprack.packs.discovery import Pack
 
 LAYERS = {
     "layers": "layers",
@@ -109,6 +110,7 @@ def generate(source: PackSource) -> Manifest:
                 f"{source.directory}; ask in a process of its own"
             )
         definitions = dict(sorted(_definitions(source.package).items()))
+        facets = _facets(source.package)
         operators = _operators(source.package)
         kernels = _kernels(source.package)
         layers = {namespace: names for child, namespace in LAYERS.items() if (names := _layers(source.package, child))}
@@ -119,7 +121,7 @@ def generate(source: PackSource) -> Manifest:
         op_type: OpEntry(define, version, kernels.pop(op_type, {}), operators.get(op_type, ""))
         for op_type, (define, version) in definitions.items()
     }
-    return Manifest(ops, kernels, layers)
+    return Manifest(ops, kernels, layers, facets)
 
 
 def defined_ops(package: str) -> set[str]:
@@ -132,13 +134,7 @@ def brought(source: PackSource) -> dict[str, list[str]]:
 
     Raises what makes the pack broken.
     """
-    from oprack.packs.discovery import PackLoader
-    from oprack.packs.entry_points import FoundPack
-
-    with importable(source):
-        pack = PackLoader().load(FoundPack(source.package, source.entry_point, source.distribution, ""))
-    if pack.exception is not None:
-        raise pack.exception
+    pack = _loaded(source)
     found = {"ops": list(pack.known())}
     for kind, key, _ in pack.contributions.targets:
         if kind == "role":
@@ -184,13 +180,13 @@ def _modules(package: str, child: str) -> Iterator[ModuleType]:
 
 
 def _definitions(package: str) -> dict[str, tuple[str, int]]:
-    from oprack.op import OpDef
+    from oprack.op import OpDef, build_op_info
 
-    found: dict[str, tuple[str, type[OpDef]]] = {}
+    found: dict[str, tuple[str, Any]] = {}
     visited = set()
     for module in _modules(package, "ops"):
         visited.add(module.__name__)
-        for name, cls in _op_classes(module, package):
+        for name, cls in (*_op_classes(module, package), *_op_facets(module, defines=True)):
             where, known = found.get(cls.op_type, ("", cls))
             if known is not cls:
                 raise ManifestError(
@@ -206,7 +202,13 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
                 f"op {cls.op_type!r}: no module holds its definition {cls.__qualname__} of {cls.__module__} by name; "
                 "bind it, for example globals()[cls.__name__] = cls"
             )
-    return {op_type: (where, cls.versions.version if cls.versions else 0) for op_type, (where, cls) in found.items()}
+
+    def version(one: Any) -> int:
+        if not isinstance(one, type):
+            return build_op_info(one, package).version
+        return one.versions.version if one.versions else 0
+
+    return {op_type: (where, version(one)) for op_type, (where, one) in found.items()}
 
 
 def _op_classes(module: ModuleType, package: str) -> Iterator[tuple[str, type[OpDef]]]:
@@ -217,6 +219,49 @@ def _op_classes(module: ModuleType, package: str) -> Iterator[tuple[str, type[Op
         if isinstance(value, type) and issubclass(value, OpDef) and value.op_type:
             if value.__module__.startswith(package + "."):
                 yield name, value
+
+
+def _op_facets(module: ModuleType, *, defines: bool) -> Iterator[tuple[str, OpFacets]]:
+    """The OpFacets that a module declares and holds by a name, with the name."""
+    from oprack.op import OpFacets
+
+    for name, value in vars(module).items():
+        if isinstance(value, OpFacets) and value.defines is defines and value.__module__ == module.__name__:
+            yield name, value
+
+
+def _facets(package: str) -> dict[str, tuple[str, ...]]:
+    """Op of another pack -> the OpFacets that modules declare for it."""
+    found: dict[str, list[str]] = {}
+    for module in _modules(package, "ops"):
+        for name, facets in _op_facets(module, defines=False):
+            found.setdefault(facets.op_type, []).append(f"{module.__name__}:{name}")
+    return {op_type: tuple(sorted(targets)) for op_type, targets in sorted(found.items())}
+
+
+def registered(source: PackSource) -> dict[str, type[OpDef] | OpFacets]:
+    """Ops that a pack's hooks register as objects, which no manifest has. Raises what makes the pack broken."""
+    from oprack.op import OpFacets
+
+    brought = _loaded(source).contributions
+    found: dict[str, type[OpDef] | OpFacets] = dict(brought.definitions)
+    facets: dict[str, list[Any]] = {}
+    for op_type, some in brought.facets:
+        facets.setdefault(op_type, []).extend(some)
+    made = (OpFacets(op_type, *some) for op_type, some in facets.items())
+    return found | {one.op_type: one for one in made if one.defines}
+
+
+def _loaded(source: PackSource) -> Pack:
+    """The pack as its hooks register it, from its source tree. Raises what makes it broken."""
+    from oprack.packs.discovery import PackLoader
+    from oprack.packs.entry_points import FoundPack
+
+    with importable(source):
+        pack = PackLoader().load(FoundPack(source.package, source.entry_point, source.distribution, ""))
+    if pack.exception is not None:
+        raise pack.exception
+    return pack
 
 
 def _subclasses(cls: type[Any]) -> Iterator[Any]:
@@ -263,6 +308,7 @@ def _operators(package: str) -> dict[str, str]:
             op_type = getattr(value, "op_type", "")
             if not op_type or value.__module__ != module.__name__:
                 continue  # a base class, or imported from elsewhere
+            require_no_rules(value, f"{module.__name__}:{name}")
             if op_type in found:
                 raise ManifestError(f"op {op_type!r} has two operators: {found[op_type]} and {module.__name__}:{name}")
             found[op_type] = f"{module.__name__}:{name}"

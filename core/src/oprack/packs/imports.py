@@ -37,6 +37,7 @@ def import_problems(manager: PackManager, owner: str = "") -> list[str]:
                 manager.operator_class(op_type)
                 manager.kernels_listing(op_type)
                 _check_gradient(manager, op_type)
+                found += _history_problems(manager, op_type)
             except OprackError as e:
                 found.append(f"op {op_type}: {type(e).__name__}: {e}")
         found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
@@ -59,3 +60,13 @@ def _check_gradient(manager: PackManager, op_type: str) -> None:
         return  # it needs attributes, or other slots than all; its tests have them
     for grad in made:
         gradient_info(manager, grad.type, op_type)
+
+
+def _history_problems(manager: PackManager, op_type: str) -> list[str]:
+    """What an op's OpVersion names, and its signature does not have."""
+    info = manager.op_info(op_type)
+    if info.versions is None:
+        return []
+    proto, owner = info.proto, info.owners["versions"]
+    unknown = info.versions.unknown_names(proto.attrs, proto.inputs, proto.outputs)
+    return [f"op {op_type}: its OpVersion, of {owner}, has {text}, which the op does not have" for text in unknown]

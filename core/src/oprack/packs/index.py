@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
 from oprack.packs import report
 from oprack.packs.choice import Choice, Settlement
+from oprack.packs.contributions import is_maker
 from oprack.packs.discovery import Pack
 from oprack.packs.entry_points import HERE
 from oprack.packs.homes import home
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Definer:
-    """A pack that defines an op: by an entry of its manifest, by a class, or (neither) by facets with an OpMaker."""
+    """A pack that defines an op: by an entry of its manifest, by a class, or (neither) by facets with an OpMaker.
+
+    An entry names a class or OpFacets.
+    """
 
     pack: Pack
     op_type: str
@@ -81,16 +85,12 @@ class OpIndex:
     def _add(self, pack: Pack) -> None:
         brought = pack.contributions
         for manifest in brought.manifests:
-            for op_type in manifest.ops:
-                self.definers[op_type].append(Definer(pack, op_type, manifest))
-            # A pack may bring kernels of another pack's op.
-            for op_type in {*manifest.ops, *manifest.kernels}:
-                self._manifests[op_type].append((pack, manifest))
+            self._add_manifest(pack, manifest)
         for op_type, definition in brought.definitions.items():
             self.definers[op_type].append(Definer(pack, op_type, definition=definition))
         for op_type, facets in brought.facets:
             self.facets[op_type].append((pack, facets))
-            if any(getattr(f, "facet", "") == "proto" for f in facets):
+            if any(is_maker(f) for f in facets):
                 self.definers[op_type].append(Definer(pack, op_type))
         for spec in brought.kernels:
             self._kernels[spec.op_type].append((pack, spec))
@@ -98,6 +98,15 @@ class OpIndex:
             self.versions[version.op_type].append((pack, version))
         for kind, key, target in brought.targets:
             self.targets[kind].append((pack, key, target))
+
+    def _add_manifest(self, pack: Pack, manifest: Manifest) -> None:
+        for op_type in manifest.ops:
+            self.definers[op_type].append(Definer(pack, op_type, manifest))
+        # A pack may bring kernels of another pack's op.
+        for op_type in {*manifest.ops, *manifest.kernels}:
+            self._manifests[op_type].append((pack, manifest))
+        for op_type, targets in manifest.facets.items():
+            self.facets[op_type].append((pack, targets))
 
     def unique(self, kind: str) -> tuple[list[tuple[Pack, str, Any]], list[Settlement]]:
         """Registrations of one kind, one for each name, and how those were settled that several packs bring.
@@ -124,6 +133,39 @@ class OpIndex:
         kinds = sorted({*self.targets} - {"library attribute"})
         return [*self.settled.values(), *(s for kind in kinds for s in self.unique(kind)[1])]
 
+    def changed_by_others(self) -> list[str]:
+        """Op types that packs add facets or versions to which another pack defines, sorted."""
+        found = []
+        for op_type in {*self.facets, *self.versions}:
+            rows = (*self.facets.get(op_type, ()), *self.versions.get(op_type, ()))
+            definers = self.definers.get(op_type)
+            if definers and any(row[0] is not definers[0].pack for row in rows):
+                found.append(op_type)
+        return sorted(found)
+
+    def orphans(self) -> dict[str, dict[str, list[Pack]]]:
+        """What packs bring for ops that no pack in use defines: "facets", "versions" or "kernels" -> op type -> packs.
+
+        Kernels of ops that a distribution is known to define are left out: libraries bring kernels for all there are.
+        """
+        packs: Mapping[str, Mapping[str, Iterable[Any]]] = {
+            "facets": self.facets,
+            "versions": self.versions,
+            "kernels": {
+                t: [*self._kernels.get(t, ()), *self._manifests.get(t, ())]
+                for t in {**self._kernels, **self._manifests}
+                if not home("ops", t)
+            },
+        }
+        return {
+            what: {
+                t: list({id(row[0]): row[0] for row in rows}.values())
+                for t, rows in sorted(brought.items())
+                if rows and t not in self.definers
+            }
+            for what, brought in packs.items()
+        }
+
     def places(self, op_type: str) -> set[str]:
         """Sorts of places for which some pack brings kernels of this op."""
         named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
@@ -133,6 +175,11 @@ class OpIndex:
         """Distributions that bring kernels of this op."""
         named = {pack.owner for pack, manifest in self._manifests.get(op_type, ()) if manifest.places(op_type)}
         return named | {pack.owner for pack, _ in self._kernels.get(op_type, ())}
+
+    def has_kernels_of(self, op_type: str, pack: Pack) -> bool:
+        """Whether a pack brings kernels of an op."""
+        named = any(p is pack and manifest.places(op_type) for p, manifest in self._manifests.get(op_type, ()))
+        return named or any(p is pack for p, _ in self._kernels.get(op_type, ()))
 
     def kernel_modules(self, op_type: str, place: str) -> Iterator[tuple[Pack, str]]:
         """Modules with kernels of an op at a place, and the packs that name them."""
@@ -157,34 +204,151 @@ def _home(kind: str, name: str) -> str:
     return home({"role": "roles", "format": "formats", "command": "commands"}.get(kind, kind), name)
 
 
-def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
-    """OpInfo of an op: its definition, then the facets and versions that packs add.
+def build_info(
+    op_type: str, definer: Definer, index: OpIndex, warn_once: Callable[..., None]
+) -> tuple[OpInfo, list[Settlement]]:
+    """OpInfo of an op: its definition with the facets and versions that packs add; and what was settled among these.
+
+    Facets of another pack than the op's own that can't be had are reported by `warn_once` and left out.
 
     Raises PackImportError, ManifestError, DefinitionError or AlreadyExistsError, each naming the distribution.
     """
-    from oprack.op import OpDef, OpInfo, build_op_info
-    from oprack.op.info import set_facets
+    from oprack.op.info import check_slots
 
-    pack, definition = definer.pack, definer.definition
-    if (entry := definer.entry) is not None:
-        asked_by = f"op {op_type} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
-        definition = import_object(entry.define, asked_by, REGENERATE)
-        if not (isinstance(definition, type) and issubclass(definition, OpDef) and definition.op_type == op_type):
-            raise ManifestError(
-                f"{asked_by}: {entry.define!r} is {definition!r}; expected a definition class with "
-                f"type={op_type!r}; regenerate ops.toml with `oprack manifest PATH`"
-            )
-    info = build_op_info(definition, pack.owner) if definition is not None else OpInfo(op_type)
-    for adder, facets in index.facets.get(op_type, ()):
-        set_facets(info, facets, adder.owner)
-    for adder, version in index.versions.get(op_type, ()):
-        info.set_facet("versions", version, adder.owner)
+    made = _InfoBuilder(op_type, definer, index)
+    made.add_own()
+    for adder in made.others():
+        try:
+            made.add(adder)
+        except OprackError as e:
+            if adder.found is HERE:
+                raise
+            warn_once(report.broken_facets(op_type, adder, e), adder.owner, "facets", op_type, str(e))
+    info = made.info
+    settled = made.settle()
+    check_slots(info)
     if info.infer_shape is None:
         raise DefinitionError(
-            f"op {op_type} of {pack.owner} has no infer_shape; define infer_shape(ctx) in its class or register an "
-            "InferShapeFacet"
+            f"op {op_type} of {definer.pack.owner} has no infer_shape; define infer_shape(ctx) in its class or "
+            "register an InferShapeFacet"
         )
-    return info
+    return info, settled
+
+
+class _InfoBuilder:
+    """Collects what packs say of one op, facet by facet, and settles whose is used."""
+
+    def __init__(self, op_type: str, definer: Definer, index: OpIndex) -> None:
+        from oprack.op import OpInfo
+
+        self.info = OpInfo(op_type)
+        self._definer, self._pack, self._index = definer, definer.pack, index
+        self._brought: dict[str, list[tuple[Pack, Any]]] = defaultdict(list)
+
+    def add_own(self) -> None:
+        """Take what the op's own pack says of it: its definition, and facets beside that."""
+        from oprack.op import build_op_info
+
+        pack, definition = self._pack, self._definer.definition
+        if self._definer.entry is not None:
+            definition = self._defined(self._definer.entry.define)
+        if definition is not None:
+            made = build_op_info(definition, pack.owner)
+            for name in made.owners:
+                self._brought[name].append((pack, getattr(made, name)))
+        self._take(pack, self._facets_of(pack))
+        if "proto" in self._brought:
+            self.info.proto = self._brought["proto"][0][1]
+
+    def _defined(self, define: str) -> Any:
+        from oprack.op import OpDef, OpFacets
+
+        pack, op_type = self._pack, self.info.type
+        asked_by = f"op {op_type} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
+        found = import_object(define, asked_by, REGENERATE)
+        is_class = isinstance(found, type) and issubclass(found, OpDef)
+        if not (is_class or (isinstance(found, OpFacets) and found.defines)) or found.op_type != op_type:
+            raise ManifestError(
+                f"{asked_by}: {define!r} is {found!r}; expected a definition class with type={op_type!r}, or "
+                f"OpFacets({op_type!r}, ...) with an OpMaker; regenerate ops.toml with `oprack manifest PATH`"
+            )
+        return found
+
+    def others(self) -> list[Pack]:
+        """The other packs that add facets or versions."""
+        index, op_type = self._index, self.info.type
+        rows = (*index.facets.get(op_type, ()), *index.versions.get(op_type, ()))
+        return [p for p in {id(row[0]): row[0] for row in rows}.values() if p is not self._pack]
+
+    def add(self, adder: Pack) -> None:
+        """Take what another pack adds, if all of it fits the op's slots."""
+        from oprack.op.facets import FACETS
+
+        added = list(self._facets_of(adder))
+        checks = {kind.name: kind.check for kind in FACETS}
+        for name, value in added:
+            checks[name](self.info.type, self.info.proto, value)
+            if name == "creator" and not self._brought[name] and self._runs_by_itself(value):
+                self._brought[name].append((self._pack, None))
+        self._take(adder, added)
+
+    def _take(self, pack: Pack, facets: Iterable[tuple[str, Any]]) -> None:
+        for name, value in facets:
+            self._brought[name].append((pack, value))
+
+    def _runs_by_itself(self, creator: Any) -> bool:
+        """Whether the op's own pack has an operator or kernels, in whose place a creator would run the op."""
+        if self._definer.entry is not None and self._definer.entry.operator:
+            return True
+        return getattr(creator, "runs_itself", True) and self._index.has_kernels_of(self.info.type, self._pack)
+
+    def settle(self) -> list[Settlement]:
+        """Set every facet; returns how those were settled that several packs bring.
+
+        Raises AlreadyExistsError when one pack, or this process, sets one that is set.
+        """
+        settled = []
+        for name, rows in self._brought.items():
+            packs = list({id(p): p for p, _ in rows}.values())
+            if len(packs) > 1 and not any(p.found is HERE for p in packs):
+                what = f"{name} of op {self.info.type}"
+                one = self._index.choice.settle("facet", what, packs, self._pack.owner, "which brings the op")
+                settled.append(one)
+                rows = [row for row in rows if row[0] is one.winner]
+            for pack, value in rows:
+                if value is not None:
+                    self.info.set_facet(name, value, pack.owner)
+        return settled
+
+    def _facets_of(self, adder: Pack) -> Iterator[tuple[str, Any]]:
+        """What a pack brings of the op by facets and versions."""
+        from oprack.op.info import facet_values
+
+        op_type = self.info.type
+        for pack, facets in self._index.facets.get(op_type, ()):
+            if pack is adder:
+                yield from facet_values(self.info, _imported(facets, op_type, pack))
+        yield from (("versions", version) for pack, version in self._index.versions.get(op_type, ()) if pack is adder)
+
+
+def _imported(facets: Iterable[Any], op_type: str, pack: Pack) -> list[Any]:
+    """Facets, with those that a manifest names by OpFacets imported."""
+    from oprack.op import OpFacets
+
+    found: list[Any] = []
+    for facet in facets:
+        if not isinstance(facet, str):
+            found.append(facet)
+            continue
+        asked_by = f"facets of op {op_type}, pack {pack.found.name} ({pack.owner} {pack.found.version})"
+        declared = import_object(facet, asked_by, REGENERATE)
+        if not isinstance(declared, OpFacets) or declared.op_type != op_type:
+            raise ManifestError(
+                f"{asked_by}: {facet!r} is {declared!r}; expected OpFacets({op_type!r}, ...); regenerate ops.toml with "
+                "`oprack manifest PATH`"
+            )
+        found += declared.facets
+    return found
 
 
 def build_kernel_map(

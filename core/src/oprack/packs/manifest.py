@@ -3,12 +3,14 @@
 ```toml
 schema_version = 1
 [ops.scale]
-define = "oprack_math.ops.arithmetic.scale:Scale"       # the definition class
+define = "oprack_math.ops.arithmetic.scale:Scale"       # the definition class, or OpFacets with an OpMaker
 version = 0                                     # number of OpVersion checkpoints
 kernels.cpu = ["oprack_math.kernels.arithmetic.scale"]  # modules with @kernel functions, by place
 operator = "my_pack.operators.while_op:WhileOp" # only for an op that runs itself
 [kernels.relu]                                  # kernels for an op of another pack
 cpu = ["my_pack.kernels.fast_relu"]
+[facets]                                        # OpFacets for ops of other packs; schema_version 3
+relu = ["my_pack.ops.relu:relu"]
 [layers.layers]                                 # names below oprack.layers, by module; schema_version 2
 "oprack_math.layers.arithmetic.scale" = ["scale"]
 ```
@@ -25,7 +27,7 @@ from typing import Any, TypeVar
 from oprack.errors import ManifestError, PackVersionError
 from oprack.records import dataclass
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FILENAME = "ops.toml"
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
@@ -58,16 +60,18 @@ class Manifest:
         ops: What the pack defines.
         kernels: Op of another pack -> place -> modules.
         layers: Namespace -> module -> names that the module brings below `oprack.<namespace>`.
+        facets: Op of another pack -> "module:name" of OpFacets.
     """
 
     ops: Mapping[str, OpEntry] = field(default_factory=dict)
     kernels: Mapping[str, Modules] = field(default_factory=dict)
     layers: Mapping[str, Modules] = field(default_factory=dict)
+    facets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def schema_version(self) -> int:
         """The oldest schema that can say this, so that older cores read what they can."""
-        return 2 if self.layers else 1
+        return 3 if self.facets else 2 if self.layers else 1
 
     def modules(self, op_type: str, place: str) -> tuple[str, ...]:
         """Kernel modules of an op at a place."""
@@ -92,6 +96,8 @@ class Manifest:
         data = {"schema_version": self.schema_version, "ops": ops, "kernels": kernels}
         if self.layers:
             data["layers"] = {n: {m: list(names) for m, names in modules.items()} for n, modules in self.layers.items()}
+        if self.facets:
+            data["facets"] = {op_type: list(targets) for op_type, targets in self.facets.items()}
         return data
 
 
@@ -127,12 +133,12 @@ def parse(data: Any, source: str) -> Manifest:
             f"{source}: schema_version = {version}, but this oprack reads up to {SCHEMA_VERSION}: the pack was written "
             "for a newer core; upgrade oprack (pip install --upgrade oprack) or install an older version of the pack"
         )
-    for key in data.keys() - {"schema_version", "ops", "kernels", "layers"}:
-        raise _error(source, key, data[key], "one of the keys schema_version, ops, kernels, layers")
-    for key in ("ops", "kernels"):
+    for key in data.keys() - {"schema_version", "ops", "kernels", "layers", "facets"}:
+        raise _error(source, key, data[key], "one of the keys schema_version, ops, kernels, layers, facets")
+    for key in ("ops", "kernels", "facets"):
         _check_op_types(source, key, data.get(key, {}))
     found = _on_demand(source, data)
-    return Manifest(dict(found.ops), dict(found.kernels), dict(found.layers))
+    return Manifest(dict(found.ops), dict(found.kernels), dict(found.layers), dict(found.facets))
 
 
 class _OnDemand(Mapping[str, Entry]):
@@ -171,8 +177,8 @@ def parse_later(data: Any, source: str) -> Manifest:
 
 def _on_demand(source: str, data: dict[str, Any]) -> Manifest:
     """Manifest whose entries are made when they are asked for."""
-    ops, kernels, layers = (data.get(key, {}) for key in ("ops", "kernels", "layers"))
-    for key, table in (("ops", ops), ("kernels", kernels)):
+    ops, kernels, layers, facets = (data.get(key, {}) for key in ("ops", "kernels", "layers", "facets"))
+    for key, table in (("ops", ops), ("kernels", kernels), ("facets", facets)):
         if not isinstance(table, dict):
             raise _error(source, key, table, "a table with one entry per op type")
     if not isinstance(layers, dict):
@@ -181,6 +187,7 @@ def _on_demand(source: str, data: dict[str, Any]) -> Manifest:
         _OnDemand(ops, lambda op_type, table: _op(source, op_type, table)),
         _OnDemand(kernels, lambda op_type, table: _places(source, f"kernels.{op_type}", table)),
         _OnDemand(layers, lambda namespace, table: _layers(source, f"layers.{namespace}", table)),
+        _OnDemand(facets, lambda op_type, targets: _objects(source, f"facets.{op_type}", targets)),
     )
 
 
@@ -227,6 +234,12 @@ def _layers(source: str, key: str, value: Any) -> Modules:
     return {module: tuple(names) for module, names in value.items()}
 
 
+def _objects(source: str, key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(t, str) and _OBJECT.fullmatch(t) for t in value):
+        raise _error(source, key, value, "a list of strings such as ['my_pack.ops.relu:relu']")
+    return tuple(value)
+
+
 def _error(source: str, key: str, value: Any, expected: str) -> ManifestError:
     where = f"{source}: {key} = {value!r}" if key else f"{source}: {value!r}"
     return ManifestError(f"{where}; expected {expected}; {_FIX}")
@@ -242,6 +255,10 @@ def render(manifest: Manifest) -> str:
             lines.append(f'operator = "{entry.operator}"')
     for op_type, places in sorted(manifest.kernels.items()):
         lines += ["", f"[kernels.{op_type}]", *_render_places(places, "")]
+    if manifest.facets:
+        lines += ["", "[facets]"]
+        for op_type, targets in sorted(manifest.facets.items()):
+            lines.append(f"{op_type} = [" + ", ".join(f'"{t}"' for t in sorted(targets)) + "]")
     for namespace, modules in sorted(manifest.layers.items()):
         lines += ["", f"[layers.{namespace}]"]
         for module, names in sorted(modules.items()):

@@ -11,7 +11,7 @@ from oprack.packs.catalog import OpCatalog
 from oprack.packs.entry_points import HERE
 
 if TYPE_CHECKING:
-    from oprack.op import OpDef
+    from oprack.op import OpDef, OpFacets
 
 
 class ProcessRegistrations(OpCatalog):
@@ -32,8 +32,12 @@ class ProcessRegistrations(OpCatalog):
             # Built now, so that a wrong definition fails here and is taken back.
             self.op_info(definition.op_type)
 
-    def register_operator(self, op: str | type[OpDef], *facets: Any) -> None:
+    def register_operator(self, op: str | type[OpDef] | OpFacets, *facets: Any) -> None:
         """Bring an op, or facets of one, in this process; see `oprack.register_operator`."""
+        from oprack.op import OpFacets
+
+        if isinstance(op, OpFacets):
+            op, facets = op.op_type, (*op.facets, *facets)
         if isinstance(op, type):
             if facets:
                 raise DefinitionError(

@@ -15,7 +15,7 @@ from oprack.packs.register_plugin import PluginRegister
 from oprack.packs.resolve import import_module, package_directory
 
 if TYPE_CHECKING:
-    from oprack.op import OpDef, OpVersion
+    from oprack.op import OpDef, OpFacets, OpVersion
 
 
 NAMESPACES = (
@@ -84,18 +84,23 @@ class Register(PluginRegister):
             raise DefinitionError(f"{self!r}: op {definition.op_type!r} is registered twice by this pack")
         self.contributions.definitions[definition.op_type] = definition
 
-    def operator(self, op_type: str, *facets: Any) -> None:
+    def operator(self, op_type: str | OpFacets, *facets: Any) -> None:
         """Register facets of an op, which may belong to another pack; see `oprack.register_operator`.
 
+        They are imported whenever the pack is looked at. OpFacets in a module below `<package>.ops` are named by the
+        manifest instead, and imported when the op is first used.
+
         Args:
-            op_type: The op.
+            op_type: The op, or OpFacets, which hold facets already.
             facets: Classes derived from the facet bases of oprack.op, or instances of them, in any order.
 
         Raises:
             DefinitionError: No facet was passed, or something that is not a facet.
         """
-        from oprack.op.facets import require_facet
+        from oprack.op.facets import OpFacets, require_facet
 
+        if isinstance(op_type, OpFacets):
+            op_type, facets = op_type.op_type, (*op_type.facets, *facets)
         for facet in facets:
             require_facet(facet, f"{self!r}: operator({op_type!r}, ...)")
         if not facets:

@@ -89,6 +89,22 @@ def broken_kernel(op_type: str, place: str, pack: Pack, error: Exception) -> str
     )
 
 
+def broken_facets(op_type: str, pack: Pack, error: Exception) -> str:
+    return (
+        f"pack {_label(pack)}: what it adds to op {op_type} is left out: {type(error).__name__}: {error}\n"
+        "The op runs without it. Run `oprack doctor --imports` for the whole reason."
+    )
+
+
+def orphan(what: str, op_type: str, packs: Sequence[Pack], known: Iterable[str]) -> str:
+    """Facets, kernels or versions of an op that no pack in use defines."""
+    by = " and ".join(_label(p) for p in packs)
+    owner = home("ops", op_type)
+    return f"{by} brings {what} of op {op_type!r}, which no pack in use defines" + (
+        f"; `pip install {owner}` adds it" if owner else did_you_mean(op_type, known)
+    )
+
+
 def newer_op(op_type: str, saved: int, installed: int, pack: Pack) -> str:
     return (
         f"op {op_type}: the program was saved with version {saved}, but pack {_label(pack)} knows version {installed}: "

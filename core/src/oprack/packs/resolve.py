@@ -83,3 +83,23 @@ def package_directory(package: str) -> Path | None:
         if directory.is_dir():
             return directory
     return None
+
+
+def require_no_rules(operator: Any, target: str) -> None:
+    """Refuse rules in an operator class that a manifest names beside a definition, which has them.
+
+    Args:
+        operator: The class.
+        target: The string that names it, for the message.
+
+    Raises:
+        ManifestError: It has a rule.
+    """
+    from oprack.op.facets import MEMBERS
+
+    rules = [name for name in MEMBERS if getattr(operator, name, None) is not None]
+    if rules:
+        raise ManifestError(
+            f"{target}: an operator class beside a definition runs the op, and its {', '.join(rules)} would not be "
+            "read; move it to the definition class of the op, or declare the op by OpFacets in ops/"
+        )

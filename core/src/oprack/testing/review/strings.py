@@ -19,6 +19,8 @@ def review(subject: Subject) -> Iterator[Finding]:
     owner = subject.source.distribution
     for problem in import_problems(subject.manager, owner):
         yield Finding("strings", problem, "correct the name, or what it names")
+    for text in subject.manager.orphans(owner):
+        yield Finding("strings", text, "correct the op type, or require the pack that defines the op", note=True)
     survey = survey_passes(subject.manager)
     for found, note in ((survey.problems, False), (survey.notes, True)):
         for text in found:
@@ -43,7 +45,8 @@ def _targets(subject: Subject, kind: str) -> Iterator[Finding]:
 
 def _array_libraries(subject: Subject) -> Iterator[Finding]:
     """Definitions are imported to print documentation and to check programs, also where no array library is."""
-    modules = sorted({entry.define.partition(":")[0] for entry in subject.manifest.ops.values()})
+    by_class = {t for t in subject.ops if isinstance(subject.manager.op_info(t).creator, type)}  # of oprack.runtime
+    modules = sorted({e.define.partition(":")[0] for t, e in subject.manifest.ops.items() if t not in by_class})
     if not modules:
         return
     top = str(subject.source.directory.parents[subject.source.package.count(".")])
