@@ -40,7 +40,7 @@ from oprack.op import (
 from oprack.op.facets import FACETS, MEMBERS
 from oprack.op.sbp import factors
 from oprack.packs import PackWarning
-from oprack.packs.manager import PackManager
+from oprack.packs.manager import PackManager, use_manager
 from oprack.program import Program
 from oprack.runtime import Executor, OperatorBase, OperatorWithKernel
 from oprack.tensor import Scope
@@ -376,6 +376,85 @@ def test_what_is_brought_for_no_op_is_told(pack: Any) -> None:
         "rogue (oprack-rogue 1.0) brings facets of op 'wayss', which no pack in use defines (did you mean ways?)",
         "rogue (oprack-rogue 1.0) brings versions of op 'gone', which no pack in use defines",
     ]
+
+
+# Who raised -----------------------------------------------------------------------------------------------------------
+class Fails(RuntimeError):
+    """Raised by code of a pack."""
+
+
+def failing(*args: Any) -> Any:
+    return helper_that_fails()
+
+
+def helper_that_fails() -> Any:
+    raise Fails("no good")
+
+
+HELPER = rf"{re.escape(__file__)}:{helper_that_fails.__code__.co_firstlineno + 1}"
+
+
+@kernel("ways", priority=99)
+def failing_kernel(X: Any, *, scale: float) -> Any:
+    if X.flat[0] < 0:
+        helper_that_fails()
+    return X * scale
+
+
+def racks(pack: Any, brings: Callable[[Any], None], op_brings: Callable[[Any], None] = lambda register: None) -> Any:
+    """A manager of the pack own, which has the op with a kernel, and of rogue."""
+
+    def own(register: Any) -> None:
+        register.operator("ways", Maker, by_name("infer_shape"))
+        register.kernel(ways)
+        op_brings(register)
+
+    return manager_of(pack("own", oprack_ops=own), pack("rogue", oprack_ops=brings))
+
+
+@pytest.mark.parametrize("path", ["reference", "plan", "eager", "first eager call"])
+def test_an_error_of_a_kernel_names_the_pack_of_the_kernel(pack: Any, path: str) -> None:
+    good, bad = np.ones((2, 2)), np.full((2, 2), -1.0)
+    with use_manager(racks(pack, lambda register: register.kernel(failing_kernel))):
+        text = rf"op ways .* failed: Fails: no good\nraised in kernel .*failing_kernel of oprack-rogue \({HELPER}\)\n"
+        if "eager" in path:
+            calls = [good, good, bad] if path == "eager" else [bad]
+            with pytest.raises(oprack.errors.OpError, match=text):
+                for x in calls:
+                    F.ways(oprack.to_tensor(x))
+            return
+        program = Program()
+        with oprack.program_guard(program, Program()):
+            y = F.ways(oprack.layers.data("x", [-1, 2], dtype="float64"))
+        exe, scope = Executor(prepared=path == "plan"), Scope()
+        for _ in range(2):
+            exe.run(program, {"x": good}, [y.name], scope)
+        with pytest.raises(oprack.errors.OpError, match=text):
+            exe.run(program, {"x": bad}, [y.name], scope)
+
+
+@pytest.mark.parametrize("member", ["infer_var_type", "make_grad", "expected_kernel_type", "kernel_type_for_var"])
+@pytest.mark.parametrize("error", [Fails, oprack.errors.InvalidArgumentError])
+def test_an_error_of_a_facet_names_the_pack_of_the_facet(pack: Any, member: str, error: Any) -> None:
+    def rule(self: Any, *args: Any) -> Any:
+        raise error("no good")
+
+    def own(register: Any) -> None:
+        if member == "kernel_type_for_var":
+            register.operator("ways", by_name("expected_kernel_type"))
+
+    facet, program = type("Rule", (RULES[member][1],), {"__call__": rule}), Program()
+    with (
+        use_manager(racks(pack, lambda register: register.operator("ways", facet), own)),
+        pytest.raises(OprackError, match=rf"{member} of oprack-rogue \(.*test_facet_ways.py:\d+\)"),
+    ):
+        if member == "infer_var_type":
+            with oprack.program_guard(program, Program()):
+                F.ways(oprack.layers.data("x", [1], dtype="float64"))
+        elif member == "make_grad":
+            F.ways(oprack.to_tensor([1.0, 2.0], "float64", requires_grad=True)).backward(oprack.to_tensor([1.0, 1.0]))
+        else:
+            F.ways(oprack.to_tensor(np.ones((2, 2), "float32")))
 
 
 # Histories ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from oprack.errors import InvalidArgumentError, NotFoundError, OpError, OprackEr
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import Dims, IdentityContext, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.info import OpInfo
+from oprack.op.raised import raised_by, told_of_stranger
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def infer_op(
     """Set container, dtype, dims and LoD level of an op's outputs in the block.
 
     Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared, and
-    OpError where a rule meets inputs that it was not written for.
+    OpError where a rule fails, as for inputs that it was not written for.
 
     Args:
         lod_is_known: The program is being written, so that an op may refuse an input that is declared without LoD.
@@ -162,13 +163,16 @@ def infer_op(
             context = DescInferShapeContext(op, block, info, types.attrs)
             context.lod_is_known, context.guesses, context.values = lod_is_known, guesses, values or {}
             info.infer_shape(context)
-    except OprackError:
+    except OprackError as error:
+        error.args = (told_of_stranger(error, info), *error.args[1:])
         raise
-    except (LookupError, ArithmeticError, TypeError) as error:
+    except Exception as error:
         inputs = ", ".join(
             f"{slot} {[list(var.shape or ()) for n in names if (var := block.find_var_recursive(n)) is not None]}"
             for slot, names in op.inputs.items()
         )
+        where, _ = raised_by(error, info)
         raise OpError(
-            f"op {op.type}: its rules fail for inputs of shapes {inputs}: {type(error).__name__}: {error}"
+            f"op {op.type} (pack {info.pack}): its rules fail for inputs of shapes {inputs}: {type(error).__name__}: "
+            f"{error}" + (f"\nraised{where}" if where else "")
         ) from error

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from oprack.errors import OpError, OprackError
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.forward_op import ForwardOp, SlotRef
 from oprack.op.grad import GradOp
 from oprack.op.info import OpInfo
+from oprack.op.raised import raised_by, told_of_stranger
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def make_grad_ops(
 
     Raises:
         NotDifferentiableError: When the op has no gradient maker.
+        OpError: When the maker fails.
     """
     maker = info.require_grad_op_maker()
     attrs = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
@@ -40,7 +43,17 @@ def make_grad_ops(
         attrs = info.checker.check(attrs, op.var_attrs())
     inputs = {s: len(names) for s, names in op.inputs.items() if names}
     outputs = {s: len(names) for s, names in op.outputs.items() if names}
-    grad_ops = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
+    try:
+        grad_ops = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
+    except OprackError as error:
+        error.args = (told_of_stranger(error, info), *error.args[1:])
+        raise
+    except Exception as error:
+        where, _ = raised_by(error, info)
+        raise OpError(
+            f"op {op.type} (pack {info.pack}): its make_grad failed: {type(error).__name__}: {error}"
+            + (f"\nraised{where}" if where else "")
+        ) from error
     return [grad_ops] if isinstance(grad_ops, GradOp) else list(grad_ops)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,7 @@ import numpy as np
 
 from oprack.device import transform_value
 from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentError, OprackError
-from oprack.kernel import Candidate, OpKernelMap, OpKernelType
+from oprack.kernel import Candidate, KernelSpec, OpKernelMap, OpKernelType
 from oprack.op import OpInfo
 from oprack.op.facets import MEMBERS, near_member
 from oprack.runtime import checks
@@ -82,6 +82,10 @@ class OperatorWithKernel(OperatorBase):
         self.declined: dict[str, str] = {}
         """Kernels that declined in the last run on the reference path, and why."""
         self.first_inplace = self._inplace().get(self._out_slots[0]) if self._out_slots else None
+
+    def kernels(self) -> Iterable[KernelSpec]:
+        """The kernels among which it chooses."""
+        return self._kernels
 
     def _inplace(self) -> dict[str, str]:
         """Output slots that are their own input, with the input's slot.

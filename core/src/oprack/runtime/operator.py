@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError, OprackError, PreconditionNotMetError
 from oprack.op import OpInfo
 from oprack.op.facets import CreatorFacet
+from oprack.op.raised import raised_by, told_of_stranger
 from oprack.runtime.describe import describe_operator
 from oprack.tensor import Scope
 from oprack.types import DTYPE_NAMES, EMPTY_VAR, AttrType
@@ -116,7 +118,7 @@ class OperatorBase(CreatorFacet):
         except Exception as error:
             raise OpError(
                 f"op {self.type} (pack {self.info.pack}) failed: {type(error).__name__}: {error}\n"
-                f"{self.describe(scope)}\nCheck the shapes, dtypes and attributes above against "
+                f"{self.raised_by(error)}{self.describe(scope)}\nCheck the shapes, dtypes and attributes above against "
                 f"`oprack op {self.type}`."
             ) from error
         if run.profiler:
@@ -125,12 +127,22 @@ class OperatorBase(CreatorFacet):
     def _with_context(self, error: OprackError, scope: Scope) -> OprackError:
         if getattr(error, "has_op_context", False):
             return error
+        text = f"{told_of_stranger(error, self.info, self.kernels())}\n{self.describe(scope)}"
         try:
-            extended = type(error)(f"{error}\n{self.describe(scope)}")
+            extended = type(error)(text)
         except TypeError:
-            extended = OpError(f"{error}\n{self.describe(scope)}")
+            extended = OpError(text)
         extended.has_op_context = True  # type: ignore[attr-defined]
         return extended
+
+    def raised_by(self, error: BaseException) -> str:
+        """A line such as "raised in kernel relu of my-pack (file:line)"; "" when nobody's code is known to have."""
+        where, _ = raised_by(error, self.info, self.kernels())
+        return f"raised{where}\n" if where else ""
+
+    def kernels(self) -> Iterable[Any]:
+        """The kernels that it may run; none for an op that runs itself."""
+        return ()
 
     def describe(self, scope: Scope | None = None) -> str:
         """The op with its variables (shapes and dtypes, when a scope is given), attributes and creating line."""

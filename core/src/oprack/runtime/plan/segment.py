@@ -265,7 +265,8 @@ class Segment:
             op.run(scope, run)
         except Exception as explained:
             return explained
-        return OpError(f"op {op.type} failed: {type(error).__name__}: {error}\n{op.describe(scope)}")
+        failed = f"op {op.type} failed: {type(error).__name__}: {error}"
+        return OpError(f"{failed}\n{op.raised_by(error)}{op.describe(scope)}")
 
     def sources(self) -> list[str]:
         """Generated code, one text per signature."""

@@ -36,7 +36,7 @@ class DistributeFpnProposals(OpDef, type="distribute_fpn_proposals"):
     versions = (
         OpVersion("distribute_fpn_proposals")
         .checkpoint(
-            "regions per image as tensors", ("new_input", "RoisNum", None), ("new_output", "MultiLevelRoisNum", None)
+            "regions per image as tensors", ("new_input", "RoisNum", None), ("new_output", "MultiLevelRoIsNum", None)
         )
         .checkpoint("regions may have exact corners", ("new_attr", "pixel_offset", True))
     )

@@ -21,7 +21,7 @@ class GenerateProposals(ProposalsOp, type="generate_proposals"):
     Variances = VARIANCES
     versions = (
         OpVersion("generate_proposals")
-        .checkpoint("the unused output RpnRoisLod is gone", ("modify_output", "RpnRoisLod", None))
+        .checkpoint("the unused output RpnRoisLod is gone", ("delete_output", "RpnRoisLod", None))
         .checkpoint("proposals per image as a tensor", ("new_output", "RpnRoisNum", None))
     )
 

@@ -31,7 +31,7 @@ class RoiAlign(OpDef, type="roi_align"):
     expected_kernel_type = dtype_of("X")
     versions = (
         OpVersion("roi_align")
-        .checkpoint("the unused input RpnRoisLod is gone", ("modify_input", "RpnRoisLod", None))
+        .checkpoint("the unused input RpnRoisLod is gone", ("delete_input", "RpnRoisLod", None))
         .checkpoint("regions per image as a tensor", ("new_input", "RoisNum", None))
         .checkpoint("exact pixel centres", ("new_attr", "aligned", False))
     )

@@ -23,7 +23,7 @@ class RoiPool(OpDef, type="roi_pool"):
     expected_kernel_type = dtype_of("X")
     versions = (
         OpVersion("roi_pool")
-        .checkpoint("the unused input RpnRoisLod is gone", ("modify_input", "RpnRoisLod", None))
+        .checkpoint("the unused input RpnRoisLod is gone", ("delete_input", "RpnRoisLod", None))
         .checkpoint("regions per image as a tensor", ("new_input", "RoisNum", None))
     )
 

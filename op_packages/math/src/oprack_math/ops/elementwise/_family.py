@@ -31,6 +31,6 @@ class AlignedElementwise(Aligned):
     use_quantizer = USE_QUANTIZER
 
 
-def scale_y_checkpoint(op_type: str, attr: str = "Scale_y") -> OpVersion:
+def scale_y_checkpoint(op_type: str) -> OpVersion:
     """versions of an op whose Y got a scale."""
-    return OpVersion(op_type).checkpoint("Y of a quantised model has a scale.", ("new_attr", attr, 1.0))
+    return OpVersion(op_type).checkpoint("Y of a quantised model has a scale.", ("new_attr", "Scale_y", 1.0))

@@ -13,7 +13,7 @@ class ElementwiseSub(Elementwise, type="elementwise_sub"):
     r"""$$Out = X - Y$$"""
 
     inplace = {"X": "Out"}
-    versions = scale_y_checkpoint("elementwise_sub", "scale_y")
+    versions = scale_y_checkpoint("elementwise_sub")
     sbp = binary(linear=(("X", "Y"),))
 
 

@@ -36,7 +36,7 @@ class Matmul(OpDef, type="matmul"):
     force_fp32_output = FORCE_FP32_OUTPUT
     head_number = Attr(1, "Groups of X's columns and Y's rows; their products are put side by side.").at_least(1)
     versions = OpVersion("matmul").checkpoint(
-        "A pass may fold the reshape of Y into the op.", ("new_attr", "fused_reshape_Y", [])
+        "The reshape of Y was folded into the op, as fused_matmul does.", ("delete_attr", "fused_reshape_Y", [])
     )
 
     def sbp(ctx: SbpContext) -> list[Signature]:

@@ -24,7 +24,7 @@ class InstanceNorm(OpDef, type="instance_norm"):
     epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
     expected_kernel_type = dtype_of("X")
     versions = OpVersion("instance_norm").checkpoint(
-        "Scale and Bias may be absent.", ("modify_attr", "Bias", True), ("modify_attr", "Scale", True)
+        "Scale and Bias may be absent.", ("modify_input", "Bias", None), ("modify_input", "Scale", None)
     )
     infer_var_type = norm_types({}, "SavedMean", "SavedVariance")
     sbp = leading(("X",), ("Y",))
