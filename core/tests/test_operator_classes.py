@@ -8,7 +8,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import functional as F
-from oprack.errors import AlreadyExistsError, InvalidArgumentError
+from oprack.errors import AlreadyExistsError, DefinitionError, InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.op import Attr, GradOp, GradOpMaker, InferShapeFacet, Input, OpMaker, Output
 from oprack.packs.manager import PackManager
@@ -143,3 +143,39 @@ def test_a_class_without_rules_leaves_them_to_other_facets(rack: PackManager) ->
 
     oprack.register_operator("conv2d_like", Bare, ConvOpMaker, Shape)
     assert isinstance(rack.op_info("conv2d_like").infer_shape, Shape)
+
+
+class ScaledRelu:
+    """A kernel as a class, as Fluid has them."""
+
+    def __init__(self) -> None:
+        self.low = 0.0
+
+    def compute(self, X: Any, *, factor: float) -> Any:
+        return np.maximum(X, self.low) * factor
+
+
+@pytest.mark.parametrize("path", ["reference", "plan", "eager"])
+def test_a_class_is_a_kernel(rack: PackManager, path: str) -> None:
+    for _ in range(2):  # a cell of a notebook, run again
+        cls = type("ScaledRelu", (ScaledRelu,), {"__qualname__": "ScaledRelu"})
+        rack.register_kernel(kernel("double", priority=9)(cls))
+    (spec,) = (s for s in rack.kernels_listing("double") if s.priority == 9)
+    assert spec.name.endswith("ScaledRelu.compute") and __file__ in spec.where
+    x, wanted = np.array([-1.0, 2.0]), [0.0, 6.0]
+    for _ in range(3):
+        if path == "eager":
+            out = F.double(oprack.to_tensor(x), factor=3.0).numpy()
+        else:
+            program = Program()
+            with oprack.program_guard(program, Program()):
+                y = F.double(oprack.layers.data("x", [-1], dtype="float64"), factor=3.0)
+            (out,) = Executor(prepared=path == "plan").run(program, {"x": x}, [y.name], Scope())
+        np.testing.assert_array_equal(out, wanted)
+
+
+def test_a_class_that_computes_nothing_says_how() -> None:
+    with pytest.raises(DefinitionError, match=r"class Odd has no method compute \(it has Compute\); expected def"):
+        kernel("double")(type("Odd", (), {"Compute": lambda self, ctx: None, "__qualname__": "Odd"}))
+    with pytest.raises(DefinitionError, match="can't be made without arguments"):
+        kernel("double")(type("Odd", (), {"compute": lambda self, X: X, "__init__": lambda self, n: None}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
 from types import ModuleType
 from typing import Any, TypeVar
@@ -75,6 +75,9 @@ def kernel(
     Where several ops share one function of another module, the module of each op names it:
     `conv3d = kernel("conv3d", dtypes=FLOATS)(convolution)`.
 
+    It may be a class as well, with a method `compute(self, ...)` of these parameters: one object is made without
+    arguments, and several threads may be in it at once.
+
     The function's positional parameters are input slots: a list for a duplicable one, None for an absent one, and
     `Out_grad` for the slot `Out@GRAD`. Its keyword-only parameters are attributes, or the injected `out`, `ctx` and
     `xp`. A parameter annotated with a NamedTuple class takes all the slots, or attributes, that are its fields; those
@@ -105,10 +108,11 @@ def kernel(
             fits. It decides before it writes to `out` and before it draws random numbers.
 
     Returns:
-        A decorator that leaves a KernelSpec for each place on the function, and returns the function.
+        A decorator that leaves a KernelSpec for each place on the function or class, and returns it.
 
     Raises:
-        DefinitionError: `dtypes` has unknown names, `when` is no predicate, or `deterministic` is a string.
+        DefinitionError: A class has no method compute, `dtypes` has unknown names, `when` is no predicate, or
+            `deterministic` is a string.
     """
     places = (place,) if isinstance(place, str) else tuple(place)
     unknown = set(dtypes) - ALL_DTYPES
@@ -129,8 +133,11 @@ def kernel(
             f"{{{deterministic!r}}}"
         )
 
-    def mark(function: F) -> F:
-        specs = function.__dict__.setdefault(_MARK, [])
+    def mark(declared: F) -> F:
+        if _MARK not in vars(declared):
+            setattr(declared, _MARK, [])
+        specs = vars(declared)[_MARK]
+        function = _compute_of(declared, op_type, specs) if isinstance(declared, type) else declared
         caller = sys._getframe(1)
         # a line of a module declares for it, a function that declares for others' modules does not
         module = caller.f_globals.get("__name__") if caller.f_code.co_name == "<module>" else None
@@ -140,9 +147,31 @@ def kernel(
             same_bits = deterministic if isinstance(deterministic, bool) else p in deterministic
             spec = replace(spec, may_decline=may_decline)
             specs.append(replace(spec, min_numel=min_numel, specialize=specialize, deterministic=same_bits))
-        return function
+        return declared
 
     return mark
+
+
+def _compute_of(cls: type, op_type: str, specs: Sequence[KernelSpec]) -> Callable[..., Any]:
+    """The method of a kernel class that computes, bound to an object that all its calls, and all `specs`, share."""
+    if specs:
+        return specs[0].function
+    where = f"@kernel({op_type!r}) class {cls.__qualname__}"
+    compute = getattr(cls, "compute", None)
+    if not callable(compute):
+        near = [name for name in ("Compute", "__call__", "forward", "run") if name in vars(cls)]
+        raise DefinitionError(
+            f"{where} has no method compute"
+            + (f" (it has {near[0]})" if near else "")
+            + "; expected def compute(self, X, *, scale): inputs by position, attributes by keyword, as arrays and "
+            "Python values"
+        )
+    try:
+        made: Any = cls()
+    except TypeError as error:
+        raise DefinitionError(f"{where} can't be made without arguments: {error}; give __init__ none") from error
+    bound: Callable[..., Any] = made.compute
+    return bound
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:

@@ -65,7 +65,7 @@ class ProcessRegistrations(OpCatalog):
 
         with self._adding():
             brought = self._here.contributions
-            brought.kernels = [s for s in brought.kernels if not _same_source(s.function, function)]
+            brought.kernels = [s for s in brought.kernels if not _same_source(_declared(s.function), function)]
             count = len(brought.kernels)
             self._register.kernel(function)
             self._use_here()
@@ -105,6 +105,11 @@ def _same_source(one: Any, other: Any) -> bool:
         return getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
 
     return one is not None and one is not other and source(one) == source(other) and "<locals>" not in source(one)[1]
+
+
+def _declared(kernel: Any) -> Any:
+    """What @kernel stands on: the function, or the class whose method it is."""
+    return type(kernel.__self__) if hasattr(kernel, "__self__") else kernel
 
 
 def _definition(op_type: str, facet: Any) -> type[OpDef] | None:
