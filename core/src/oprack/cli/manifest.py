@@ -43,7 +43,7 @@ def _homes(paths: Sequence[Path], check: bool) -> int:
 
 
 def _one(path: Path, check: bool) -> int:
-    from oprack.packs.generate import find_source, generate
+    from oprack.packs.generate import find_source, generate, registered_text
     from oprack.packs.manifest import render
 
     source = find_source(path)
@@ -52,6 +52,10 @@ def _one(path: Path, check: bool) -> int:
     summary = f"{len(manifest.ops)} ops, {kernels} with kernels, kernels for {len(manifest.kernels)} ops of other packs"
     if bare := [op_type for op_type, entry in manifest.ops.items() if not entry.kernels and not entry.operator]:
         print(f"Note: {', '.join(bare)} can't run: no module below {source.package}.kernels has a kernel of it")
+    if manifest.facets:
+        summary += f", facets for {len(manifest.facets)}"
+    if text := registered_text(source, manifest):
+        print(f"Note: {text}")
     return _put(source.manifest_path, render(manifest), summary, f"oprack manifest {path}", check)
 
 

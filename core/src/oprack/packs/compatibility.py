@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.errors import ManifestError
-from oprack.packs.generate import PackSource, generate, importable
+from oprack.packs.generate import PackSource, generate, importable, registered
 from oprack.packs.resolve import import_object
 
 FILENAME = "ops.lock.json"
@@ -32,13 +32,15 @@ class Change:
 
 
 def signatures(source: PackSource) -> Signatures:
-    """Signatures of the ops that a pack's source tree defines. Raises as `generate`."""
+    """Signatures of the ops that a pack's source tree defines, by a manifest or by its hooks. Raises as `generate`."""
     from oprack.op import build_op_info
 
     ops: Signatures = {}
     with importable(source):
-        for op_type, entry in sorted(generate(source).ops.items()):
-            info = build_op_info(import_object(entry.define, f"oprack check {source.root}"), source.package)
+        asked_by = f"oprack check {source.root}"
+        named = {t: import_object(entry.define, asked_by) for t, entry in generate(source).ops.items()}
+        for op_type, definition in sorted((registered(source) | named).items()):
+            info = build_op_info(definition, source.package)
             ops[op_type] = {"version": info.version}
             for side in ("inputs", "outputs"):
                 ops[op_type][side] = {

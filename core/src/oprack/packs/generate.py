@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import ManifestError, NotFoundError
+from oprack.errors import ManifestError, NotFoundError, OprackError
 from oprack.packs.entry_points import GROUP
 from oprack.packs.manifest import FILENAME, Manifest, OpEntry
 from oprack.packs.resolve import MEND, import_module, require_no_rules
@@ -250,6 +250,21 @@ def registered(source: PackSource) -> dict[str, type[OpDef] | OpFacets]:
         facets.setdefault(op_type, []).extend(some)
     made = (OpFacets(op_type, *some) for op_type, some in facets.items())
     return found | {one.op_type: one for one in made if one.defines}
+
+
+def registered_text(source: PackSource, manifest: Manifest) -> str:
+    """What to do about ops that hooks register as objects; "" when there are none, or the pack can't be loaded."""
+    try:
+        ops = sorted(registered(source).keys() - manifest.ops.keys())
+    except OprackError:  # as before its first manifest is written
+        return ""
+    if not ops:
+        return ""
+    return (
+        f"{source.entry_point} registers {', '.join(ops)} as objects, so that the pack is imported whenever a process "
+        f"looks for packs; declare them below {source.package}.ops, as classes derived from OpDef or by OpFacets, and "
+        "register the manifest alone"
+    )
 
 
 def _loaded(source: PackSource) -> Pack:

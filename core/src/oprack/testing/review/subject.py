@@ -13,7 +13,7 @@ from typing import Any
 from oprack.errors import OprackError
 from oprack.packs.entry_points import GROUP
 from oprack.packs.generate import PackSource, find_source, generate, importable
-from oprack.packs.info import PackWarning
+from oprack.packs.info import PackInfo, PackWarning
 from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.manifest import Manifest
 from oprack.testing.case_folder import collect_cases
@@ -61,8 +61,12 @@ class Subject:
 
     @property
     def ops(self) -> list[str]:
-        """Op types that it defines and that can be had."""
-        return sorted(t for t in self.manifest.ops if self.manager.has_op(t) and self._owns(t))
+        """Op types that it defines, by its manifest or by its hooks, and that can be had."""
+        defined = {*self.manifest.ops, *(t for p in self.manager.packs() if self._is(p) for t in p.op_types)}
+        return sorted(t for t in defined if self.manager.has_op(t) and self._owns(t))
+
+    def _is(self, pack: PackInfo) -> bool:
+        return pack.distribution == self.source.distribution
 
     def _owns(self, op_type: str) -> bool:
         return self.manager.owner(op_type) == self.source.distribution
