@@ -45,8 +45,9 @@ def _targets(subject: Subject, kind: str) -> Iterator[Finding]:
 
 def _array_libraries(subject: Subject) -> Iterator[Finding]:
     """Definitions are imported to print documentation and to check programs, also where no array library is."""
-    by_class = {t for t in subject.ops if isinstance(subject.manager.op_info(t).creator, type)}  # of oprack.runtime
-    modules = sorted({e.define.partition(":")[0] for t, e in subject.manifest.ops.items() if t not in by_class})
+    # classes derived from OperatorWithKernel are code that runs ops, and come with it
+    plain = {t for t in subject.ops if subject.manager.op_info(t).creator is None}
+    modules = sorted({e.define.partition(":")[0] for t, e in subject.manifest.ops.items() if t in plain})
     if not modules:
         return
     top = str(subject.source.directory.parents[subject.source.package.count(".")])
