@@ -14,7 +14,7 @@ from oprack.cli.main import main
 from oprack.testing import review
 
 FAULTY_OP = '''
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpFacets, OpVersion, Output, empty_grad
 from oprack.op.sbp import factors
 import numpy
 
@@ -42,9 +42,13 @@ class Fixed(OpDef, type="fixed"):
 
     X = Input("Tensor of two dims.")
     Out = Output("As X.")
+    oddName = Attr(1, "Not read.")
+    versions = OpVersion("fixed").checkpoint("renamed", ("new_attr", "odName", 1))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", [2, *ctx.dim("X")[1:]])
+
+lost = OpFacets("fixxed", type(empty_grad))
 '''
 FAULTY_KERNELS = """
 import numpy as np
@@ -86,6 +90,21 @@ def oprack_passes(register: Register) -> None:
     \"\"\"Bring a pass.\"\"\"
     register.pass_("odd", "oprack_odd.passes:odd", stage="fuse")
     register.pass_("lost", "oprack_odd.passes:lost", stage="fuse")
+
+from oprack.op import InferShapeFacet, OpMaker, Output
+
+class HookedMaker(OpMaker):
+    \"\"\"$$Out = 0$$\"\"\"
+    Out = Output("")
+
+class HookedShape(InferShapeFacet):
+    def __call__(self, ctx):
+        ctx.set_dim("Out", [1])
+
+@hookimpl
+def oprack_ops(register: Register) -> None:
+    register.manifest(__package__)
+    register.operator("hooked", HookedMaker, HookedShape)
 """
 
 
@@ -123,6 +142,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict]]:
     (project / "pyproject.toml").write_text(pyproject)
     code, report = checked(project)
     assert code == 1 and not report["ok"]
+    assert {"op": "hooked", "breaking": False, "change": "new op"} in report["changes"]
     yield report["findings"]
 
 
@@ -130,6 +150,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict]]:
     ("part", "text", "fix"),
     [
         ("manifest", "ops.toml is stale: it lacks good_late_square", "oprack manifest"),
+        ("manifest", "oprack_odd.pack registers hooked as objects", "oprack manifest"),
+        ("strings", "brings facets of op 'fixxed', which no pack in use defines (did you mean fixed", "correct the op"),
+        ("strings", "op fixed: its OpVersion, of oprack-odd, has new_attr 'odName' (did you mean oddName", "correct"),
+        ("docs", "op fixed: attribute oddName is not spelled as others are", "out_scale"),
+        ("docs", "op hooked: no documentation of output Out", "Out = "),
+        ("kernels", "op hooked has no kernel for the CPU", "@kernel"),
         ("strings", "'faultyy' (did you mean faulty", "correct the name in the pass"),
         ("strings", "'oprack_odd.passes:lost' names nothing", "correct the name"),
         ("strings", "importing the definitions imports numpy", "import it in kernels only"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pack_site
 import pytest
@@ -13,7 +16,8 @@ from oprack.cli.main import main
 from oprack.errors import ManifestError, NotFoundError, PackImportError
 from oprack.packs import compatibility
 from oprack.packs.generate import find_source, generate
-from oprack.packs.manifest import render
+from oprack.packs.manager import PackManager
+from oprack.packs.manifest import OpEntry, parse, render
 
 ROOT = Path(__file__).parents[1]
 
@@ -89,6 +93,95 @@ def test_kernels_for_ops_of_others_and_operators(project):
         "from oprack.op import CreatorFacet\nclass Runner(CreatorFacet):\n    op_type = 'nothing'\n"
     )
     with pytest.raises(ManifestError, match=r"'nothing'.*no definition in ops"):
+        generated(project)
+
+
+FACETS = """
+from oprack.op import IdentityFacet, InferShapeFacet, Input, OpFacets, OpMaker, OpVersion, Output
+
+class Maker(OpMaker):
+    X = Input("x"); Out = Output("out")
+
+class Shape(InferShapeFacet):
+    def __call__(self, ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+
+class Same(IdentityFacet):
+    def __call__(self, ctx):
+        return False
+
+four = OpFacets("fixture_four", Shape, Maker, OpVersion("fixture_four").checkpoint("a"))
+more = OpFacets("fixture_twice", Same)
+others = OpFacets("relu", Same)
+"""
+
+
+def test_facets_are_named_and_imported_on_first_use(project, monkeypatch):
+    (package(project) / "ops" / "four.py").write_text(FACETS)
+    (package(project) / "kernels" / "four.py").write_text(
+        "from oprack.kernel import kernel\n@kernel('fixture_four')\nclass Four:\n"
+        "    def compute(self, X):\n        return X\n"
+    )
+    manifest = generated(project)
+    assert manifest.ops["fixture_four"] == OpEntry(
+        "fixture_good.ops.four:four", 1, {"cpu": ("fixture_good.kernels.four",)}
+    )
+    assert manifest.facets == {
+        "fixture_twice": ("fixture_good.ops.four:more",), "relu": ("fixture_good.ops.four:others",)
+    }  # fmt: skip
+    assert parse(tomllib.loads(render(manifest)), "x") == manifest and manifest.schema_version == 3
+    assert parse(manifest.to_dict(), "x") == manifest  # as the cache across processes holds it
+    (package(project) / "ops.toml").write_text(render(manifest))
+    assert compatibility.signatures(find_source(project))["fixture_four"]["inputs"] == {"X": []}
+    forget()
+    monkeypatch.syspath_prepend(project / "src")
+    point = SimpleNamespace(
+        name="good", value="fixture_good.pack", dist=SimpleNamespace(name="oprack-good", version="1")
+    )
+    manager = PackManager([point], environ={})
+    assert manager.op_version("fixture_four") == 1 and manager.orphans() == [
+        "good (oprack-good 1) brings facets of op 'relu', which no pack in use defines; `pip install oprack-nn` adds it"
+    ]
+    assert "fixture_good.ops.four" not in sys.modules  # until one of its ops is asked for
+    assert manager.op_info("fixture_four").owners.keys() >= {"proto", "infer_shape", "versions"}
+    assert manager.op_info("fixture_twice").owners["identity"] == "oprack-good"
+    assert [s.name.rpartition(".")[0] for s in manager.kernel_map("fixture_four", "cpu")] == [
+        "fixture_good.kernels.four.Four"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("facets = 3", "facets = 3; expected a table"),
+        ("[facets]\nrelu = 'a:b'", "expected a list of strings such as"),
+        ("[facets]\nrelu = ['a']", "expected a list of strings such as"),
+        ("[facets]\n'a-b' = ['a:b']", "expected an op type"),
+    ],
+)
+def test_malformed_facets_of_a_manifest_are_refused(text, reason):
+    with pytest.raises(ManifestError, match=re.escape(reason)):
+        parse(tomllib.loads(f"schema_version = 3\n{text}"), "x")
+
+
+def test_a_manifest_that_names_other_facets_is_refused(project, monkeypatch):
+    (package(project) / "ops" / "four.py").write_text(FACETS)
+    manifest = render(generated(project)).replace("ops.four:four", "ops.four:more")
+    (package(project) / "ops.toml").write_text(manifest.replace('["fixture_good.ops.four:more"]', "[]"))
+    forget()
+    monkeypatch.syspath_prepend(project / "src")
+    dist = SimpleNamespace(name="oprack-good", version="1")
+    point = SimpleNamespace(name="good", value="fixture_good.pack", dist=dist)
+    with pytest.raises(ManifestError, match=r"'fixture_good.ops.four:more' is OpFacets\('fixture_twice', Same\)"):
+        PackManager([point], environ={}).op_info("fixture_four")
+
+
+def test_rules_of_an_operator_that_nobody_would_read_are_refused(project):
+    (package(project) / "operators.py").write_text(
+        "from oprack.runtime import OperatorBase\nclass Runner(OperatorBase):\n    op_type = 'fixture_thrice'\n"
+        "    def infer_shape(self, ctx): ...\n"
+    )
+    with pytest.raises(ManifestError, match="its infer_shape would not be read; move it to the definition"):
         generated(project)
 
 
