@@ -5,9 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+import oprack
 import pytest
 from oprack.desc import OpDesc
-from oprack.errors import AlreadyExistsError, AttributeValueError, DefinitionError, NotDifferentiableError
+from oprack.errors import (
+    AlreadyExistsError,
+    AttributeValueError,
+    DefinitionError,
+    InvalidArgumentError,
+    NotDifferentiableError,
+)
+from oprack.kernel import kernel
 from oprack.op import (
     REQUIRED,
     Attr,
@@ -31,6 +40,10 @@ from oprack.op import (
 from oprack.op.facets import FACETS, facet_kind
 from oprack.op.grad_desc import grad_op_descs, make_grad_ops
 from oprack.op.info import set_facets
+from oprack.packs.manager import PackManager
+from oprack.program import Program
+from oprack.runtime import Executor
+from oprack.tensor import Scope
 from oprack.types import AttrType
 
 
@@ -239,3 +252,30 @@ def test_a_grad_maker_that_names_no_slot_is_told() -> None:
     info.set_facet("grad_op_maker", lambda fwd: GradOp("g", A=fwd.input("Nope")), "pack-a")
     with pytest.raises(DefinitionError, match=r"grad maker of thing: input\('Nope'\), but its inputs are X"):
         make_grad_ops(info, OpDesc("thing", {"X": "x"}, {"Out": "y"}))
+
+
+class Pair(OpDef, type="pair"):
+    """The sum of all X, of which there are two or more."""
+
+    X = Input("Tensors of one shape.", duplicable=True, minimum=2)
+    Out = Output("Their shape.")
+
+    def infer_shape(ctx: Any) -> None:
+        ctx.set_dim("Out", ctx.dim("X"))
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_list_has_at_least_its_minimum(rack: PackManager, prepared: bool) -> None:
+    rack.register_op(Pair)
+    rack.register_kernel(kernel("pair")(lambda X: sum(X)))
+    ones = oprack.to_tensor(np.ones(2))
+    np.testing.assert_array_equal(oprack.functional.pair([ones, ones]).numpy(), [2.0, 2.0])
+    with pytest.raises(InvalidArgumentError, match="op pair: input X has 1 variable; expected at least 2"):
+        oprack.functional.pair([ones])
+    program = Program()
+    block = program.global_block()
+    for name in "xy":
+        block.create_var(name, dtype="float64", shape=[2])
+    block.append_op("pair", {"X": ["x"]}, {"Out": "y"})
+    with pytest.raises(InvalidArgumentError, match="expected at least 2"):
+        Executor(prepared=prepared).run(program, {"x": np.ones(2)}, ["y"], Scope())

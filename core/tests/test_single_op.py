@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import oprack
 import pytest
+from oprack.desc import OpDesc
 from oprack.errors import (
     AttributeValueError,
     InvalidArgumentError,
@@ -150,3 +151,12 @@ def test_all_who_use_the_same_packs_share_the_context_of_a_place(rack: PackManag
     other = PackManager(entry_points=[], environ={})
     with use_manager(other):
         assert Executor().pool is other.device_contexts is not first.pool
+
+
+def test_an_op_desc_says_all(rack: PackManager) -> None:
+    desc, scope = OpDesc("double", {"X": ["x"]}, {"Out": ["y"]}, {"factor": 3.0}), Scope()
+    scope.var("x").value = LoDTensor(np.float32([1, 2]))
+    oprack.create_op(desc).run(scope)
+    np.testing.assert_array_equal(np.asarray(scope.find_var("y").value), [3.0, 6.0])
+    with pytest.raises(InvalidArgumentError, match="expected nothing else"):
+        oprack.create_op(desc, {"X": "x"})

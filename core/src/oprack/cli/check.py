@@ -82,15 +82,15 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     found = _review(path, [part for part in parts if part != "signatures"])
     compared: dict[str, Any] = _compared(path, args) if "signatures" in parts or args.update else {"ok": True}
     problems = [f for f in found if not f.note]
-    lines = [line for f in found for line in _finding(f)]
+    lines = [line for f in found for line in _finding(f)] + compared.get("lines", [])
     if len(parts) > 1:
-        notes = len(found) - len(problems)
-        lines.append(f"{path}: {len(problems)} problem(s), {notes} note(s) in {', '.join(parts)}")
+        count = len(problems) + compared.get("problems", 0)
+        lines.append(f"{path}: {count} problem(s), {len(found) - len(problems)} note(s) in {', '.join(parts)}")
     return {
-        **compared,
+        **{k: v for k, v in compared.items() if k != "problems"},
         "findings": [asdict(f) for f in found],
         "ok": compared["ok"] and not problems,
-        "lines": [*lines, *compared.get("lines", [])],
+        "lines": lines,
     }
 
 
@@ -132,6 +132,7 @@ def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         "snapshot": str(target) if target.is_file() else None,
         "changes": [{"op": c.op_type, "breaking": c.breaking, "change": c.text} for c in changes],
         "fuzz": list(map(_failure, failures)),
+        "problems": len(failures) + unreleased + (sum(c.breaking for c in changes) if breaking and not written else 0),
         "ok": not (failures or unreleased or (breaking and not written)),
         "lines": lines,
     }

@@ -64,6 +64,7 @@ def describe(manager: PackManager, op_type: str) -> dict[str, Any]:
 
 def _slot(slot: SlotProto) -> dict[str, Any]:
     flags = [f for f in ("dispensable", "duplicable", "intermediate", "extra") if getattr(slot, f)]
+    flags += [f"at least {slot.minimum}"] if slot.minimum else []
     return {"name": slot.name, "doc": slot.doc, "flags": flags}
 
 

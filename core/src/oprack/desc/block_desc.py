@@ -124,7 +124,12 @@ class BlockDesc:
         outputs: Mapping[str, Sequence[str] | str] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> OpDesc:
-        """Add an op at the end: an OpDesc, or its type, slots and attributes."""
+        """Add an op at the end: an OpDesc, or its type, slots and attributes.
+
+        A block is data, as in a file: nothing is looked up or inferred, so that programs can be edited whose ops no
+        installed pack brings. `oprack.layers.append_op(type, inputs, outputs, attrs, program=..., block=...)` checks
+        the op, its slots and attributes, fills in defaults, and infers shapes and dtypes of its outputs.
+        """
         return self.insert_op(len(self.ops), op, inputs, outputs, attrs)
 
     def prepend_op(

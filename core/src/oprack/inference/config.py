@@ -14,6 +14,7 @@ from oprack.inference.config_table import settings_table
 from oprack.inference.enums import PrecisionType
 from oprack.inference.no_effect import NoEffectSettings, say_once
 from oprack.inference.pass_builder import PassBuilder
+from oprack.kernel.rules import deterministic_by_default
 from oprack.runtime.limits import Limits
 
 _OPTIM_CACHE_BYTES = 2 << 30
@@ -42,7 +43,7 @@ class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings)
         self._ir_optim = True
         self._ir_debug = False
         self._strict_sums = False
-        self._deterministic = False
+        self._deterministic = deterministic_by_default()
         self._library_attrs = False
         self._memory_optim = False
         self._memory_limit: int | None = None

@@ -15,7 +15,7 @@ from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
 from oprack.tensor import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from oprack.tensor.meta import CPU
-from oprack.types import dtype_name
+from oprack.types import ALL_DTYPES, dtype_name
 
 RANDOM = RandomState()
 """State of the random numbers of eager calls; `oprack.seed` sets it."""
@@ -77,17 +77,27 @@ def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float)
         return device.xp.full(shape, value, dtype)
 
 
-_PLACE_NAMES = {"cpu": CPUPlace, "cuda": CUDAPlace, "gpu": CUDAPlace, "cuda_pinned": CUDAPinnedPlace}
+_PLACE_NAMES: dict[str, type[Place]] = {
+    "cpu": CPUPlace,
+    "cuda": CUDAPlace,
+    "gpu": CUDAPlace,
+    "cuda_pinned": CUDAPinnedPlace,
+}
 
 
 def place_of(value: Any) -> Place | None:
-    """Convert a Place or its name ("cpu", "cuda" or "gpu", "cuda:1"); None for anything else."""
+    """Convert a Place or its name ("cpu", "cuda" or "gpu", "cuda:1", that of a plugin); None for anything else."""
     if isinstance(value, Place):
         return value
-    kind, _, number = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if kind not in _PLACE_NAMES or not (number.isdecimal() or (not number and ":" not in str(value))):
+    kind, colon, number = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not kind or not (number.isdecimal() or not (colon or number)):
         return None
-    return CPU if kind == "cpu" else _PLACE_NAMES[kind](int(number or 0))
+    made = _PLACE_NAMES.get(kind)
+    if made is None and kind not in ALL_DTYPES:  # which are asked for far more often
+        made = default_manager().place_class(kind)
+    if made is None:
+        return None
+    return CPU if made is CPUPlace else made(int(number or 0))
 
 
 def required_place(value: Any, owner: str) -> Place:

@@ -10,6 +10,7 @@ from typing import Any
 from oprack.errors import NotFoundError
 from oprack.interpreter.base import Interpreter
 from oprack.interpreter.current import CURRENT
+from oprack.kernel.rules import deterministic_by_default
 
 Wrapper = Callable[[Interpreter], Interpreter]
 _PROPERTIES = ("grad", "static", "wrappers", "deterministic")
@@ -78,7 +79,7 @@ def current_mode() -> Mode:
     """The mode of this thread or task."""
     found: Mode | None = CURRENT.get()
     if found is None:
-        found = mode()
+        found = mode(deterministic=deterministic_by_default())
         # A context variable: threads and asyncio tasks have modes of their own.
         CURRENT.set(found)
     return found

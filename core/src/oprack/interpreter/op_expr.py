@@ -9,9 +9,11 @@ from functools import cache
 from typing import Any
 
 from oprack.desc import OpDesc
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, did_you_mean
+from oprack.interpreter.modes import current_mode
 from oprack.op import OpInfo, OpProto
 from oprack.op.arguments import output_names
+from oprack.packs.manager import default_manager
 from oprack.types import EMPTY_VAR, AttrType
 
 Arity = tuple[tuple[str, int], ...]
@@ -19,7 +21,7 @@ Wanted = tuple[tuple[str, tuple[bool, ...]], ...]
 
 
 class OpExpr:
-    """An op, ready to be called with a flat list of tensors.
+    """An op, ready to be called with a flat list of tensors; `OpExpr.of` makes one by names.
 
     Args:
         info: The OpInfo.
@@ -70,6 +72,73 @@ class OpExpr:
         self.bound: dict[Any, Any] = {}
         self.deterministic = False
         self._twin: OpExpr | None = None
+
+    @classmethod
+    def of(
+        cls,
+        op: str | OpInfo,
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        inputs: Mapping[str, int] | Sequence[str],
+        outputs: Mapping[str, int] | None = None,
+        flat: bool = False,
+    ) -> OpExpr:
+        """Describe a call by names: `OpExpr.of("scale", {"scale": 2.0}, inputs=["X"])(x)`.
+
+        Args:
+            op: The op type, or its OpInfo.
+            attrs: Attributes by name, which are checked; defaults are filled in.
+            inputs: Number of tensors by input slot, or the slots where each has one.
+            outputs: Number of tensors by output slot; default: one of each that is not dispensable.
+            flat: As for the class.
+
+        Returns:
+            The expression, which may be called as often as wanted.
+
+        Raises:
+            UnknownOpError: No pack brings the op.
+            AttributeValueError: An attribute is missing or out of range.
+            InvalidArgumentError: The op has no such slot or attribute, lacks an input, or runs a block.
+        """
+        info = default_manager().op_info(op) if isinstance(op, str) else op
+        proto, counts = info.proto, dict(inputs if isinstance(inputs, Mapping) else dict.fromkeys(inputs, 1))
+        require_no_block(proto)
+        for what, given, known in (
+            ("input", counts, proto.inputs),
+            ("output", outputs or {}, proto.outputs),
+            ("attribute", attrs or {}, proto.attrs),
+        ):
+            for name in given:
+                if name not in known:
+                    raise InvalidArgumentError(
+                        f"op {proto.type} has no {what} {name!r}{did_you_mean(name, known)}; expected "
+                        f"{', '.join(known) or 'none'}"
+                    )
+        for slot, count in counts.items():
+            if count < 1 or (count > 1 and not proto.inputs[slot].duplicable):
+                raise InvalidArgumentError(f"op {proto.type}: input {slot} can't have {count} tensors")
+        if missing := [s for s, p in proto.inputs.items() if s not in counts and not p.dispensable]:
+            raise InvalidArgumentError(f"op {proto.type}: input {', '.join(missing)} is missing among inputs")
+        checked = dict(attrs or {})
+        checked = info.checker.check(checked) if info.checker is not None else checked
+        wanted = default_outputs(proto, dict(outputs or {}), 1)
+        return cls(info, checked, tuple((s, counts[s]) for s in proto.inputs if s in counts), wanted, flat=flat)
+
+    def __call__(self, *tensors: Any) -> Any:
+        """Call the op in the current mode.
+
+        Args:
+            tensors: One for each input, those of a list one after the other.
+
+        Returns:
+            What the expression asks for.
+
+        Raises:
+            InvalidArgumentError: There are more or fewer.
+        """
+        if len(tensors) != (count := sum(n for _, n in self.inputs)):
+            raise InvalidArgumentError(f"{self!r} was called with {len(tensors)} tensors; expected {count}")
+        return current_mode().interpreter.apply(self, tensors)
 
     @property
     def proto(self) -> OpProto:

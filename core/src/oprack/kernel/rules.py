@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+
+def deterministic_by_default() -> bool:
+    """Whether the environment variable OPRACK_DETERMINISTIC asks for kernels that give the same bits on every run."""
+    return os.environ.get("OPRACK_DETERMINISTIC", "0").strip().lower() not in ("", "0", "off", "no", "false")
 
 
 class KernelRules:

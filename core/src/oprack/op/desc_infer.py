@@ -156,6 +156,9 @@ def infer_op(
         guesses: Whether rules take attributes as hints of what tensors hold that override them when the op runs.
         values: Arrays of inputs that are known before the program runs, by name, such as a shape.
     """
+    for slot, names in op.inputs.items():
+        if (known := info.proto.inputs.get(slot)) is not None and (few := known.too_few(len(names))):
+            raise InvalidArgumentError(f"op {op.type}: input {few}")
     try:
         types = DescInferVarTypeContext(op, block, info)
         info.run_infer_var_type(types)

@@ -143,7 +143,7 @@ class FacetKind:
 
     Attributes:
         name: The field of OpInfo.
-        base: The class from which a facet passed to `register_operator` derives; None when it can't be passed there.
+        base: The class from which a facet passed to `register_operator` derives.
         member: The member of a definition class that provides it; "" when none does.
         is_rule: Whether that member is a function of a context rather than a value.
         own: The member in which a class derived from `base` says what it brings; "" where that is not one member.
@@ -152,7 +152,7 @@ class FacetKind:
     """
 
     name: str
-    base: type[Facet] | None
+    base: type[Any]
     member: str = ""
     is_rule: bool = False
     own: str = ""
@@ -247,7 +247,7 @@ _FLUID = {"apply": "make_grad", "grad_op_maker": "make_grad", "get_kernel_type_f
 def facet_kind(facet: Any) -> FacetKind | None:
     """The row of a facet, given as a class or an instance; None for anything that is not a facet."""
     cls = facet if isinstance(facet, type) else type(facet)
-    return next((kind for kind in FACETS if kind.base is not None and issubclass(cls, kind.base)), None)
+    return next((kind for kind in FACETS if issubclass(cls, kind.base)), None)
 
 
 def require_facet(facet: Any, where: str) -> FacetKind:
@@ -285,7 +285,7 @@ def require_facet(facet: Any, where: str) -> FacetKind:
 
 def facet_names() -> str:
     """The base classes that `register_operator` accepts, for error messages."""
-    return ", ".join(kind.base.__name__ for kind in FACETS if kind.base is not None)
+    return ", ".join(kind.base.__name__ for kind in FACETS)
 
 
 class OpFacets:

@@ -60,10 +60,12 @@ class OpInfo:
             AlreadyExistsError: It was set before; the message names both owners.
         """
         if name in self.owners:
+            here, other = "this process", self.owners[name]
+            blockable = [f"OPRACK_BLOCK={one}" for one in dict.fromkeys((owner, other)) if one != here]
             raise AlreadyExistsError(
-                f"op {self.type}: facet {name!r} is set by {owner}, but {self.owners[name]} already set it; "
-                "each facet may be set once, so remove one of the two or leave a pack out: "
-                f"OPRACK_BLOCK={owner} or OPRACK_BLOCK={self.owners[name]}"
+                f"op {self.type}: facet {name!r} is set by {owner}, but {other} already set it; each facet may be set "
+                "once, so remove one of the two"
+                + (f" or leave a pack out: {' or '.join(blockable)}" if blockable and owner != other else "")
             )
         self.owners[name] = owner
         setattr(self, name, value)
@@ -176,8 +178,7 @@ def _operator_facets(cls: type, info: OpInfo) -> Iterator[tuple[FacetKind, Any]]
 
 def _require_arguments(rule: Any, kind: FacetKind, where: str) -> None:
     """Refuse a rule that can't be called with what its kind of facet is called with."""
-    assert kind.base is not None
-    wanted = list(inspect.signature(kind.base.__call__).parameters)  # type: ignore[operator]
+    wanted = list(inspect.signature(kind.base.__call__).parameters)
     try:
         inspect.signature(rule).bind(*wanted[1:])
     except (TypeError, ValueError) as error:

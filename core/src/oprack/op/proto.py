@@ -57,8 +57,11 @@ class Input(_SlotDeclaration):
     """An input slot in a definition class.
 
     dispensable: may be absent. duplicable: holds a list of variables. intermediate: not part of the result.
-    extra: runtime detail that an export may drop. name: the slot, when Python can't spell it.
+    extra: runtime detail that an export may drop. name: the slot, when Python can't spell it. minimum: how many
+    variables a duplicable slot that is present has at least.
     """
+
+    minimum: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,18 @@ class SlotProto:
     intermediate: bool = False
     extra: bool = False
     stop_gradient: bool = False
+    minimum: int = 0
 
     @property
     def param(self) -> str:
         """How Python spells it."""
         return param_name(self.name)
+
+    def too_few(self, count: int) -> str:
+        """What is wrong with a number of variables, for a message; "" when nothing is."""
+        if not 0 < count < self.minimum:
+            return ""
+        return f"{self.name} has {count} variable{'s' * (count > 1)}; expected at least {self.minimum}"
 
     @classmethod
     def declared(cls, name: str, d: _SlotDeclaration) -> SlotProto:
@@ -98,7 +108,10 @@ class SlotProto:
         Returns:
             The SlotProto.
         """
-        return cls(d.name or name, d.doc, d.dispensable, d.duplicable, d.intermediate, d.extra, d.stop_gradient)
+        minimum = getattr(d, "minimum", 0)
+        return cls(
+            d.name or name, d.doc, d.dispensable, d.duplicable, d.intermediate, d.extra, d.stop_gradient, minimum
+        )
 
 
 @dataclass(frozen=True)

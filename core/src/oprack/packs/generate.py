@@ -184,6 +184,7 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
 
     found: dict[str, tuple[str, Any]] = {}
     visited = set()
+    cls: Any
     for module in _modules(package, "ops"):
         visited.add(module.__name__)
         for name, cls in (*_op_classes(module, package), *_op_facets(module, defines=True)):
@@ -204,9 +205,8 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
             )
 
     def version(one: Any) -> int:
-        if not isinstance(one, type):
-            return build_op_info(one, package).version
-        return one.versions.version if one.versions else 0
+        history = one.versions if hasattr(one, "versions") else build_op_info(one, package).versions
+        return history.version if history else 0
 
     return {op_type: (where, version(one)) for op_type, (where, one) in found.items()}
 

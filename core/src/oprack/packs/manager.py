@@ -71,6 +71,23 @@ class PackManager(ProcessRegistrations):
                 return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
         return None
 
+    def place_class(self, kind: str) -> Any:
+        """Import the class of places that a pack registered for a kind.
+
+        Args:
+            kind: The kind of place, such as "toy".
+
+        Returns:
+            The class, which is made with the number of a device; None when no pack registered one.
+
+        Raises:
+            PackImportError: It can't be imported.
+        """
+        for owner, key, target in self.targets("place class"):
+            if key == kind:
+                return import_object(target, f"class of place {kind} of {owner}")
+        return None
+
     @cached_property
     def device_contexts(self) -> DeviceContextPool:
         """The pool shared by everything that runs ops of these packs, so that a place has one DeviceContext."""

@@ -37,7 +37,8 @@ class ProcessRegistrations(OpCatalog):
         from oprack.op import OpFacets
 
         if isinstance(op, OpFacets):
-            op, facets = op.op_type, (*op.facets, *facets)
+            self.register_operator(op.op_type, *op.facets, *facets)
+            return
         if isinstance(op, type):
             if facets:
                 raise DefinitionError(

@@ -100,7 +100,8 @@ class Register(PluginRegister):
         from oprack.op.facets import OpFacets, require_facet
 
         if isinstance(op_type, OpFacets):
-            op_type, facets = op_type.op_type, (*op_type.facets, *facets)
+            self.operator(op_type.op_type, *op_type.facets, *facets)
+            return
         for facet in facets:
             require_facet(facet, f"{self!r}: operator({op_type!r}, ...)")
         if not facets:

@@ -25,9 +25,17 @@ class PluginRegister:
     def __repr__(self) -> str:
         return f"<register of pack {self.pack} ({self.owner})>"
 
-    def place(self, kind: str, factory: str) -> None:
-        """A sort of place, and "module:name" of a function that opens the device context of a Place."""
+    def place(self, kind: str, factory: str, place: str = "") -> None:
+        """A sort of place.
+
+        Args:
+            kind: Its kind, by which users name it: `x.to("toy")`, `x.to("toy:1")`.
+            factory: "module:name" of a function that opens the device context of a Place.
+            place: "module:name" of the class derived from `oprack.tensor.Place`; without it the kind is no name.
+        """
         self._target("place", kind, factory)
+        if place:
+            self._target("place class", kind, place)
 
     def library(self, name: str, target: str, attr: str = "") -> None:
         """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).

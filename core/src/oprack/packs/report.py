@@ -114,6 +114,11 @@ def newer_op(op_type: str, saved: int, installed: int, pack: Pack) -> str:
 
 def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
     """One op, defined by this process and by a pack, or twice by one pack."""
+    if all(p.found is HERE for p in packs):
+        return (
+            f"op {op_type!r} is defined twice in this process; a class of the same name and module takes the place of "
+            "the one before, another one needs an op type of its own"
+        )
     blockable = [p.found.name for p in packs if p.found not in (BUILTIN, HERE)]
     return (
         f"op {op_type!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one of them. Give your op "

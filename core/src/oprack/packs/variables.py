@@ -72,6 +72,12 @@ CORE = (
         "`Executor(loop_limit=...)` and `Config.set_loop_limit` win over it.",
     ),
     EnvironmentVariable(
+        "OPRACK_DETERMINISTIC",
+        "0",
+        "1: kernels that can't promise the same bits on every run are left out. `Executor(deterministic=...)`, "
+        "`Config.switch_deterministic` and `oprack.deterministic` win over it.",
+    ),
+    EnvironmentVariable(
         "OPRACK_IR_DEBUG",
         "0",
         "1: after every pass, the graph's edges, names, signatures and shapes are verified, and rewritten models are "

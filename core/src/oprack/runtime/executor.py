@@ -11,6 +11,7 @@ from oprack.desc import ProgramDesc
 from oprack.device import transform_value
 from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
+from oprack.kernel.rules import deterministic_by_default
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import FeedOps, as_fed_value, set_feeds, wrong_names
 from oprack.runtime.fetching import fetch_names, fetched
@@ -52,7 +53,8 @@ class NaiveExecutor:
         libraries_by_attr: Libraries whose kernels run only in ops whose attribute asks for them (use_mkldnn for
             "onednn", use_cudnn for "cudnn"). Kernels of other libraries run wherever they are the best, since Paddle
             writes False into every op.
-        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+        deterministic: Whether to leave out kernels that can't promise the same bits on every run. None means what
+            OPRACK_DETERMINISTIC says, or no.
         prepared: Whether blocks run through plans, in which all choices are made. Otherwise they run op by op on the
             reference path, made anew on every run. Checks, profilers and observers always see the ops one by one.
         memory_limit: How many bytes the outputs of one op may take, by its shape rule, before the kernel runs. None
@@ -70,7 +72,7 @@ class NaiveExecutor:
         manager: PackManager | None = None,
         excluded_libraries: Sequence[str] = (),
         libraries_by_attr: Sequence[str] = (),
-        deterministic: bool = False,
+        deterministic: bool | None = None,
         prepared: bool = True,
         memory_limit: int | None = None,
         loop_limit: int | None = None,
@@ -81,6 +83,8 @@ class NaiveExecutor:
         self.checks = checks or Checks()
         self.limits = Limits.of(memory_limit, loop_limit)
         self.random = RandomState(seed)
+        if deterministic is None:
+            deterministic = deterministic_by_default()
         self.rules = KernelRules(excluded_libraries, libraries_by_attr, deterministic=deterministic)
         self.pool = self.manager.device_contexts
         self._cache = PreparedCache()

@@ -20,7 +20,9 @@ Values = dict[str, list[Any]]
 
 
 def require_inputs(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a needed input without a value before rules run."""
+    """Refuse a needed input without a value, or too few of a list, before rules run."""
+    if op.too_few:
+        raise InvalidArgumentError(f"op {op.type}: input {op.too_few}")
     for slot in op.needed:
         if slot not in values:
             doc = op.info.proto.inputs[slot].doc

@@ -77,6 +77,8 @@ class OperatorWithKernel(OperatorBase):
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
         self._read: dict[str, bool] = {}
         self.needed = [s for s, slot in info.proto.inputs.items() if not slot.dispensable]
+        counts = ((slot, len(self.inputs.get(s, ()))) for s, slot in info.proto.inputs.items())
+        self.too_few = next((few for slot, count in counts if (few := slot.too_few(count))), "")
         # gradients have the shape of what they are of; sizes are compared, since [1] and [] stand for one another
         self._pairs = [(s, f"{s}@GRAD") for s in self._in_slots if f"{s}@GRAD" in self._in_slots]
         self.declined: dict[str, str] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.desc import ProgramDesc
+from oprack.desc import OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.kernel_operator import create_operator
@@ -78,7 +78,7 @@ class SingleOp:
 
 
 def create_op(
-    type: str,
+    type: str | OpDesc,
     inputs: Names | None = None,
     outputs: Names | None = None,
     attrs: Mapping[str, Any] | None = None,
@@ -87,7 +87,7 @@ def create_op(
     """Make an op by itself: `create_op("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}).run(scope, CPUPlace())`.
 
     Args:
-        type: The op type.
+        type: The op type; or an OpDesc, which says the rest as well.
         inputs: Names of variables by input slot, or one name.
         outputs: Names of variables by output slot, or one name.
         attrs: Attributes, which are checked now; defaults are filled in.
@@ -102,6 +102,10 @@ def create_op(
         InvalidArgumentError: The op has no such slot, or it runs a block of a program.
     """
     manager = manager or default_manager()
+    if isinstance(type, OpDesc):
+        if inputs or outputs or attrs:
+            raise InvalidArgumentError(f"create_op({type}): an OpDesc has slots and attributes; expected nothing else")
+        return create_op(type.type, type.inputs, type.outputs, type.attrs, manager)
     proto = manager.op_info(type).proto
     if any(a.type in (AttrType.BLOCK, AttrType.BLOCKS) for a in proto.attrs.values()):
         raise InvalidArgumentError(f"op {type} runs a block of a program; build a program for it, with oprack.layers")

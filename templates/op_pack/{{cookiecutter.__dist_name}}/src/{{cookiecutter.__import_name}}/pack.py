@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 @hookimpl
 def oprack_ops(register: Register) -> None:
-    """Bring the ops and kernels that ops.toml lists."""
+    """Bring the ops, facets for ops of other packs, and kernels that ops.toml lists."""
     register.manifest(__package__)
