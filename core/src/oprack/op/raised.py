@@ -6,7 +6,6 @@ A kernel or a rule may come from another pack than the op, so that the op's pack
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,7 +45,11 @@ def raised_by(error: BaseException, info: OpInfo, kernels: Iterable[RaisingKerne
     rows = [*_kernel_codes(kernels), *_facet_codes(info)]
     known = {code: (what, owner) for code, what, owner, _ in rows}
     packages = {top: owner for _, _, owner, top in rows if top != _CORE}
-    frames = [(f.f_code, _top(f.f_globals), line) for f, line in traceback.walk_tb(error.__traceback__)]
+    frames = []
+    entry = error.__traceback__
+    while entry is not None:
+        frames.append((entry.tb_frame.f_code, _top(entry.tb_frame.f_globals), entry.tb_lineno))
+        entry = entry.tb_next
     entered = next((i for i, (code, _, _) in enumerate(frames) if code in known), None)
     if entered is None:  # what a kernel's specialize returned is known by its package alone
         entered = next((i for i, (_, top, _) in enumerate(frames) if top in packages), None)
