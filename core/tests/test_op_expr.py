@@ -11,7 +11,7 @@ import oprack
 import pytest
 from oprack.errors import AttributeValueError, InvalidArgumentError, UnknownOpError
 from oprack.inference import Config
-from oprack.interpreter import OpExpr
+from oprack.interpreter import OpExpr, apply
 from oprack.interpreter.modes import current_mode
 from oprack.packs.manager import PackManager
 from oprack.program import Program
@@ -22,27 +22,27 @@ def test_it_runs_with_gradients_and_in_programs(rack: PackManager) -> None:
     expr = OpExpr.of("double", {"factor": 3.0}, inputs=["X"])
     for _ in range(3):
         x = oprack.to_tensor(np.array([1.0, 2.0]), requires_grad=True)
-        y = expr(x)
+        y = apply(expr, x)
         np.testing.assert_array_equal(y.numpy(), [3.0, 6.0])
         y.backward(oprack.to_tensor(np.array([1.0, 10.0])))
         np.testing.assert_array_equal(x.grad.numpy(), [3.0, 30.0])
     with oprack.no_grad():
-        assert not expr(x).requires_grad
+        assert not apply(expr, x).requires_grad
     program = Program()
     with oprack.program_guard(program, Program()), oprack.static_mode():
-        out = expr(oprack.layers.data("x", [-1], dtype="float64"))
+        out = apply(expr, oprack.layers.data("x", [-1], dtype="float64"))
     assert out.shape == (-1,) and program.global_block().ops[-1].attrs["factor"] == 3.0
 
 
 def test_lists_and_absent_inputs(rack: PackManager) -> None:
     ones = oprack.to_tensor(np.ones((1, 2)))
     joined = OpExpr.of("join", inputs={"X": 3})
-    assert joined(ones, ones, ones).shape == (3, 2)
-    with pytest.raises(InvalidArgumentError, match="called with 2 tensors; expected 3"):
-        joined(ones, ones)
+    assert apply(joined, ones, ones, ones).shape == (3, 2)
+    with pytest.raises(InvalidArgumentError, match="applied to 2 tensors; expected 3"):
+        apply(joined, ones, ones)
     w, ids = oprack.to_tensor(np.eye(2)), oprack.to_tensor(np.array([1, 0]))
     pick = OpExpr.of(rack.op_info("pick"), inputs=["W", "Ids"])  # in whatever order: calls go by that of the op
-    np.testing.assert_array_equal(pick(ids, w).numpy(), np.eye(2)[[1, 0]])
+    np.testing.assert_array_equal(apply(pick, ids, w).numpy(), np.eye(2)[[1, 0]])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from oprack.interpreter.devices import seed
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import (
+    apply,
     deterministic,
     enable_grad,
     is_grad_enabled,
@@ -25,6 +26,7 @@ __all__ = [
     "LazyInterpreter",
     "OpExpr",
     "Wrapped",
+    "apply",
     "autocast",
     "check_finite",
     "deterministic",

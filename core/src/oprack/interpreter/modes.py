@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import Token
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oprack.errors import NotFoundError
+from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.interpreter.base import Interpreter
 from oprack.interpreter.current import CURRENT
 from oprack.kernel.rules import deterministic_by_default
+
+if TYPE_CHECKING:
+    from oprack.interpreter.op_expr import OpExpr
 
 Wrapper = Callable[[Interpreter], Interpreter]
 _PROPERTIES = ("grad", "static", "wrappers", "deterministic")
@@ -83,6 +86,24 @@ def current_mode() -> Mode:
         # A context variable: threads and asyncio tasks have modes of their own.
         CURRENT.set(found)
     return found
+
+
+def apply(expr: OpExpr, *tensors: Any) -> Any:
+    """Apply an expression in the current mode: run it, record it for gradients, or append it to a program.
+
+    Args:
+        expr: The op with its attributes, as `OpExpr.of` makes it.
+        tensors: One for each input, those of a list one after the other.
+
+    Returns:
+        What the expression asks for.
+
+    Raises:
+        InvalidArgumentError: There are more or fewer.
+    """
+    if len(tensors) != (count := sum(n for _, n in expr.inputs)):
+        raise InvalidArgumentError(f"{expr!r} was applied to {len(tensors)} tensors; expected {count}")
+    return current_mode().interpreter.apply(expr, tensors)
 
 
 class ModeGuard:

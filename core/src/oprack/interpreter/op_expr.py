@@ -10,7 +10,6 @@ from typing import Any
 
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError, did_you_mean
-from oprack.interpreter.modes import current_mode
 from oprack.op import OpInfo, OpProto
 from oprack.op.arguments import output_names
 from oprack.packs.manager import default_manager
@@ -83,7 +82,7 @@ class OpExpr:
         outputs: Mapping[str, int] | None = None,
         flat: bool = False,
     ) -> OpExpr:
-        """Describe a call by names: `OpExpr.of("scale", {"scale": 2.0}, inputs=["X"])(x)`.
+        """Describe a call by names: `apply(OpExpr.of("scale", {"scale": 2.0}, inputs=["X"]), x)`.
 
         Args:
             op: The op type, or its OpInfo.
@@ -123,22 +122,6 @@ class OpExpr:
         checked = info.checker.check(checked) if info.checker is not None else checked
         wanted = default_outputs(proto, dict(outputs or {}), 1)
         return cls(info, checked, tuple((s, counts[s]) for s in proto.inputs if s in counts), wanted, flat=flat)
-
-    def __call__(self, *tensors: Any) -> Any:
-        """Call the op in the current mode.
-
-        Args:
-            tensors: One for each input, those of a list one after the other.
-
-        Returns:
-            What the expression asks for.
-
-        Raises:
-            InvalidArgumentError: There are more or fewer.
-        """
-        if len(tensors) != (count := sum(n for _, n in self.inputs)):
-            raise InvalidArgumentError(f"{self!r} was called with {len(tensors)} tensors; expected {count}")
-        return current_mode().interpreter.apply(self, tensors)
 
     @property
     def proto(self) -> OpProto:
