@@ -393,3 +393,17 @@ def test_each_pack_of_ours_keeps_its_promises(path, tmp_path):
     compatibility.write(tmp_path / "ops.lock.json", now)
     assert compatibility.read(tmp_path / "ops.lock.json") == now
     assert len((tmp_path / "ops.lock.json").read_text().splitlines()) == len(now) + 5  # a line for each op
+
+
+@pytest.mark.parametrize(("before", "after", "breaking"), [(0, 2, True), (3, 2, False), (2, 2, None)])
+def test_a_higher_minimum_of_a_list_breaks(project, tmp_path, before, after, breaking):
+    def snapshot(minimum):
+        write_op(project, SLOTS.replace('Input("x")', f'Input("x", duplicable=True, minimum={minimum})'))
+        return compatibility.signatures(find_source(project))
+
+    then, now, file = snapshot(before), snapshot(after), tmp_path / "lock.json"
+    compatibility.write(file, then)
+    assert compatibility.read(file) == then
+    text = f"input X had at least {before} variables and has at least {after}"
+    found = [c.breaking for c in compatibility.compare(compatibility.read(file), now) if c.text == text]
+    assert found == ([] if breaking is None else [breaking])

@@ -89,12 +89,12 @@ def place_of(value: Any) -> Place | None:
     """Convert a Place or its name ("cpu", "cuda" or "gpu", "cuda:1", that of a plugin); None for anything else."""
     if isinstance(value, Place):
         return value
-    kind, colon, number = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if not kind or not (number.isdecimal() or not (colon or number)):
+    if not isinstance(value, str) or value in ALL_DTYPES:  # which are asked for far more often
         return None
-    made = _PLACE_NAMES.get(kind)
-    if made is None and kind not in ALL_DTYPES:  # which are asked for far more often
-        made = default_manager().place_class(kind)
+    kind, colon, number = value.partition(":")
+    if not (number.isdecimal() or not colon):
+        return None
+    made = _PLACE_NAMES.get(kind) or default_manager().place_class(kind)
     if made is None:
         return None
     return CPU if made is CPUPlace else made(int(number or 0))

@@ -7,7 +7,7 @@ new ones are dispensable or have defaults, and each change adds an OpVersion che
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def signatures(source: PackSource) -> Signatures:
             ops[op_type] = {"version": info.version}
             for side in ("inputs", "outputs"):
                 ops[op_type][side] = {
-                    s.name: [f for f in ("dispensable", "duplicable") if getattr(s, f)]
+                    s.name: [f for f in ("dispensable", "duplicable") if getattr(s, f)] + _least(s.minimum)
                     for s in getattr(info.proto, side).values()
                 }
             ops[op_type]["attrs"] = {
@@ -91,11 +91,16 @@ def write(path: Path, found: Signatures) -> None:
 
 
 def _packed(op: dict[str, Any]) -> dict[str, Any]:
-    """A signature in few characters: "X* Bias?" are a list and a dispensable slot, ["INT", 1] a type and a default."""
+    """A signature in few characters: "X*+2 Bias?" are a list of two or more and a dispensable slot, ["INT", 1] a type and a default."""
     packed: dict[str, Any] = {"version": op["version"]} if op["version"] else {}
     for side in ("inputs", "outputs"):
         slots = op[side].items()
-        texts = [name + "".join(c for c, flag in _FLAGS.items() if flag in flags) for name, flags in slots]
+        texts = [
+            name
+            + "".join(c for c, flag in _FLAGS.items() if flag in flags)
+            + (f"+{n}" if (n := _minimum(flags)) else "")
+            for name, flags in slots
+        ]
         if texts:
             packed[side] = " ".join(texts)
     attrs = {n: [a["type"], *([a["default"]] if "default" in a else [])] for n, a in op["attrs"].items()}
@@ -107,9 +112,10 @@ def _unpacked(op: dict[str, Any]) -> dict[str, Any]:
     for side in ("inputs", "outputs"):
         found[side] = {}
         for text in op.get(side, "").split():
-            name = text.rstrip("".join(_FLAGS))
-            flags = {_FLAGS[c] for c in text[len(name) :]}
-            found[side][name] = [f for f in ("dispensable", "duplicable") if f in flags]
+            flagged, _, least = text.partition("+")
+            name = flagged.rstrip("".join(_FLAGS))
+            flags = {_FLAGS[c] for c in flagged[len(name) :]}
+            found[side][name] = [f for f in ("dispensable", "duplicable") if f in flags] + _least(int(least or 0))
     attrs = op.get("attrs", {}).items()
     found["attrs"] = {n: {"type": a[0]} | ({"default": a[1]} if len(a) > 1 else {}) for n, a in attrs}
     return found
@@ -143,6 +149,17 @@ def _compare_op(op_type: str, then: dict[str, Any], now: dict[str, Any]) -> Iter
         )
 
 
+_LEAST = "at least "
+
+
+def _least(minimum: int) -> list[str]:
+    return [f"{_LEAST}{minimum}"] if minimum else []
+
+
+def _minimum(flags: Iterable[str]) -> int:
+    return next((int(f.removeprefix(_LEAST)) for f in flags if f.startswith(_LEAST)), 0)
+
+
 def _slots(kind: str, then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     for name, flags in then.items():
         if name not in now:
@@ -153,6 +170,9 @@ def _slots(kind: str, then: dict[str, Any], now: dict[str, Any]) -> Iterator[tup
         if ("dispensable" in flags) != ("dispensable" in now[name]):
             lost = "dispensable" in flags
             yield f"{kind} {name} is {'no longer' if lost else 'now'} dispensable", lost
+        old, new = _minimum(flags), _minimum(now[name])
+        if old != new:
+            yield f"{kind} {name} had at least {old} variables and has at least {new}", new > old
     for name in now.keys() - then.keys():
         yield (
             f"new {kind} {name}" + ("" if "dispensable" in now[name] else " is not dispensable"),

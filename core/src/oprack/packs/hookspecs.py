@@ -23,7 +23,8 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def oprack_ops(register: Register) -> None:
     """Bring ops: `register.manifest(__package__)`, `register.op(OpDefClass)`, `register.operator(type, *facets)`.
 
-    A manifest is preferred: its definitions are imported on first use, and it is cached across processes.
+    A manifest is preferred: its definitions, and the OpFacets that modules declare, are imported on first use, and it
+    is cached across processes.
     """
 
 
