@@ -7,7 +7,7 @@ new ones are dispensable or have defaults, and each change adds an OpVersion che
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,16 +91,14 @@ def write(path: Path, found: Signatures) -> None:
 
 
 def _packed(op: dict[str, Any]) -> dict[str, Any]:
-    """A signature in few characters: "X*+2 Bias?" are a list of two or more and a dispensable slot, ["INT", 1] a type and a default."""
+    """A signature in few characters.
+
+    "X*+2 Bias?" are a list of two or more and a dispensable slot, ["INT", 1] a type and a default.
+    """
     packed: dict[str, Any] = {"version": op["version"]} if op["version"] else {}
     for side in ("inputs", "outputs"):
         slots = op[side].items()
-        texts = [
-            name
-            + "".join(c for c, flag in _FLAGS.items() if flag in flags)
-            + (f"+{n}" if (n := _minimum(flags)) else "")
-            for name, flags in slots
-        ]
+        texts = [name + _suffix(flags) for name, flags in slots]
         if texts:
             packed[side] = " ".join(texts)
     attrs = {n: [a["type"], *([a["default"]] if "default" in a else [])] for n, a in op["attrs"].items()}
@@ -150,6 +148,11 @@ def _compare_op(op_type: str, then: dict[str, Any], now: dict[str, Any]) -> Iter
 
 
 _LEAST = "at least "
+
+
+def _suffix(flags: Sequence[str]) -> str:
+    minimum = _minimum(flags)
+    return "".join(c for c, flag in _FLAGS.items() if flag in flags) + (f"+{minimum}" if minimum else "")
 
 
 def _least(minimum: int) -> list[str]:
