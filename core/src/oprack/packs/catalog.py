@@ -27,7 +27,6 @@ class OpCatalog(PackState):
         self._infos: dict[str, OpInfo] = {}
         self._kernel_maps: dict[tuple[str, str], OpKernelMap] = {}
         self._operators: dict[str, Any] = {}
-        self._settled_facets: dict[str, list[Settlement]] = {}
 
     # Ops --------------------------------------------------------------------------------------------------------------
     def op_types(self) -> list[str]:
@@ -80,21 +79,18 @@ class OpCatalog(PackState):
         info, settled = build_info(op_type, definer, index, self._warn)  # imports, so without the lock
         self._warn_settled(settled)
         with self._lock:
-            if revision == self.revision:
-                self._settled_facets[op_type] = settled
-                return self._infos.setdefault(op_type, info)
-        return info
+            return self._infos.setdefault(op_type, info) if revision == self.revision else info
 
     def settlements(self) -> list[Settlement]:
         """All that several packs bring, and whose is used.
 
         For facets, definitions of the ops to which several packs add some are imported; what can't be is left out.
         """
-        found = super().settlements()
-        for op_type in self._loaded().changed_by_others():
+        found, index = super().settlements(), self._loaded()
+        for op_type in index.changed_by_others():
             with contextlib.suppress(OprackError):
-                self.op_info(op_type)
-                found += self._settled_facets.get(op_type, ())
+                # put together apart from `op_info`, which warns of it at the first use
+                found += build_info(op_type, index.definers[op_type][0], index, lambda *_, **__: None)[1]
         return found
 
     def orphans(self, owner: str = "") -> list[str]:
