@@ -130,7 +130,10 @@ class CreatorFacet(Facet):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in vars(cls):
-            if name not in MEMBERS and (near := near_member(name, MEMBERS, cutoff=0.85)):
+            # most names are of something else, which is cheaper to see than what they are like
+            if name in MEMBERS or not _snake(name).startswith(_STARTS):
+                continue
+            if near := near_member(name, MEMBERS, cutoff=0.85):
                 raise DefinitionError(
                     f"operator class {cls.__qualname__}: {name} is no rule of an op{near}; write the name as it stands "
                     "there, or give a helper another one"
@@ -235,12 +238,17 @@ def near_member(name: str, members: Iterable[str], cutoff: float = 0.6) -> str:
     """
     if name.startswith("_"):
         return ""
-    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    snake = _FLUID.get(snake, snake).removeprefix("get_")
-    members = list(members)
+    snake, members = _snake(name), list(members)
     return did_you_mean(snake, [snake] if snake in members else members, cutoff)
 
 
+def _snake(name: str) -> str:
+    """A name of Fluid's as it would be here: GetExpectedKernelType is expected_kernel_type."""
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return _FLUID.get(snake, snake).removeprefix("get_")
+
+
+_STARTS = tuple(member[:3] for member in MEMBERS)
 _FLUID = {"apply": "make_grad", "grad_op_maker": "make_grad", "get_kernel_type_for_tensor": "kernel_type_for_var"}
 
 
@@ -315,11 +323,6 @@ class OpFacets:
     def defines(self) -> bool:
         """Whether the facets define the op, by an OpMaker."""
         return any(kind.base is OpMaker for kind in self.kinds)
-
-    @property
-    def has_operator(self) -> bool:
-        """Whether there is an operator class among them."""
-        return any(kind.base is CreatorFacet for kind in self.kinds)
 
     def __repr__(self) -> str:
         return f"OpFacets({self.op_type!r}, {', '.join(getattr(f, '__name__', repr(f)) for f in self.facets)})"

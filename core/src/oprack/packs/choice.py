@@ -1,5 +1,4 @@
-"""Which pack's is used where several bring the same thing: one rule for ops and their facets, names,
-roles, kernels, passes and places.
+"""Which pack's is used where several bring the same: one rule for ops, facets, names, roles, kernels, passes, places.
 
 First come the packs that the user prefers, in the user's order; then the core's own pack; then the distribution that
 the table of homes names, or that brings the op; then the distribution whose name sorts first, so that the order of
