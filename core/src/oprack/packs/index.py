@@ -342,10 +342,10 @@ def _imported(facets: Iterable[Any], op_type: str, pack: Pack) -> list[Any]:
             continue
         asked_by = f"facets of op {op_type}, pack {pack.found.name} ({pack.owner} {pack.found.version})"
         declared = import_object(facet, asked_by, REGENERATE)
-        if not isinstance(declared, OpFacets) or declared.op_type != op_type:
+        if not isinstance(declared, OpFacets) or declared.op_type != op_type or declared.defines:
             raise ManifestError(
-                f"{asked_by}: {facet!r} is {declared!r}; expected OpFacets({op_type!r}, ...); regenerate ops.toml with "
-                "`oprack manifest PATH`"
+                f"{asked_by}: {facet!r} is {declared!r}; expected OpFacets({op_type!r}, ...) without an OpMaker; "
+                "regenerate ops.toml with `oprack manifest PATH`"
             )
         found += declared.facets
     return found
