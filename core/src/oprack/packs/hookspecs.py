@@ -62,7 +62,9 @@ def oprack_passes(register: Register) -> None:
 
 @hookspec
 def oprack_places(register: Register) -> None:
-    """Bring kinds of places: `register.place("cuda", "my_pack.context:open_context")`, imported at first use."""
+    """Bring kinds of places: `register.place("cuda", "my_pack.context:open_context")`, imported at first use.
+    With `place="my_pack.context:ToyPlace"`, the class of such places, users may write `x.to("toy:1")`.
+    """
 
 
 @hookspec
