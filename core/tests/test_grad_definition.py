@@ -310,19 +310,3 @@ def test_a_slot_may_depend_on_attributes() -> None:
 
     assert [*_made(Pool, {"X": 1}, {"Out": 1, "Index": 1}, max=True).inputs] == ["X", "Index", "Out@GRAD"]
     assert [*_made(Pool, {"X": 1}, {"Out": 1, "Index": 1}, max=False).inputs] == ["X", "Out@GRAD"]
-
-
-def test_makers_of_families_from_before_work_for_one_release() -> None:
-    from oprack.op import families
-
-    class Old(families.Unary, type="old"):
-        alpha = Attr(1.0, "Factor.")
-        with pytest.warns(DeprecationWarning, match=r"grad_from_out is .*class ReluGrad\(GradFromOut, of=Relu\)"):
-            make_grad = families.grad_from_out
-
-    class OldGrad(families.GradFromOut, type="old_grad"):
-        alpha = Attr(1.0, "Factor.")
-
-    made = _made(Old, {"X": 1}, {"Out": 1}, alpha=2.0)
-    assert [*made.inputs] == [*_info(OldGrad).proto.inputs] == ["Out", "Out@GRAD"]
-    assert _bound(made.outputs) == {"X@GRAD": ("input_grad", "X")} and made.attrs == {"alpha": 2.0}
