@@ -18,12 +18,20 @@ class CustomRule:
         count: Number of outputs.
         function: Called with the node's saved values and the gradients of the outputs (None where none arrived);
             returns those of the inputs.
+        needed: Positions of the outputs that the function may read, which may not change in place before; None: all.
     """
 
     quick: Callable[..., Any] | None = None
 
-    def __init__(self, name: str, count: int, function: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        count: int,
+        function: Callable[[Any, Sequence[Any]], Sequence[Any]],
+        needed: Sequence[int] | None = None,
+    ) -> None:
         self.name, self.outputs, self._function = name, list(range(count)), function
+        self._needed = set(self.outputs if needed is None else needed)
 
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
@@ -38,22 +46,40 @@ class CustomRule:
                 f"backward runs a second time through {self.name}, whose saved values were let go of after the first; "
                 "call backward(retain_graph=True) the first time"
             )
-        saved, inputs, versions = node.saved
-        overwritten = next((x for x, v in zip(inputs, versions, strict=True) if x._version != v), None)
-        if overwritten is not None or node.overwritten:
-            what = f"input {overwritten.describe()}" if overwritten is not None else "result"
-            by = overwritten._written_by if overwritten is not None else next(iter(node.overwritten.values()))
-            raise PreconditionNotMetError(
-                f"the gradient of {self.name} may need its {what}, which was changed in place since by {by}; change it "
-                "after backward(), or change a copy (x.clone())"
-            )
+        saved, versions = node.saved
+        for x, version in versions:
+            if x._version != version:
+                raise self._overwritten(f"input {x.describe()}", x._written_by)
+        for i in self._needed & node.overwritten.keys():
+            raise self._overwritten(f"output {i}", node.overwritten[i])
         return self._function(saved, gradients)
 
+    def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
+        return PreconditionNotMetError(
+            f"the gradient of {self.name} needs its {what}, which was changed in place since by {by}; use the operation "
+            "that makes a new tensor, change it after backward(), or change a copy (x.clone())"
+        )
 
-def attach(rule: CustomRule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], saved: Any) -> None:
-    """Record a call, so that gradients flow from its outputs back to its inputs, which must require them."""
+
+def attach(
+    rule: CustomRule,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    saved: Any,
+    read: Sequence[tuple[Tensor, int]] | None = None,
+) -> None:
+    """Record a call, so that gradients flow from its outputs back to its inputs, which must require them.
+
+    Args:
+        rule: How its gradients are computed.
+        inputs: Its inputs.
+        outputs: Its outputs.
+        saved: What the rule's function gets.
+        read: The tensors that the rule reads, with the versions that they had; None: the inputs as they are now.
+    """
     node = Node()
-    node.rule, node.saved = rule, (saved, tuple(inputs), tuple([x._version for x in inputs]))
+    versions = [(x, x._version) for x in inputs] if read is None else read
+    node.rule, node.saved = rule, (saved, versions)
     node.next = tuple([x._node for x in inputs])
     for i, y in enumerate(outputs):
         y._meta = y._meta.with_grad

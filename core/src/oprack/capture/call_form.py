@@ -5,14 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from oprack.capture.guards import Same, frozen
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor
 
-Form = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
-_TENSOR = "a tensor"  # stands in a form where the call had one; constants stand in tuples
+_TENSOR: Any = type("a_tensor", (), {})()  # stands where the call had a tensor
 
 
-def split_call(args: Sequence[Any], kwargs: Mapping[str, Any], owner: str) -> tuple[tuple[Any, ...], Form]:
+class SplitCall:
+    """What a call has beside tensors.
+
+    Args:
+        positional: The positional arguments, with `_TENSOR` for each tensor.
+        named: The keyword arguments in the same way.
+
+    Attributes:
+        key: Equal only to that of calls with the same arguments, of the same types.
+    """
+
+    def __init__(self, positional: Sequence[Any], named: Mapping[str, Any]) -> None:
+        self._positional, self._named = positional, named
+        self.key = (
+            tuple([Same(a) if a is _TENSOR else frozen(a) for a in positional]),
+            tuple([(name, Same(a) if a is _TENSOR else frozen(a)) for name, a in named.items()]),
+        )
+
+    def joined(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the tensors alone, which calls another one with the rest of this call.
+
+        Args:
+            function: The other one.
+
+        Returns:
+            The function.
+        """
+
+        def call(*tensors: Any) -> Any:
+            left = iter(tensors)
+            args = [next(left) if a is _TENSOR else a for a in self._positional]
+            return function(*args, **{n: next(left) if a is _TENSOR else a for n, a in self._named.items()})
+
+        return call
+
+
+def split_call(args: Sequence[Any], kwargs: Mapping[str, Any], owner: str) -> tuple[tuple[Any, ...], SplitCall]:
     """The tensors of a call in order, and the rest of it.
 
     Args:
@@ -21,43 +57,31 @@ def split_call(args: Sequence[Any], kwargs: Mapping[str, Any], owner: str) -> tu
         owner: The function, for messages.
 
     Returns:
-        The tensors, and a form that can be a key.
+        The tensors, and the rest.
 
     Raises:
-        InvalidArgumentError: An argument is neither a tensor nor something that can be a key.
+        InvalidArgumentError: An argument is neither a tensor nor something that can be compared between calls.
     """
     tensors: list[Any] = []
     positional: list[Any] = []
     for a in args:
         if a is None or isinstance(a, str):
-            positional.append((a,))
+            positional.append(a)
         else:
             positional.append(_TENSOR)
             tensors.append(a)
-    named: list[tuple[str, Any]] = []
+    named: dict[str, Any] = {}
     for name, value in sorted(kwargs.items()):
         if isinstance(value, Tensor) or hasattr(value, "__array_interface__"):
-            named.append((name, _TENSOR))
+            named[name] = _TENSOR
             tensors.append(value)
         else:
-            named.append((name, (type(value), _key(value, name, owner))))
-    return tuple(tensors), (tuple(positional), tuple(named))
+            _require_constant(value, name, owner)
+            named[name] = value
+    return tuple(tensors), SplitCall(positional, named)
 
 
-def joined_call(function: Callable[..., Any], form: Form) -> Callable[..., Any]:
-    """A function of the tensors alone, which calls another one with the rest of a form."""
-    positional, named = form
-
-    def call(*tensors: Any) -> Any:
-        left = iter(tensors)
-        args = [next(left) if p is _TENSOR else p[0] for p in positional]
-        kwargs = {name: next(left) if value is _TENSOR else value[1] for name, value in named}
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _key(value: Any, name: str, owner: str) -> Any:
+def _require_constant(value: Any, name: str, owner: str) -> None:
     value = tuple(value) if isinstance(value, list) else value
     try:
         hash(value)
@@ -66,4 +90,3 @@ def _key(value: Any, name: str, owner: str) -> Any:
             f"{owner}: argument {name} is a {type(value).__name__}; while a function runs as a program its arguments "
             "are tensors, or numbers, text, None and lists of them, which become part of the program"
         ) from error
-    return value

@@ -2,143 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from oprack.autodiff import gradients
-from oprack.autograd.custom_rule import CustomRule, attach
-from oprack.capture.call_form import joined_call, split_call
-from oprack.capture.to_program import ExportedProgram, InputSpec, filled, to_program
-from oprack.desc import VarDesc
+from oprack.capture.call_form import SplitCall, split_call
+from oprack.capture.guards import Watch
+from oprack.capture.jit_program import JitProgram
+from oprack.capture.to_program import InputSpec, require_local, to_program
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.devices import context, executor
-from oprack.interpreter.modes import current_mode
+from oprack.interpreter.modes import Mode, current_mode
 from oprack.layers.variable import Variable
-from oprack.nn.module import Module
 from oprack.packs.spelling import instead
-from oprack.program import Program
-from oprack.runtime.prepared import PreparedProgram
-from oprack.tensor import LoDTensor, Place, Scope
-from oprack.tensor.eager_tensor import new_tensor
 from oprack.tensor.kinds import KINDS
-from oprack.tensor.meta import CPU, meta_of_value
-from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
+from oprack.tensor.meta import CPU
 
-_PROGRAMS = 32  # per function; the one that was compiled first is dropped
-
-
-class JitProgram:
-    """A captured function at a place, and the program of its gradients, which reads forward values that were saved.
-
-    Args:
-        exported: The function as a program.
-        place: Where it runs.
-        wrt: Names of the inputs and captured tensors that require gradients.
-        name: The name of the function, for messages.
-    """
-
-    def __init__(self, exported: ExportedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
-        self.exported, self.place, self.wrt, self.name = exported, place, list(wrt), name
-        self._executor = executor(place, deterministic=current_mode().deterministic)
-        forward = exported.program
-        block = forward.global_block()
-        self.cotangents: list[str] = []
-        self.kept: list[str] = []
-        self.outputs = list(exported.fetch_names)
-        self._gradients: list[str | None] = []
-        self._backward: PreparedProgram | None = None
-        self._is_set = False  # whether the captured tensors' values are in the scope
-        written = {n for op in block.ops for n in op.output_arg_names()}
-        self._changed = [n for n in exported.tensors if n in written]
-        if self.wrt:
-            self._write_backward(forward, set(exported.feed_names) | written)
-        self._forward = self._executor.prepare(forward.desc)
-
-    def _write_backward(self, forward: Program, values: set[str]) -> None:
-        joint = forward.clone()
-        block = joint.global_block()
-        count = len(block.ops)
-        targets = [n for n in self.outputs if _is_differentiable(v := block.var(n)) and not v.stop_gradient]
-        if not targets:
-            self.wrt = []  # no output has a gradient
-            return
-        for n in targets:
-            like = block.var(n)
-            name = f"{n}{GRAD_SUFFIX}@given"
-            block.create_var(name, dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
-            self.cotangents.append(name)
-        self.targets = targets
-        self._gradients = gradients(targets, self.wrt, self.cotangents, block=block)
-        read = {n for op in block.ops[count:] for n in op.input_arg_names()}
-        self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
-        # The forward program has run by then, and saves the values that the gradient ops read.
-        block.ops = block.ops[count:]
-        self._backward = self._executor.prepare(joint.desc)
-        self._program = joint  # the executor keeps a prepared program only while its program is alive
-
-    # Running ----------------------------------------------------------------------------------------------------------
-    def run(self, feeds: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Run the forward program; returns (outputs, values saved for the gradients), each by name."""
-        # The values of captured tensors may have been replaced since, for example by an optimizer.
-        self.exported.refresh()
-        self._is_set = True
-        local = self.exported.scope.new_scope()
-        try:
-            self._forward.block(0).create_variables(local)
-            for name, value in feeds.items():
-                local.var(name).value = value
-            self._executor.run_prepared(self._forward, local, keep=[*self.outputs, *self.kept])
-            outputs = {n: _value(local, n) for n in self.outputs}
-            kept = {n: _value(local, n) for n in self.kept}
-        finally:
-            self.exported.scope.delete_scope(local)
-        for name in self._changed:
-            new = self.exported.scope.get_var(name).get()
-            self.exported.tensors[name]._overwrite(new.array, None, self.name)
-        return outputs, kept
-
-    def run_backward(self, kept: dict[str, Any], given: Sequence[Any]) -> list[Any]:
-        """Compute the gradients of `wrt`, None where none flows, from saved values and the gradients of the targets."""
-        assert self._backward is not None
-        if not self._is_set:
-            self.exported.refresh()
-        local = self.exported.scope.new_scope()
-        try:
-            self._backward.block(0).create_variables(local)
-            for name, value in (kept | dict(zip(self.cotangents, given, strict=True))).items():
-                local.var(name).value = value
-            names = [n for n in self._gradients if n is not None]
-            self._executor.run_prepared(self._backward, local, keep=names)
-            return [None if n is None else _value(local, n) for n in self._gradients]
-        finally:
-            self.exported.scope.delete_scope(local)
-            # An optimizer may write to memory that the tensors alone have, and nothing that plans remember of a run.
-            for name in self.exported.tensors:
-                var = self.exported.scope.var(name)
-                if isinstance(var.value, LoDTensor):
-                    var.value.array = None
-                var.value = None
-            self._is_set = False
-
-
-def _is_differentiable(var: VarDesc) -> bool:
-    """Whether a variable has a floating or complex dtype."""
-    return var.dtype is not None and dtype_name(var.dtype) in FLOATS | HALF_FLOATS | COMPLEX
-
-
-def _value(scope: Scope, name: str) -> Any:
-    var = scope.find_var(name)
-    return None if var is None else var.value
-
-
-def _as_tensor(value: Any) -> Tensor:
-    """Wrap a value that a program computed in a tensor, without a copy."""
-    if not isinstance(value, LoDTensor):
-        return new_tensor(value, meta_of_value(value))
-    return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)
+# Programs that a function keeps: for so many kinds of calls, and of each for so many states of what it reads.
+_PROGRAMS = 32
+_VARIANTS = 8
 
 
 class JitFunction:
@@ -152,7 +37,7 @@ class JitFunction:
     def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
         self._function = function
         self.specs = None if specs is None else [InputSpec.of(s) for s in specs]
-        self._compiled: OrderedDict[Any, tuple[JitProgram, Any]] = OrderedDict()
+        self._programs = _Programs()
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
@@ -167,26 +52,26 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with tensors or arrays; None, text and keyword arguments of other kinds belong to the program."""
-        if any(isinstance(a, Variable) for a in (*args, *kwargs.values())):
+        if any([isinstance(a, Variable) for a in (*args, *kwargs.values())]):
             return self._function(*args, **kwargs)
-        form = None
-        if kwargs or any(a is None or isinstance(a, str) for a in args):
-            args, form = split_call(args, kwargs, self.__name__)
+        call = None
+        if kwargs or any([a is None or isinstance(a, str) for a in args]):
+            args, call = split_call(args, kwargs, self.__name__)
         tensors = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
         mode = current_mode()
-        grad = mode.grad
-        training = self._function.training if isinstance(self._function, Module) else None
         shapes = None if self.specs is not None else tuple([x.shape for x in tensors])
-        # All that the captured program depends on: modes, dtypes, places and, unless specs leave them open, shapes.
-        key = (grad, mode.deterministic, training, tuple([x._meta for x in tensors]), shapes, form)
-        compiled = self._compiled.get(key)
-        if compiled is None:
-            compiled = self._compiled[key] = self._compile(tensors, grad, form)
-            if len(self._compiled) > _PROGRAMS:
-                self._compiled.popitem(last=False)
-        return self._run(*compiled, tensors)
+        # All that is known before the function runs: modes, dtypes, places, other arguments and, unless specs leave
+        # them open, shapes. What the function reads beside these, the guards of its programs know.
+        metas = tuple([x._meta.with_tracking for x in tensors])
+        key = (mode.grad, mode.deterministic, mode.wrappers, metas, shapes, None if call is None else call.key)
+        for program in self._programs.get(key):
+            if program.fits():
+                return program.run(tensors)
+        program = self._compile(tensors, mode, call)
+        self._programs.add(key, program)
+        return program.run(tensors)
 
-    def _compile(self, tensors: Sequence[Tensor], grad: bool, form: Any) -> tuple[JitProgram, Any]:
+    def _compile(self, tensors: Sequence[Tensor], mode: Mode, call: SplitCall | None) -> JitProgram:
         specs = self.specs or [
             InputSpec(x.shape, str(x.dtype), None, len(x._lod), KINDS[x._meta.container]) for x in tensors
         ]
@@ -194,25 +79,16 @@ class JitFunction:
             raise InvalidArgumentError(
                 f"{self.__name__}: got {len(tensors)} tensors; expected {len(specs)}, as its specs"
             )
+        for x in tensors:
+            require_local(x, self.__name__)
         specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level, s.kind) for i, s in enumerate(specs)]
-        function = self._function if form is None else joined_call(self._function, form)
-        exported = to_program(_with_gradients(function, [x.requires_grad for x in tensors]), specs)
+        function = self._function if call is None else call.joined(self._function)
+        with Watch(self._function) as watch:
+            exported = to_program(_with_gradients(function, [x.requires_grad for x in tensors]), specs)
         names = [n for n, x in zip(exported.feed_names, tensors, strict=True) if x.requires_grad]
         names += [n for n, t in exported.tensors.items() if t.requires_grad]
         place = next((t.place for t in (*tensors, *exported.tensors.values())), CPU)
-        compiled = JitProgram(exported, place, names if grad else (), self.__name__)
-        rule = CustomRule(self.__name__, len(compiled.targets), _backward_of(compiled)) if compiled.wrt else None
-        return compiled, rule
-
-    def _run(self, compiled: JitProgram, rule: Any, arguments: Sequence[Tensor]) -> Any:
-        exported = compiled.exported
-        outputs, kept = compiled.run({n: x.value for n, x in zip(exported.feed_names, arguments, strict=True)})
-        tensors = {n: _as_tensor(v) for n, v in outputs.items()}
-        if rule is not None and compiled.targets:
-            by_name = dict(zip(exported.feed_names, arguments, strict=True)) | exported.tensors
-            shapes = [(tensors[n].shape, tensors[n]._meta) for n in compiled.targets]
-            attach(rule, [by_name[n] for n in compiled.wrt], [tensors[n] for n in compiled.targets], (kept, shapes))
-        return filled(exported.structure, tensors)
+        return JitProgram(exported, watch.guards(), place, names if mode.grad else (), self.__name__, mode)
 
 
 def _with_gradients(function: Callable[..., Any], requires_grad: Sequence[bool]) -> Callable[..., Any]:
@@ -224,19 +100,27 @@ def _with_gradients(function: Callable[..., Any], requires_grad: Sequence[bool])
     return call
 
 
-def _backward_of(compiled: JitProgram) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
-    def backward(saved: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
-        kept, shapes = saved
-        values = []
-        for g, (shape, meta) in zip(cotangents, shapes, strict=True):
-            if g is None:
-                zeros = context(meta.place).xp.zeros(shape, meta.dtype)
-                values.append(LoDTensor(zeros, place=meta.place))
-            else:
-                values.append(g.value)
-        return [None if v is None else _as_tensor(v) for v in compiled.run_backward(kept, values)]
+class _Programs:
+    """The captured programs of a function by what is known before a call; those used last, of all keys together."""
 
-    return backward
+    def __init__(self) -> None:
+        self._by_key: OrderedDict[Any, tuple[JitProgram, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any) -> tuple[JitProgram, ...]:
+        """The programs of a key, the latest first."""
+        found = self._by_key.get(key, ())
+        if found:
+            with contextlib.suppress(KeyError):  # another thread may drop it meanwhile
+                self._by_key.move_to_end(key)
+        return found
+
+    def add(self, key: Any, program: JitProgram) -> None:
+        with self._lock:
+            self._by_key[key] = (program, *self._by_key.get(key, ()))[:_VARIANTS]
+            self._by_key.move_to_end(key)
+            while len(self._by_key) > _PROGRAMS:
+                self._by_key.popitem(last=False)
 
 
 class Jit:

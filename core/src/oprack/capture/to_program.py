@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oprack.errors import InvalidArgumentError
-from oprack.interpreter.lazy import current_capture
+from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.interpreter.symbol import current_capture, symbol
 from oprack.interpreter.modes import static_mode
-from oprack.interpreter.symbol import symbol
 from oprack.layers import unique_name
 from oprack.layers.framework import program_guard
 from oprack.layers.inputs import data
@@ -62,12 +61,14 @@ class TensorCapture:
     def __init__(self, program: Program) -> None:
         self.program, self.scope = program, Scope()
         self.tensors: dict[str, Tensor] = {}
+        self.owned: set[str] = set()
         self._variables: dict[int, Variable] = {}
 
     def variable(self, tensor: Tensor) -> Variable:
         """The persistable variable that stands for a tensor; a Parameter becomes a parameter of the program."""
         variable = self._variables.get(id(tensor))
         if variable is None:
+            require_local(tensor, "oprack.jit and oprack.to_program")
             name = tensor.name or unique_name.generate("constant")
             if name in self.tensors or self.program.global_block().has_var(name):
                 name = unique_name.generate(f"{name}.copy")
@@ -104,6 +105,7 @@ class ExportedProgram:
         scope: Holds the values of the tensors that the function refers to.
         tensors: These tensors, by the names of their variables.
         structure: The result of the function, with names in place of tensors.
+        owned: Variables that in an eager call have memory of their own, although an op may give them as views.
     """
 
     program: Program
@@ -112,6 +114,7 @@ class ExportedProgram:
     scope: Scope
     tensors: dict[str, Tensor]
     structure: Any
+    owned: set[str]
 
     def refresh(self) -> None:
         """Set the variables in the scope to the current values of the tensors."""
@@ -154,8 +157,18 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
     finally:
         current_capture.reset(token)
     return ExportedProgram(
-        program, [v.name for v in inputs], list(fetches), captured.scope, captured.tensors, structure
+        program, [v.name for v in inputs], list(fetches), captured.scope, captured.tensors, structure, captured.owned
     )
+
+
+def require_local(tensor: Tensor, owner: str) -> None:
+    """Raise UnimplementedError for a tensor that lies on several ranks."""
+    if tensor._meta.layout is not None:
+        raise UnimplementedError(
+            f"{owner}: {tensor.describe()} is a global tensor, and programs are captured of tensors of one process. Call "
+            "the function itself, which computes on all ranks; or write a program of plain tensors and give each rank "
+            "its part of it by oprack.parallel.distribute"
+        )
 
 
 def _names(result: Any, captured: TensorCapture, fetches: dict[str, None]) -> Any:

@@ -13,6 +13,7 @@ from oprack.device import DeviceContext, DeviceContextPool
 from oprack.errors import InvalidArgumentError
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
+from oprack.runtime.run_context import Checks
 from oprack.tensor import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from oprack.tensor.meta import CPU
 from oprack.types import ALL_DTYPES, dtype_name
@@ -46,9 +47,11 @@ def pool() -> DeviceContextPool:
     return default_manager().device_contexts
 
 
-def executor(place: Place, prepared: bool = True, deterministic: bool = False) -> Executor:
+def executor(
+    place: Place, prepared: bool = True, deterministic: bool = False, checks: Checks | None = None
+) -> Executor:
     """An executor that draws from the random numbers of eager calls."""
-    runner = Executor(place, prepared=prepared, deterministic=deterministic)
+    runner = Executor(place, prepared=prepared, deterministic=deterministic, checks=checks)
     runner.random = RANDOM
     return runner
 

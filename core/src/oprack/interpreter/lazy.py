@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr, result_class
-from oprack.interpreter.symbol import symbol
+from oprack.interpreter.symbol import current_capture, symbol
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
 from oprack.tensor.eager_tensor import Tensor
-
-
-class Capture(Protocol):
-    """Turns tensors into variables of the program that is being captured."""
-
-    def variable(self, tensor: Tensor) -> Variable: ...
-
-
-current_capture: ContextVar[Capture | None] = ContextVar("oprack_capture", default=None)
 
 
 class LazyInterpreter:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from oprack.errors import PreconditionNotMetError
 from oprack.layers.variable import Variable
 
 if TYPE_CHECKING:
     from oprack.functional.tensor_methods import SharedMethods
+    from oprack.tensor.eager_tensor import Tensor
 
     class _Installed(SharedMethods, Variable): ...
 else:
     _Installed = Variable
+
+
+class Capture(Protocol):
+    """Turns tensors into variables of the program that is being captured; `owned`: see ExportedProgram."""
+
+    owned: set[str]
+
+    def variable(self, tensor: Tensor) -> Variable: ...
+
+
+current_capture: ContextVar[Capture | None] = ContextVar("oprack_capture", default=None)
 
 
 class Symbol(_Installed):
@@ -29,6 +42,14 @@ class Symbol(_Installed):
     def lod(self) -> list[list[int]]:
         """Always empty: offsets are known only when the program runs."""
         return []
+
+    def __getitem__(self, index: Any) -> Variable:
+        """x[2], x[1:3], x[..., 0], x[None], x[::-1], in memory of its own."""
+        found = super().__getitem__(index)
+        capture = current_capture.get()
+        if capture is not None:
+            capture.owned.add(found.name)
+        return found
 
     # What needs a value -----------------------------------------------------------------------------------------------
     def _has_no_value(self, *_: Any, **__: Any) -> NoReturn:

@@ -162,6 +162,11 @@ class OpKernelMap:
     def __len__(self) -> int:
         return len(self._kernels)
 
+    @property
+    def viewed(self) -> list[str]:
+        """The input slots of which kernels give views."""
+        return [signature.inputs[0][0] for spec, signature in self._kernels if spec.view]
+
     def candidates(
         self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
     ) -> list[Candidate]:

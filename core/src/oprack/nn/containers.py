@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError, NotFoundError, did_you_mean
-from oprack.nn.module import Module
+from oprack.nn.module import CHANGES, Module
 from oprack.nn.parameter import Parameter
 
 
@@ -141,6 +141,7 @@ class ModuleDict(Module):
 
     def __delitem__(self, name: str) -> None:
         del self._modules[name]
+        CHANGES.note()
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules

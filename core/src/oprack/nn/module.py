@@ -20,6 +20,23 @@ from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.tensor.meta import tensor_meta
 
 
+class Changes:
+    """What captured programs compare first. epoch: another object after every change of any Module's members."""
+
+    __slots__ = ("epoch",)
+
+    def __init__(self) -> None:
+        self.note()
+
+    def note(self) -> None:
+        """Note that a Module has changed."""
+        # Not a counter: of two threads that count at once one would be lost.
+        self.epoch = object()
+
+
+CHANGES = Changes()
+
+
 class Module(Tree):
     """Base of the parts of a network: derive from it, create parameters and parts in __init__, compute in forward.
 
@@ -75,6 +92,7 @@ class Module(Tree):
         self.__dict__.pop(name, None)
         self._buffers[name] = tensor
         self._kept[name] = persistable
+        CHANGES.note()
 
     def add_module(self, name: str, module: Module) -> Module:
         """Add a part by name, for names that are computed.
@@ -95,6 +113,7 @@ class Module(Tree):
         self._require_free(name, self._modules)
         self.__dict__.pop(name, None)
         self._modules[name] = module
+        CHANGES.note()
         return module
 
     def _require_free(self, name: str, target: Any) -> None:
@@ -115,6 +134,7 @@ class Module(Tree):
         if name in self._buffers and isinstance(value, Tensor) and not member:
             value.name = value.name or f"{self.full_name}.{name}"
             self._buffers[name] = value
+            CHANGES.note()
             return
         self._forget(name)
         if member:
@@ -122,6 +142,7 @@ class Module(Tree):
             (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
         else:
             self.__dict__[name] = value
+        CHANGES.note()
 
     def _forget(self, name: str) -> bool:
         """Remove the member of that name; returns whether there was one."""
@@ -165,6 +186,7 @@ class Module(Tree):
     def __delattr__(self, name: str) -> None:
         if not self._forget(name):
             super().__delattr__(name)
+        CHANGES.note()
 
     # Calling ----------------------------------------------------------------------------------------------------------
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -192,6 +214,7 @@ class Module(Tree):
         """
         hooks = self.__dict__.setdefault("_hooks", [])
         hooks.append(hook)
+        CHANGES.note()
         return lambda: hooks.remove(hook)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Callable[[], None]:
@@ -201,12 +224,15 @@ class Module(Tree):
         """
         hooks = self.__dict__.setdefault("_pre_hooks", [])
         hooks.append(hook)
+        CHANGES.note()
         return lambda: hooks.remove(hook)
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode, in which dropout and batch statistics are active, here and in all parts."""
         for module in self.modules():
-            module.__dict__["training"] = mode
+            if module.__dict__["training"] is not mode:
+                module.__dict__["training"] = mode
+                CHANGES.note()
         return self
 
     def eval(self) -> Self:

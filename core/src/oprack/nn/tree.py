@@ -46,7 +46,7 @@ class Tree:
     def _named(self, table: str) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         for path, module in self.named_modules():
-            for name, value in module.__dict__[table].items():
+            for name, value in getattr(module, table).items():
                 if id(value) not in seen:
                     seen.add(id(value))
                     yield f"{path}.{name}" if path else name, value

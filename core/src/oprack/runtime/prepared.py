@@ -77,6 +77,11 @@ class PreparedBlock:
             found = self._dying[key] = last_uses(self.block, ops, key, unread)
         return found
 
+    def forget_parameters(self) -> None:
+        """Let go of the parameters of earlier runs, which plans remember."""
+        for plan in list(self._plans.values()):
+            plan.forget_parameters()
+
     def create_variables(self, scope: Scope) -> None:
         """Local variables in `scope`; persistable ones in its root, unless an ancestor has them."""
         for name in self._local:
@@ -142,6 +147,11 @@ class PreparedProgram:
             found = PreparedBlock(self.desc.blocks[index], self.manager, self.place, with_feed_fetch)
             self._blocks[index] = found
         return found
+
+    def forget_parameters(self) -> None:
+        """Let go of the parameters of earlier runs: who alone has the memory of one may write to it."""
+        for block in list(self._blocks.values()):
+            block.forget_parameters()
 
     @property
     def main(self) -> PreparedBlock:

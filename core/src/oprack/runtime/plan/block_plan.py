@@ -53,6 +53,12 @@ class BlockPlan:
         for step in self.steps:
             step.run(run, scope) if isinstance(step, Segment) else step.run(scope, run)
 
+    def forget_parameters(self) -> None:
+        """Let go of the parameters of earlier runs."""
+        for step in self.steps:
+            if isinstance(step, Segment):
+                step.forget_parameters()
+
     def source(self) -> str:
         """The generated code, for people to read."""
         parts = []

@@ -156,6 +156,10 @@ class Segment:
         key = (run.rules, run.place, parameter_key, tuple(map(signature, temporaries)))
         return key, (parameter_shapes, shapes_of(temporaries))
 
+    def forget_parameters(self) -> None:
+        """Let go of the parameters of the last run."""
+        self._last = ([], 0, 0)
+
     def _drop(self, scope: Scope, names: Sequence[str]) -> None:
         """Clear variables of this scope that nothing reads any more."""
         for n in names:

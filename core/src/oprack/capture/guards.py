@@ -1,0 +1,395 @@
+"""Guards: what a captured program took from outside its arguments, compared before it serves another call.
+
+The Python code of a captured function runs once. What it read then, of Modules, closures and globals, became part of the
+program, so a call may use the program only while reading would give the same again.
+
+Modules note every attribute that is read of them while the function is captured. Of functions the code says which
+globals and closure cells they read; functions, classes and objects that are found there are followed, those of oprack
+and of the standard library excepted. Numbers, text and lists, tuples, sets and dicts of them are compared by value and
+type, small arrays by their elements, objects by identity and attributes, tensors and Modules by identity.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from operator import is_
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import PreconditionNotMetError
+from oprack.layers.handle import VariableHandle
+from oprack.nn.module import CHANGES, Module
+from oprack.tensor.eager_tensor import Tensor
+
+_DEPTH = 6  # of lists within lists, and objects within objects; what lies deeper is compared by identity
+_BYTES = 4096  # of arrays whose elements are compared
+_ITEMS = 1024  # of containers whose items are compared; a larger one, such as a data set, is compared by identity
+_MISSING: Any = type("missing", (), {"__repr__": lambda self: "nothing"})()
+_PLAIN = (str, bytes, bool, int, type(None), type(...), np.dtype)
+_Row = tuple[Callable[[Any, Any], Any], Any, Any]
+"""(how to read, where, which): `read(where, which)` is what the captured function found there."""
+
+
+# What is compared -----------------------------------------------------------------------------------------------------
+class Same:
+    """Stands for an object in a key; equal to that of the same object alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value  # held, so that its id can't become another's
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def frozen(value: Any, depth: int = _DEPTH) -> Any:
+    """A key of a value, equal only to those of values that a function can't tell from it.
+
+    Args:
+        value: Anything.
+        depth: How deep to look into containers and objects.
+
+    Returns:
+        The key: True is not 1, 0.0 not -0.0, a list no tuple, and NaN is NaN.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is float or kind is complex or isinstance(value, np.generic):
+        return (kind, repr(value))
+    if kind is slice:
+        return (kind, frozen((value.start, value.stop, value.step)))
+    if isinstance(value, list | tuple | dict | set | frozenset) and len(value) > _ITEMS:
+        return Same(value)
+    if depth and isinstance(value, list | tuple):
+        return (kind, tuple([frozen(v, depth - 1) for v in value]))
+    if depth and isinstance(value, dict):
+        return (kind, tuple([(frozen(k), frozen(v, depth - 1)) for k, v in value.items()]))
+    if isinstance(value, set | frozenset):
+        return (kind, frozenset([frozen(v) for v in value]))
+    if isinstance(value, np.ndarray):
+        return (Same(value), value.tobytes() if value.nbytes <= _BYTES and value.dtype.kind != "O" else None)
+    attributes = _attributes(value) if depth else None
+    return Same(value) if attributes is None else (Same(value), frozen(attributes, depth - 1))
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """Attributes of an object that belongs to the user, such as a configuration; None of all others."""
+    kind = type(value)
+    if isinstance(value, Module | Tensor | type | ModuleType | FunctionType | BuiltinFunctionType | MethodType):
+        return None
+    return None if _is_foreign(kind.__module__) else getattr(value, "__dict__", None)
+
+
+def _is_foreign(module: str | None) -> bool:
+    """Whether code belongs to oprack, its packs, NumPy or the standard library, which nobody changes between calls."""
+    top = (module or "").partition(".")[0]
+    return top == "numpy" or top.partition("_")[0] == "oprack" or (
+        top in sys.stdlib_module_names and top != "__main__"
+    )
+
+
+def _containers(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """The containers in a value that can change without being replaced."""
+    if not depth or (isinstance(value, list | tuple | dict | set | frozenset) and len(value) > _ITEMS):
+        return
+    if isinstance(value, dict):
+        yield value
+        inside: Any = value.values()
+    elif isinstance(value, list | set):
+        yield value
+        inside = value
+    elif isinstance(value, tuple | frozenset):
+        inside = value
+    elif isinstance(value, np.ndarray):
+        if value.nbytes <= _BYTES:
+            yield value
+        return
+    else:
+        found = _attributes(value)
+        if found is not None:
+            yield from _containers(found, depth)
+        return
+    for v in inside:
+        if type(v) not in _PLAIN:
+            yield from _containers(v, depth - 1)
+
+
+def _items(container: Any) -> Sequence[Any]:
+    if isinstance(container, dict):
+        return (*container, *container.values())
+    return (container.tobytes(),) if isinstance(container, np.ndarray) else tuple(container)
+
+
+# What is read ---------------------------------------------------------------------------------------------------------
+_reads: ContextVar[dict[tuple[int, str], tuple[Module, str, Any]] | None] = ContextVar("oprack_reads", default=None)
+_lock = threading.Lock()
+_noting = 0
+
+
+def _noting_read(self: Module, name: str) -> Any:
+    reads = _reads.get()
+    if reads is not None and not name.startswith("__") and (id(self), name) not in reads:
+        # As it is before the function may change it.
+        reads[id(self), name] = self, name, frozen(_member(self, name))
+    return object.__getattribute__(self, name)
+
+
+@contextmanager
+def _reads_of_modules() -> Iterator[dict[tuple[int, str], tuple[Module, str, Any]]]:
+    """Within the with block, note which attributes are read of which Modules; other threads' reads are not noted."""
+    global _noting
+    reads: dict[tuple[int, str], tuple[Module, str, Any]] = {}
+    token = _reads.set(reads)
+    with _lock:
+        _noting += 1
+        # Only while something is captured, since it makes every read of an attribute slower.
+        Module.__getattribute__ = _noting_read  # type: ignore[method-assign,assignment]
+    try:
+        yield reads
+    finally:
+        with _lock:
+            _noting -= 1
+            if not _noting:
+                del Module.__getattribute__
+        _reads.reset(token)
+
+
+def _member(module: Module, name: str) -> Any:
+    own = object.__getattribute__(module, "__dict__")
+    for table in (own, own["_parameters"], own["_modules"], own["_buffers"]):
+        if name in table:
+            return table[name]
+    return getattr(type(module), name, _MISSING)
+
+
+def _item(table: Mapping[str, Any], name: str) -> Any:
+    return table.get(name, _MISSING)
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    return getattr(owner, name, _MISSING)
+
+
+def _content(cell: Any, _: None) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing is in it yet
+        return _MISSING
+
+
+class _Reach:
+    """Goes through functions, and what their code refers to; `rows` are the places that were found."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Any, _Row] = {}
+        self._seen: dict[int, Any] = {}
+
+    def follow(self, value: Any) -> None:
+        """Note what a value reads when it is called, if it is something that can be called."""
+        if id(value) in self._seen or isinstance(value, Tensor | ModuleType):
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, functools.partial):
+            for part in (value.func, *value.args, *value.keywords.values()):
+                self.follow(part)
+        elif isinstance(value, MethodType):
+            self.follow(value.__self__)
+            self.follow(value.__func__)
+        elif isinstance(value, FunctionType):
+            self._follow_function(value)
+        elif isinstance(value, staticmethod | classmethod):
+            self.follow(value.__func__)
+        elif isinstance(value, property):
+            self.follow(value.fget)
+        elif isinstance(value, list | tuple | dict):
+            for part in value.values() if isinstance(value, dict) else value:
+                self.follow(part)
+        elif not isinstance(value, type | Module):
+            self._follow_object(value)
+
+    def _follow_object(self, value: Any) -> None:
+        wrapped = getattr(value, "__wrapped__", None)
+        if wrapped is not None:
+            self.follow(wrapped)
+        elif not _is_foreign(type(value).__module__):
+            for cls in type(value).__mro__:
+                if not _is_foreign(cls.__module__):
+                    for part in vars(cls).values():
+                        if isinstance(part, FunctionType | staticmethod | classmethod | property):
+                            self.follow(part)
+
+    def _follow_function(self, function: FunctionType) -> None:
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None:
+            self.follow(wrapped)
+        if _is_foreign(function.__module__):
+            return
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            self._note(_attribute, function, name)
+        for cell in function.__closure__ or ():
+            self._note(_content, cell, None)
+        variables, names = _names(function.__code__)
+        for name in sorted(variables & function.__globals__.keys()):
+            found = function.__globals__[name]
+            if isinstance(found, ModuleType):
+                self._note_members(found, vars(found), names)
+            else:
+                self._note(_item, function.__globals__, name)
+            if isinstance(found, type):
+                self._note_members(found, vars(found), names)
+
+    def _note_members(self, owner: Any, members: Mapping[str, Any], names: set[str]) -> None:
+        """Attributes of a module or class of the user's of which the code speaks, such as config.SCALE."""
+        if not _is_foreign(owner.__name__ if isinstance(owner, ModuleType) else owner.__module__):
+            for name in sorted(names & members.keys()):
+                if not isinstance(members[name], ModuleType):
+                    self._note(_attribute, owner, name)
+
+    def _note(self, read: Callable[[Any, Any], Any], where: Any, which: Any) -> None:
+        self.rows.setdefault((read, id(where), which), (read, where, which))
+        found = read(where, which)
+        if found is not _MISSING:
+            self.follow(found)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """(global variables, attributes) that code reads, that of functions inside it included."""
+    variables, attributes = set[str](), set[str]()
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            variables.add(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            attributes.add(step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inside = _names(constant)
+            variables |= inside[0]
+            attributes |= inside[1]
+    return frozenset(variables), frozenset(attributes)
+
+
+class Watch:
+    """Notes what a function reads while it is captured, within `with`.
+
+    Args:
+        function: The function, or a Module.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._reach = _Reach()
+        self._reach.follow(function)
+        self._before = {key: frozen(read(where, which)) for key, (read, where, which) in self._reach.rows.items()}
+
+    def __enter__(self) -> Watch:
+        self._reading = _reads_of_modules()
+        self._reads = self._reading.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._reading.__exit__(*error)
+
+    def guards(self) -> Guards:
+        """The guards of what was read.
+
+        What the function itself changed, such as a list of what it saw, is left out: in a program it changes no more.
+
+        Raises:
+            PreconditionNotMetError: It goes on from a result of its own that the call before kept in a Module.
+        """
+        members: list[_Row] = []
+        for module, name, before in self._reads.values():
+            found = _member(module, name)
+            if frozen(found) != before:
+                _require_no_state(module, name, found)
+                continue
+            members.append((_member, module, name))
+            if name == "forward":  # a call looks for hooks as well
+                members += [(_member, module, "_pre_hooks"), (_member, module, "_hooks")]
+            if isinstance(found, FunctionType | property | staticmethod | classmethod):
+                self._reach.follow(found)
+        places = [
+            (read, where, which)
+            for key, (read, where, which) in self._reach.rows.items()
+            if key not in self._before or frozen(read(where, which)) == self._before[key]
+        ]
+        return Guards(members, places)
+
+
+def _require_no_state(module: Module, name: str, found: Any) -> None:
+    if isinstance(found, VariableHandle):
+        raise PreconditionNotMetError(
+            f"{module.full_name}.{name} is read and then set to a result of the call, for the next one to go on from; "
+            "a program can't keep it. Pass it as an argument and return the new one, or update a buffer in place: "
+            f"self.{name}.copy_(new)"
+        )
+
+
+class Guards:
+    """The places that a captured function read, and what it found there.
+
+    Args:
+        members: Those in Modules, whose changes change the epoch.
+        places: All others.
+    """
+
+    def __init__(self, members: Sequence[_Row], places: Sequence[_Row]) -> None:
+        self._members, self._places = list(members), list(places)
+        self._frozen: list[Any] = []
+        self._take_down()
+
+    def _take_down(self) -> None:
+        # First the epoch, then the values: what changes meanwhile is looked at again.
+        self._epoch = CHANGES.epoch
+        self._found = [read(where, which) for read, where, which in self._places]
+        values = [*[read(where, which) for read, where, which in self._members], *self._found]
+        self._frozen = [frozen(v) for v in values]
+        # A change of these is a change of the epoch.
+        tables = {id(t) for _, m, _ in self._members for t in (m._parameters, m._modules, m._buffers)}
+        self._inside = [(c, _items(c)) for v in values for c in _containers(v) if id(c) not in tables]
+
+    def hold(self) -> bool:
+        """Whether reading would give what the captured function found."""
+        if (
+            self._epoch is CHANGES.epoch
+            and all([read(where, which) is v for (read, where, which), v in zip(self._places, self._found)])  # noqa: B905
+            and all([_unchanged(c, items) for c, items in self._inside])
+        ):
+            return True
+        return self._hold_by_value()
+
+    def _hold_by_value(self) -> bool:
+        known = self._frozen
+        for (read, where, which), value in zip([*self._members, *self._places], known, strict=True):
+            if frozen(read(where, which)) != value:
+                return False
+        self._take_down()
+        return self._frozen == known
+
+    def changed(self) -> str:
+        """What no longer is as it was, for messages; "" when all is."""
+        for (read, where, which), value in zip([*self._members, *self._places], self._frozen, strict=True):
+            if frozen(read(where, which)) != value:
+                owner = f"{where.full_name}." if isinstance(where, Module) else ""
+                return f"{owner}{which or 'a variable of an enclosing function'}"
+        return ""
+
+
+def _unchanged(container: Any, items: Sequence[Any]) -> bool:
+    now = _items(container)
+    if isinstance(container, np.ndarray):
+        return now == items
+    return len(now) == len(items) and all(map(is_, now, items))
