@@ -65,11 +65,12 @@ class JitFunction:
         metas = tuple([x._meta.with_tracking for x in tensors])
         key = (mode.grad, mode.deterministic, mode.wrappers, metas, shapes, None if call is None else call.key)
         for program in self._programs.get(key):
-            if program.fits():
-                return program.run(tensors)
+            captured = program.captured()
+            if captured is not None:
+                return program.run(tensors, captured)
         program = self._compile(tensors, mode, call)
         self._programs.add(key, program)
-        return program.run(tensors)
+        return program.run(tensors, program.values())
 
     def _compile(self, tensors: Sequence[Tensor], mode: Mode, call: SplitCall | None) -> JitProgram:
         specs = self.specs or [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from threading import get_ident
+from typing import Any
 
 from oprack.autodiff import gradients
 from oprack.autograd.custom_rule import CustomRule, attach
@@ -18,18 +19,39 @@ from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
 from oprack.runtime.prepared import PreparedProgram
+from oprack.runtime.profiler import current_profiler
 from oprack.runtime.run_context import Checks
+from oprack.runtime.steady import SteadyRun, steady_run
 from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.eager_tensor import new_tensor, share_memory
 from oprack.tensor.meta import meta_of_value
-from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
+from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, VarType, dtype_name
 
 
-class Captured(NamedTuple):
-    """The values of captured tensors, and a scope that holds them; runs read it and nobody writes to it."""
+# Runs at these values after which a program that did not become a SteadyRun is taken for one that never does; and how
+# many SteadyRuns there may be, each for a thread and shapes.
+_TRIES, _STEADY = 4, 32
 
-    values: list[Any]
-    scope: Scope
+
+class Captured:
+    """The values of captured tensors, and a scope that holds them, which runs read and nobody writes to.
+
+    Args:
+        values: The arrays.
+        scope: The scope.
+
+    Attributes:
+        runs: How many there were.
+        steady: For a thread and shapes of arguments, what a run comes to.
+    """
+
+    __slots__ = ("runs", "scope", "shapes", "steady", "values")
+
+    def __init__(self, values: list[Any], scope: Scope) -> None:
+        self.values, self.scope = values, scope
+        self.shapes = [getattr(v, "shape", None) for v in values]
+        self.runs = 0
+        self.steady: dict[Any, SteadyRun] = {}
 
 
 class JitProgram:
@@ -55,7 +77,7 @@ class JitProgram:
         self._feeds = exported.feed_names
         self._names, self._tensors = list(exported.tensors), list(exported.tensors.values())
         self._forms = _forms(self._tensors)
-        self._shapes = [t.shape for t in self._tensors]
+        self._shapes = [getattr(t._value, "shape", None) for t in self._tensors]
         self._last: Captured | None = None
         block = exported.program.global_block()
         written = {n for op in block.ops for n in op.output_arg_names()}
@@ -74,6 +96,9 @@ class JitProgram:
         self._set_checks(read, given)
         self._outputs = [*self._made, *(n for n in self.kept if n not in given and n not in self._made)]
         self._forward = self._executor.prepare(exported.program.desc)
+        inputs = [exported.program.global_block().var(n) for n in self._feeds]
+        dense = all(v.type is VarType.LOD_TENSOR and not v.lod_level for v in inputs)
+        self._may_be_steady = dense and place.kind == "cpu" and not (self._changed or self._changed_feeds)
         self.rule = CustomRule(name, len(self.targets), self._run_backward, self._needed) if self.targets else None
 
     def _write_backward(self, values: set[str]) -> set[str]:
@@ -113,17 +138,22 @@ class JitProgram:
         self._needed = [i for i, n in enumerate(self.targets) if root(n) in memory]
 
     # Running ----------------------------------------------------------------------------------------------------------
-    def fits(self) -> bool:
-        """Whether what the function read, and the captured tensors, are as they were when it was captured."""
-        return _forms(self._tensors) == self._forms and self.guards.hold() and self._captured() is not None
+    def captured(self) -> Captured | None:
+        """The captured tensors' values now; None when the program is that of another state of what the function reads."""
+        if (
+            self._forward.is_current(self._executor.manager)
+            and _forms(self._tensors) == self._forms
+            and self.guards.hold()
+        ):
+            found = self.values()
+            return found if found.shapes == self._shapes else None
+        return None
 
-    def _captured(self) -> Captured | None:
-        """The captured tensors' values now; None when their shapes are others."""
+    def values(self) -> Captured:
+        """The captured tensors' values now."""
         last, values = self._last, [t._value for t in self._tensors]
         if last is not None and all(map(is_, values, last.values)):
             return last
-        if [t.shape for t in self._tensors] != self._shapes:
-            return None
         found = self._last = Captured(values, self._scope())
         return found
 
@@ -133,39 +163,74 @@ class JitProgram:
             scope.var(name).value = tensor.value
         return scope
 
-    def run(self, arguments: Sequence[Tensor]) -> Any:
+    def run(self, arguments: Sequence[Tensor], captured: Captured) -> Any:
         """Call the function.
 
         Args:
             arguments: Its tensors.
+            captured: The values of the tensors that it refers to.
 
         Returns:
             What it returns, with gradients recorded where they are wanted.
         """
-        captured = self._captured()
         # The program writes to the captured tensors' variables, such as running means: they are those of this call.
-        scope = self._scope() if self._changed or captured is None else captured.scope
-        local = Scope(scope)
-        for name, x in zip(self._feeds, arguments, strict=True):
-            local.var(name).value = x.value
-        self._executor.run_prepared(self._forward, local, self._outputs)
-        by_name = dict(zip(self._feeds, arguments, strict=True)) | self.exported.tensors
-        values = dict(zip(self._outputs, local.find_values(self._outputs), strict=True))
-        versions = [(by_name[n], by_name[n]._version) for n in self._guarded]
-        self._take_over(local, scope, arguments)
+        scope = self._scope() if self._changed else captured.scope
+        values = self._run_steadily(captured, arguments)
+        given = dict(zip(self._feeds, arguments, strict=True)) | self.exported.tensors
+        if self.rule is not None:
+            versions = [(given[n], given[n]._version) for n in self._guarded]
+        if values is None:
+            values = self._run_whole(captured, scope, arguments)
         results: dict[str, Tensor] = {}
         for name in self._made:
             results[name] = self._result(name, values[name])
             if name in self._sharing.shares:
                 source = self._sharing.shares[name]
-                share_memory(results[name], results[source] if source in results else by_name[source])
+                share_memory(results[name], results[source] if source in results else given[source])
         if self.rule is not None:
-            kept = {n: by_name[n].value if n in by_name else values[n] for n in self.kept}
+            kept = {n: given[n].value if n in given else _shared(values[n]) for n in self.kept}
             versions += [(results[n], results[n]._version) for n in self._guarded_results]
             forms = [(results[n].shape, results[n]._meta) for n in self.targets]
             outputs = [results[n] for n in self.targets]
-            attach(self.rule, [by_name[n] for n in self.wrt], outputs, (kept, forms, scope), versions)
-        return filled(self.exported.structure, by_name | results)
+            attach(self.rule, [given[n] for n in self.wrt], outputs, (kept, forms, scope), versions)
+        return filled(self.exported.structure, given | results)
+
+    def _run_steadily(self, captured: Captured, arguments: Sequence[Tensor]) -> dict[str, Any] | None:
+        """The values of the outputs, where a run with arguments of these shapes is known to this thread; else None."""
+        if not captured.steady or current_profiler() is not None:
+            return None
+        arrays = [x._value for x in arguments]
+        steady = captured.steady.get((get_ident(), *[a.shape for a in arrays]))
+        # What lies in memory in another way may need other code.
+        if steady is None or not all([a.flags.c_contiguous for a in arrays]):
+            return None
+        made = steady([(a, []) for a in arrays])
+        return {
+            n: LoDTensor(array, lod, place=self.place, check=False)
+            for n, (array, lod) in zip(self._outputs, made, strict=True)
+        }
+
+    def _run_whole(self, captured: Captured, scope: Scope, arguments: Sequence[Tensor]) -> dict[str, Any]:
+        """The values of the outputs; tensors that the function changes in place get their new values."""
+        local = Scope(scope)
+        feeds = {name: x.value for name, x in zip(self._feeds, arguments, strict=True)}
+        for name, value in feeds.items():
+            local.var(name).value = value
+        self._executor.run_prepared(self._forward, local, self._outputs)
+        found = dict(zip(self._outputs, local.find_values(self._outputs), strict=True))
+        self._take_over(local, scope, arguments)
+        if self._may_be_steady:
+            captured.runs += 1
+            if 1 < captured.runs <= _TRIES or captured.steady:
+                self._try_steady(captured, feeds)
+        return found
+
+    def _try_steady(self, captured: Captured, feeds: Mapping[str, Any]) -> None:
+        steady = steady_run(self._executor, self._forward, captured.scope, feeds, self._outputs)
+        if steady is not None:
+            if len(captured.steady) >= _STEADY:
+                captured.steady.clear()
+            captured.steady[(get_ident(), *[v.array.shape for v in feeds.values()])] = steady
 
     def _take_over(self, local: Scope, scope: Scope, arguments: Sequence[Tensor]) -> None:
         """Give tensors that the function changed in place their new values."""
@@ -207,6 +272,13 @@ class JitProgram:
 def _forms(tensors: Sequence[Tensor]) -> list[Any]:
     """What code reads of captured tensors beside values and shapes: dtype, place, requires_grad."""
     return [t._meta.with_tracking for t in tensors]
+
+
+def _shared(value: Any) -> Any:
+    """A value that nobody may write to: it is that of an output as well, or gradients are computed a second time."""
+    if isinstance(value, LoDTensor):
+        value.shared = True
+    return value
 
 
 def _is_differentiable(var: VarDesc) -> bool:
