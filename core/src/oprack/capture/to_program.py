@@ -62,6 +62,7 @@ class TensorCapture:
         self.program, self.scope = program, Scope()
         self.tensors: dict[str, Tensor] = {}
         self.owned: set[str] = set()
+        self.dims: dict[tuple[str, int], Any] = {}
         self._variables: dict[int, Variable] = {}
 
     def variable(self, tensor: Tensor) -> Variable:

@@ -225,11 +225,55 @@ class OpFunction:
     def _append(
         self, flat: Sequence[Any], arity: Any, given: Mapping[str, Any], asked: Any, in_place: Any, mode: Mode
     ) -> Any:
-        attrs = {self._proto(n).name: _all_symbolic(self._plain(n, v)) for n, v in given.items()}
+        attrs = {self._proto(n).name: self._plain(n, v) for n, v in given.items()}
+        flat, arity = self._with_numbers_of_runs(flat, arity, attrs)
+        attrs = {n: _all_symbolic(v) for n, v in attrs.items()}
         static = mode if mode.static else mode.but(static=True)
         numbers = self._asked(asked)
         outputs = default_outputs(self.proto, numbers, self._count(arity, attrs, flat, numbers))
         return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)
+
+
+    def _with_numbers_of_runs(
+        self, flat: Sequence[Any], arity: Sequence[tuple[str, int]], attrs: dict[str, Any]
+    ) -> tuple[list[Any], tuple[tuple[str, int], ...]]:
+        """The inputs of a call, with attributes that are known at run time in the slots that the op has for them."""
+        values, first = dict[str, list[Any]](), 0
+        for slot, count in arity:
+            values[slot] = list(flat[first : first + count])
+            first += count
+        for name, value in list(attrs.items()):
+            many = isinstance(value, list | tuple)
+            found = slot_of_attr(self.proto, name, many) if _is_symbolic(value) else None
+            if found is not None and found not in values:
+                values[found] = _all_symbolic(value) if many else [value]
+                if many:
+                    attrs[name] = [-1 if isinstance(v, Variable) else v for v in value]
+                else:
+                    del attrs[name]
+        present = [slot for slot in self.proto.inputs if slot in values]
+        return [v for slot in present for v in values[slot]], tuple((slot, len(values[slot])) for slot in present)
+
+
+def slot_of_attr(proto: OpProto, name: str, many: bool) -> str | None:
+    """The input slot that takes an attribute's value where it is known only at run time.
+
+    Args:
+        proto: The op.
+        name: The attribute, such as shape.
+        many: Whether the slot takes a variable for each number, as ShapeTensorList; otherwise one for all, as Shape.
+
+    Returns:
+        The slot; None for an attribute without one.
+    """
+    if proto.attrs[name].support_tensor:
+        return None
+    wanted = name.replace("_", "").lower().rstrip("s")
+    for slot, p in proto.inputs.items():
+        plain = slot.replace("_", "").lower().replace("tensor", "").replace("list", "").rstrip("s")
+        if p.dispensable and p.duplicable == many and plain in (wanted, f"expand{wanted}"):
+            return slot
+    return None
 
 
 def _is_array(value: Any) -> bool:

@@ -270,7 +270,7 @@ def _ints(given: tuple[Any, ...], named: Any = None) -> list[int]:
     if named is not None:
         given = (*given, named)
     items = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
-    return [int(i) for i in items]
+    return [i if isinstance(i, Variable) else int(i) for i in items]
 
 
 def _in_place(role: str, x: Any, other: Any) -> Tensor:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from oprack.errors import PreconditionNotMetError
+from oprack.layers.call_site import is_ours
 from oprack.layers.variable import Variable
 
 if TYPE_CHECKING:
@@ -18,9 +21,15 @@ else:
 
 
 class Capture(Protocol):
-    """Turns tensors into variables of the program that is being captured; `owned`: see ExportedProgram."""
+    """Turns tensors into variables of the program that is being captured.
+
+    Attributes:
+        owned: See ExportedProgram.
+        dims: Sizes of open dims, by variable and dim.
+    """
 
     owned: set[str]
+    dims: dict[tuple[str, int], Any]
 
     def variable(self, tensor: Tensor) -> Variable: ...
 
@@ -32,6 +41,27 @@ class Symbol(_Installed):
     """A Variable with the methods of tensors, which oprack.functional.tensor installs."""
 
     __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Dims; in a captured function an open one is an OpenNumber, with which ops compute.
+
+        Code of oprack and of packs reads -1 there, as in every program that is built.
+        """
+        if is_ours(sys._getframe(1)):
+            return self.desc.shape or ()
+        from oprack.interpreter.dims import open_shape
+
+        return open_shape(self)
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        if is_ours(sys._getframe(1)):
+            return math.prod(self.desc.shape or ())
+        from oprack.interpreter.dims import open_shape
+
+        return math.prod(open_shape(self))
 
     @property
     def requires_grad(self) -> bool:

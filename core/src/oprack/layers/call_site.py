@@ -13,7 +13,8 @@ DEPTH = 4
 _BETWEEN = ("contextlib", "functools")
 
 
-def _is_ours(frame: FrameType) -> bool:
+def is_ours(frame: FrameType) -> bool:
+    """Whether code of oprack or of a pack runs in a frame."""
     name = frame.f_globals.get("__name__") or ""
     top = name.partition(".")[0]
     return top == "oprack" or top.startswith("oprack_") or name in _BETWEEN
@@ -25,11 +26,11 @@ def call_site(start: FrameType | None = None) -> list[str]:
     start: the innermost frame; default: the caller's.
     """
     frame: FrameType | None = start or sys._getframe(1)
-    while frame is not None and _is_ours(frame):
+    while frame is not None and is_ours(frame):
         frame = frame.f_back
     found: list[FrameType] = []
     while frame is not None and len(found) < DEPTH:
-        if not _is_ours(frame):
+        if not is_ours(frame):
             found.append(frame)
         frame = frame.f_back
     lines = []

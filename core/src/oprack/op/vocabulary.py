@@ -161,6 +161,7 @@ _role(
     "As `part`, with a stride along each axis; with a negative stride, an end of -1 is before the first element",
     "x[::step]",
 )
+_role("shape_of", "Input -> Out", "The dims of Input, as integers", "x.shape[i] of an open dim in a captured function")
 _role("elements_at", "X Index -> Out", "X[Index[..., 0], Index[..., 1], ...]", "x[mask] and x[list]")
 _role("replace_rows", "X Ids Updates; overwrite -> Out", "X with rows Ids replaced by Updates", "x[...] = value")
 _role("rows_at", "X Index; axis -> Out", "Slices of X at Index along a dim", "method gather")

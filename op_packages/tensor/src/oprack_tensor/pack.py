@@ -27,6 +27,7 @@ ROLES = {
     "repeat_dims": "tile",
     "replace_rows": "scatter",
     "rows_at": "gather",
+    "shape_of": "shape",
     "split_dim": "split",
     "strided_part": "strided_slice",
     "unbind_dim": "unbind",

@@ -66,4 +66,4 @@ def _sizes(call: str, shape: Any, dtype: Any) -> list[Any]:
             f"{call}: dtype is {dtype!r}; expected the name of one; sizes go in a list: "
             f"oprack.{call}([{shape}, {dtype}])"
         )
-    return [shape] if isinstance(shape, int) else list(shape)
+    return [shape] if isinstance(shape, int) or getattr(shape, "ndim", 1) == 0 else list(shape)

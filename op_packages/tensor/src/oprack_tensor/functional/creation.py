@@ -66,17 +66,17 @@ def arange(start: float = 0, end: float | None = None, step: float = 1, dtype: o
     """
     if end is None:
         start, end = 0, start
-    if not step:
+    if not hasattr(step, "dtype") and not step:
         raise InvalidArgumentError(f"arange: step is {step}; expected a number other than 0")
-    name = dtype_name(dtype) if dtype else max((_dtype_of(v) for v in (start, end, step)), key=_WIDTHS.index)
-    return F.range(*(_filled("arange", [1], v, name) for v in (start, end, step)))
+    name = dtype_name(dtype) if dtype else max((_dtype_of(v) for v in (start, end, step)), key=_width)
+    return F.range(*(_one("arange", v, name) for v in (start, end, step)))
 
 
 def linspace(start: float, stop: float, num: int, dtype: object = None) -> Tensor:
     r"""num numbers at equal distances: $$start + k (stop - start) / (num - 1)$$; dtype: default float32."""
     name = dtype_name(dtype or "float32")
-    ends = (_filled("linspace", [1], float(v), name) for v in (start, stop))
-    return F.linspace(*ends, _filled("linspace", [1], int(num), "int32"), dtype=name)
+    ends = (_one("linspace", v if hasattr(v, "desc") else float(v), name) for v in (start, stop))
+    return F.linspace(*ends, _one("linspace", num if hasattr(num, "desc") else int(num), "int32"), dtype=name)
 
 
 def logspace(start: float, stop: float, num: int, base: float = 10.0, dtype: object = None) -> Tensor:
@@ -118,7 +118,18 @@ def _dtype_of(value: Any) -> str:
     """The dtype of a tensor made of a Python number."""
     if isinstance(value, bool):
         return "bool"
+    if hasattr(value, "dtype"):
+        return str(value.dtype)
     return "int64" if isinstance(value, int) else "complex64" if isinstance(value, complex) else "float32"
+
+
+def _width(dtype: str) -> int:
+    return _WIDTHS.index(dtype) if dtype in _WIDTHS else 1
+
+
+def _one(call: str, value: Any, dtype: str) -> Tensor:
+    """A number as a tensor [1]; one of a captured program, which is known when it runs, is a tensor already."""
+    return value.astype(dtype).reshape([1]) if hasattr(value, "desc") else _filled(call, [1], value, dtype)
 
 
 def _filled(call: str, shape: Any, value: Any, dtype: Any) -> Tensor:
@@ -127,6 +138,6 @@ def _filled(call: str, shape: Any, value: Any, dtype: Any) -> Tensor:
             f"{call}: dtype is {dtype!r}; expected the name of one; sizes go in a list: "
             f"oprack.{call}([{shape}, {dtype}])"
         )
-    sizes = [shape] if isinstance(shape, int) else list(shape)
+    sizes = [shape] if isinstance(shape, int) or getattr(shape, "ndim", 1) == 0 else list(shape)
     text = repr(value) if not isinstance(value, bool) else str(int(value))
     return F.fill_constant(shape=sizes, dtype=dtype_name(dtype), value=float(value), str_value=text)
