@@ -56,8 +56,8 @@ class CustomRule:
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
         return PreconditionNotMetError(
-            f"the gradient of {self.name} needs its {what}, which was changed in place since by {by}; use the operation "
-            "that makes a new tensor, change it after backward(), or change a copy (x.clone())"
+            f"the gradient of {self.name} needs its {what}, which was changed in place since by {by}; use the "
+            "operation that makes a new tensor, change it after backward(), or change a copy (x.clone())"
         )
 
 

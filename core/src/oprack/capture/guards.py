@@ -1,12 +1,17 @@
 """Guards: what a captured program took from outside its arguments, compared before it serves another call.
 
-The Python code of a captured function runs once. What it read then, of Modules, closures and globals, became part of the
-program, so a call may use the program only while reading would give the same again.
+The Python code of a captured function runs once. What it read then, of Modules, closures and globals, became part of
+the program, so a call may use the program only while reading would give the same again.
 
-Modules note every attribute that is read of them while the function is captured. Of functions the code says which
-globals and closure cells they read; functions, classes and objects that are found there are followed, those of oprack
-and of the standard library excepted. Numbers, text and lists, tuples, sets and dicts of them are compared by value and
-type, small arrays by their elements, objects by identity and attributes, tensors and Modules by identity.
+Modules note every attribute that is read of them while the function is captured, and tensors that their numbers were
+asked for. Of functions the code says which globals and closure cells they read; functions, classes and objects that are
+found there are followed, those of oprack, NumPy and the standard library excepted. Numbers, text and lists, tuples,
+sets and dicts of them are compared by value and type, small arrays by their elements, objects of the user's classes by
+identity and attributes, tensors, Modules and all other objects by identity.
+
+Not compared: what lies deeper than _DEPTH levels or in containers of more than _ITEMS items; the elements of larger
+arrays; attributes of objects with __slots__; files, the clock and other things outside; functions that are called by
+code that is not followed.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from oprack.tensor.eager_tensor import Tensor
 _DEPTH = 6  # of lists within lists, and objects within objects; what lies deeper is compared by identity
 _BYTES = 4096  # of arrays whose elements are compared
 _ITEMS = 1024  # of containers whose items are compared; a larger one, such as a data set, is compared by identity
+_SETTINGS = ("types", "argparse")  # whose Namespaces hold settings of the user's
 _MISSING: Any = type("missing", (), {"__repr__": lambda self: "nothing"})()
 _PLAIN = (str, bytes, bool, int, type(None), type(...), np.dtype)
 _Row = tuple[Callable[[Any, Any], Any], Any, Any]
@@ -90,15 +96,16 @@ def _attributes(value: Any) -> dict[str, Any] | None:
     kind = type(value)
     if isinstance(value, Module | Tensor | type | ModuleType | FunctionType | BuiltinFunctionType | MethodType):
         return None
-    return None if _is_foreign(kind.__module__) else getattr(value, "__dict__", None)
+    if kind.__module__ not in _SETTINGS and _is_foreign(kind.__module__):
+        return None
+    found = getattr(value, "__dict__", None)
+    return found if isinstance(found, dict) else None
 
 
 def _is_foreign(module: str | None) -> bool:
     """Whether code belongs to oprack, its packs, NumPy or the standard library, which nobody changes between calls."""
     top = (module or "").partition(".")[0]
-    return top == "numpy" or top.partition("_")[0] == "oprack" or (
-        top in sys.stdlib_module_names and top != "__main__"
-    )
+    return top == "numpy" or top.partition("_")[0] == "oprack" or (top in sys.stdlib_module_names and top != "__main__")
 
 
 def _containers(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
@@ -134,29 +141,49 @@ def _items(container: Any) -> Sequence[Any]:
 
 
 # What is read ---------------------------------------------------------------------------------------------------------
-_reads: ContextVar[dict[tuple[int, str], tuple[Module, str, Any]] | None] = ContextVar("oprack_reads", default=None)
+class _Reads:
+    """What is read while a function is captured.
+
+    Attributes:
+        members: (Module, attribute, key of the value at the first read).
+        tensors: (tensor, value, version) of those that their numbers were asked for.
+    """
+
+    def __init__(self) -> None:
+        self.members: dict[tuple[int, str], tuple[Module, str, Any]] = {}
+        self.tensors: dict[int, tuple[Tensor, Any, int]] = {}
+
+
+_reads: ContextVar[_Reads | None] = ContextVar("oprack_reads", default=None)
+# Methods of tensors that give numbers to Python; most others call one of them.
+_VALUES = ("numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__")
 _lock = threading.Lock()
 _noting = 0
+_plain: dict[str, tuple[Any, Any]] = {}
 
 
 def _noting_read(self: Module, name: str) -> Any:
     reads = _reads.get()
-    if reads is not None and not name.startswith("__") and (id(self), name) not in reads:
+    if reads is not None and not name.startswith("__") and (id(self), name) not in reads.members:
         # As it is before the function may change it.
-        reads[id(self), name] = self, name, frozen(_member(self, name))
+        reads.members[id(self), name] = self, name, frozen(_member(self, name))
     return object.__getattribute__(self, name)
 
 
 @contextmanager
-def _reads_of_modules() -> Iterator[dict[tuple[int, str], tuple[Module, str, Any]]]:
-    """Within the with block, note which attributes are read of which Modules; other threads' reads are not noted."""
-    global _noting
-    reads: dict[tuple[int, str], tuple[Module, str, Any]] = {}
+def _noted() -> Iterator[_Reads]:
+    """Within the with block, note what is read of Modules and tensors; what other threads read is not noted."""
+    global _noting, _plain
+    reads = _Reads()
     token = _reads.set(reads)
     with _lock:
         _noting += 1
-        # Only while something is captured, since it makes every read of an attribute slower.
-        Module.__getattribute__ = _noting_read  # type: ignore[method-assign,assignment]
+        # Only while something is captured, since it makes every read slower.
+        if _noting == 1:
+            Module.__getattribute__ = _noting_read  # type: ignore[method-assign,assignment]
+            _plain = {name: _noting_values(name) for name in _VALUES if hasattr(Tensor, name)}
+            for name, (_, noting) in _plain.items():
+                setattr(Tensor, name, noting)
     try:
         yield reads
     finally:
@@ -164,7 +191,23 @@ def _reads_of_modules() -> Iterator[dict[tuple[int, str], tuple[Module, str, Any
             _noting -= 1
             if not _noting:
                 del Module.__getattribute__
+                for name, (plain, _) in _plain.items():
+                    setattr(Tensor, name, plain)
         _reads.reset(token)
+
+
+def _noting_values(name: str) -> tuple[Any, Any]:
+    """(a method of tensors as it is, one that notes that the numbers of a tensor were asked for)."""
+    plain = getattr(Tensor, name)
+
+    @functools.wraps(plain)
+    def read(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        reads = _reads.get()
+        if reads is not None:
+            reads.tensors.setdefault(id(self), (self, self._value, self._version))
+        return plain(self, *args, **kwargs)
+
+    return plain, read
 
 
 def _member(module: Module, name: str) -> Any:
@@ -210,15 +253,17 @@ class _Reach:
             self.follow(value.__func__)
         elif isinstance(value, FunctionType):
             self._follow_function(value)
-        elif isinstance(value, staticmethod | classmethod):
-            self.follow(value.__func__)
-        elif isinstance(value, property):
-            self.follow(value.fget)
+        elif isinstance(value, staticmethod | classmethod | property):
+            self.follow(value.fget if isinstance(value, property) else value.__func__)
         elif isinstance(value, list | tuple | dict):
-            for part in value.values() if isinstance(value, dict) else value:
-                self.follow(part)
+            self._follow_items(value)
         elif not isinstance(value, type | Module):
             self._follow_object(value)
+
+    def _follow_items(self, value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> None:
+        if len(value) <= _ITEMS:
+            for part in value.values() if isinstance(value, dict) else value:
+                self.follow(part)
 
     def _follow_object(self, value: Any) -> None:
         wrapped = getattr(value, "__wrapped__", None)
@@ -251,7 +296,7 @@ class _Reach:
             if isinstance(found, type):
                 self._note_members(found, vars(found), names)
 
-    def _note_members(self, owner: Any, members: Mapping[str, Any], names: set[str]) -> None:
+    def _note_members(self, owner: Any, members: Mapping[str, Any], names: frozenset[str]) -> None:
         """Attributes of a module or class of the user's of which the code speaks, such as config.SCALE."""
         if not _is_foreign(owner.__name__ if isinstance(owner, ModuleType) else owner.__module__):
             for name in sorted(names & members.keys()):
@@ -295,7 +340,7 @@ class Watch:
         self._before = {key: frozen(read(where, which)) for key, (read, where, which) in self._reach.rows.items()}
 
     def __enter__(self) -> Watch:
-        self._reading = _reads_of_modules()
+        self._reading = _noted()
         self._reads = self._reading.__enter__()
         return self
 
@@ -311,7 +356,7 @@ class Watch:
             PreconditionNotMetError: It goes on from a result of its own that the call before kept in a Module.
         """
         members: list[_Row] = []
-        for module, name, before in self._reads.values():
+        for module, name, before in self._reads.members.values():
             found = _member(module, name)
             if frozen(found) != before:
                 _require_no_state(module, name, found)
@@ -326,7 +371,7 @@ class Watch:
             for key, (read, where, which) in self._reach.rows.items()
             if key not in self._before or frozen(read(where, which)) == self._before[key]
         ]
-        return Guards(members, places)
+        return Guards(members, places, list(self._reads.tensors.values()))
 
 
 def _require_no_state(module: Module, name: str, found: Any) -> None:
@@ -344,10 +389,13 @@ class Guards:
     Args:
         members: Those in Modules, whose changes change the epoch.
         places: All others.
+        tensors: Tensors whose numbers it asked for, with values and versions.
     """
 
-    def __init__(self, members: Sequence[_Row], places: Sequence[_Row]) -> None:
-        self._members, self._places = list(members), list(places)
+    def __init__(
+        self, members: Sequence[_Row], places: Sequence[_Row], tensors: Sequence[tuple[Tensor, Any, int]]
+    ) -> None:
+        self._members, self._places, self._tensors = list(members), list(places), list(tensors)
         self._frozen: list[Any] = []
         self._take_down()
 
@@ -363,6 +411,8 @@ class Guards:
 
     def hold(self) -> bool:
         """Whether reading would give what the captured function found."""
+        if not all([t._value is value and t._version == version for t, value, version in self._tensors]):
+            return False
         if (
             self._epoch is CHANGES.epoch
             and all([read(where, which) is v for (read, where, which), v in zip(self._places, self._found)])  # noqa: B905
@@ -378,14 +428,6 @@ class Guards:
                 return False
         self._take_down()
         return self._frozen == known
-
-    def changed(self) -> str:
-        """What no longer is as it was, for messages; "" when all is."""
-        for (read, where, which), value in zip([*self._members, *self._places], self._frozen, strict=True):
-            if frozen(read(where, which)) != value:
-                owner = f"{where.full_name}." if isinstance(where, Module) else ""
-                return f"{owner}{which or 'a variable of an enclosing function'}"
-        return ""
 
 
 def _unchanged(container: Any, items: Sequence[Any]) -> bool:

@@ -12,12 +12,13 @@ from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.capture.guards import Guards
 from oprack.capture.memory import Sharing
 from oprack.capture.to_program import ExportedProgram, filled
-from oprack.desc import VarDesc
+from oprack.desc import OpDesc, VarDesc
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
+from oprack.packs.manager import default_manager
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.run_context import Checks
@@ -26,7 +27,6 @@ from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.eager_tensor import new_tensor, share_memory
 from oprack.tensor.meta import meta_of_value
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, VarType, dtype_name
-
 
 # Runs at these values after which a program that did not become a SteadyRun is taken for one that never does; and how
 # many SteadyRuns there may be, each for a thread and shapes.
@@ -38,6 +38,7 @@ class Captured:
 
     Args:
         values: The arrays.
+        shapes: Their shapes.
         scope: The scope.
 
     Attributes:
@@ -47,9 +48,9 @@ class Captured:
 
     __slots__ = ("runs", "scope", "shapes", "steady", "values")
 
-    def __init__(self, values: list[Any], scope: Scope) -> None:
+    def __init__(self, values: list[Any], shapes: list[Any], scope: Scope) -> None:
         self.values, self.scope = values, scope
-        self.shapes = [getattr(v, "shape", None) for v in values]
+        self.shapes = shapes
         self.runs = 0
         self.steady: dict[Any, SteadyRun] = {}
 
@@ -77,7 +78,7 @@ class JitProgram:
         self._feeds = exported.feed_names
         self._names, self._tensors = list(exported.tensors), list(exported.tensors.values())
         self._forms = _forms(self._tensors)
-        self._shapes = [getattr(t._value, "shape", None) for t in self._tensors]
+        self._shapes = [t.shape for t in self._tensors]
         self._last: Captured | None = None
         block = exported.program.global_block()
         written = {n for op in block.ops for n in op.output_arg_names()}
@@ -102,7 +103,7 @@ class JitProgram:
         self.rule = CustomRule(name, len(self.targets), self._run_backward, self._needed) if self.targets else None
 
     def _write_backward(self, values: set[str]) -> set[str]:
-        """Append the gradient ops to a copy of the program; returns the names that they read."""
+        """Append the gradient ops to a copy of the program; returns the names whose values they read."""
         joint = self.exported.program.clone()
         block = joint.global_block()
         count = len(block.ops)
@@ -121,12 +122,13 @@ class JitProgram:
             self.cotangents.append(name)
         self._gradients = gradients(self.targets, self.wrt, self.cotangents, block=block)
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
+        values_read = {n for op in block.ops[count:] for n in _values_read(op)}
         self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
         # The forward program has run by then, and saves the values that the gradient ops read.
         block.ops = block.ops[count:]
         self._backward = self._executor.prepare(joint.desc)
         self._program = joint  # the executor keeps a prepared program only while its program is alive
-        return read
+        return values_read
 
     def _set_checks(self, read: set[str], given: set[str]) -> None:
         """Note which tensors and outputs may not change in place before the gradients are computed."""
@@ -139,7 +141,7 @@ class JitProgram:
 
     # Running ----------------------------------------------------------------------------------------------------------
     def captured(self) -> Captured | None:
-        """The captured tensors' values now; None when the program is that of another state of what the function reads."""
+        """The captured tensors' values now; None when the program was captured in another state of what it reads."""
         if (
             self._forward.is_current(self._executor.manager)
             and _forms(self._tensors) == self._forms
@@ -154,7 +156,7 @@ class JitProgram:
         last, values = self._last, [t._value for t in self._tensors]
         if last is not None and all(map(is_, values, last.values)):
             return last
-        found = self._last = Captured(values, self._scope())
+        found = self._last = Captured(values, [t.shape for t in self._tensors], self._scope())
         return found
 
     def _scope(self) -> Scope:
@@ -216,7 +218,9 @@ class JitProgram:
         feeds = {name: x.value for name, x in zip(self._feeds, arguments, strict=True)}
         for name, value in feeds.items():
             local.var(name).value = value
-        self._executor.run_prepared(self._forward, local, self._outputs)
+        self._executor.run_prepared(
+            self._forward, local, [*self._outputs, *(self._feeds[i] for i in self._changed_feeds)]
+        )
         found = dict(zip(self._outputs, local.find_values(self._outputs), strict=True))
         self._take_over(local, scope, arguments)
         if self._may_be_steady:
@@ -267,6 +271,12 @@ class JitProgram:
         self._backward.forget_parameters()
         values = [None if n is None else found[n] for n in self._gradients]
         return [None if v is None else _as_tensor(v) for v in values]
+
+
+def _values_read(op: OpDesc) -> list[str]:
+    """The variables of which an op reads more than the shape."""
+    unread = default_manager().op_info(op.type).no_need_buffer_vars
+    return [n for slot, names in op.inputs.items() if slot not in unread for n in names]
 
 
 def _forms(tensors: Sequence[Tensor]) -> list[Any]:

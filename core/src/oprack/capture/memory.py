@@ -1,4 +1,4 @@
-"""Which results of a captured function lie on the memory of its arguments, or of each other, as those of eager calls."""
+"""Which results of a captured function lie on the memory of its arguments, or of each other, as in eager calls."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from oprack.tensor import Place
 class Sharing:
     """What lies on whose memory.
 
-    In an eager call the results of kernels that give views lie on the memory of their first input, and those of `x[...]`
-    on memory of their own.
+    In an eager call the results of kernels that give views lie on the memory of their first input, and those of
+    `x[...]` on memory of their own.
 
     Args:
         block: The ops of the captured function.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from oprack.errors import InvalidArgumentError, UnimplementedError
-from oprack.interpreter.symbol import current_capture, symbol
 from oprack.interpreter.modes import static_mode
+from oprack.interpreter.symbol import current_capture, symbol
 from oprack.layers import unique_name
 from oprack.layers.framework import program_guard
 from oprack.layers.inputs import data
@@ -166,9 +166,9 @@ def require_local(tensor: Tensor, owner: str) -> None:
     """Raise UnimplementedError for a tensor that lies on several ranks."""
     if tensor._meta.layout is not None:
         raise UnimplementedError(
-            f"{owner}: {tensor.describe()} is a global tensor, and programs are captured of tensors of one process. Call "
-            "the function itself, which computes on all ranks; or write a program of plain tensors and give each rank "
-            "its part of it by oprack.parallel.distribute"
+            f"{owner}: {tensor.describe()} is a global tensor, and programs are captured of tensors of one process. "
+            "Call the function itself, which computes on all ranks; or write a program of plain tensors and give each "
+            "rank its part of it by oprack.parallel.distribute"
         )
 
 

@@ -233,7 +233,6 @@ class OpFunction:
         outputs = default_outputs(self.proto, numbers, self._count(arity, attrs, flat, numbers))
         return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)
 
-
     def _with_numbers_of_runs(
         self, flat: Sequence[Any], arity: Sequence[tuple[str, int]], attrs: dict[str, Any]
     ) -> tuple[list[Any], tuple[tuple[str, int], ...]]:
@@ -271,7 +270,7 @@ def slot_of_attr(proto: OpProto, name: str, many: bool) -> str | None:
     wanted = name.replace("_", "").lower().rstrip("s")
     for slot, p in proto.inputs.items():
         plain = slot.replace("_", "").lower().replace("tensor", "").replace("list", "").rstrip("s")
-        if p.dispensable and p.duplicable == many and plain in (wanted, f"expand{wanted}"):
+        if p.dispensable and p.duplicable == many and (plain == wanted or (many and plain.endswith(wanted))):
             return slot
     return None
 

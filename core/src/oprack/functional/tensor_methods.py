@@ -265,8 +265,8 @@ class TensorMethods(SharedMethods):
         return self  # type: ignore[return-value]
 
 
-def _ints(given: tuple[Any, ...], named: Any = None) -> list[int]:
-    """Numbers given one by one, as one list, or by keyword."""
+def _ints(given: tuple[Any, ...], named: Any = None) -> list[Any]:
+    """Numbers given one by one, as one list, or by keyword; Variables hold those of run time."""
     if named is not None:
         given = (*given, named)
     items = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.symbol import Symbol, current_capture, symbol
 from oprack.layers.append import append_op
-from oprack.layers.variable import Variable
 from oprack.layers.promotion import dtype_beside_number
+from oprack.layers.variable import Variable
 from oprack.packs.vocabulary import op_for
 from oprack.types import dtype_enum
 
@@ -50,10 +50,11 @@ class OpenNumber(Symbol):
 
     def __getattr__(self, name: str) -> Any:
         if name != "desc":
-            return super().__getattr__(name)  # type: ignore[misc]
+            return super().__getattr__(name)
         # Beside its variable, which every block that can use the number sees.
         dims = self._appended("shape_of", {"Input": self._source}, {})
-        part = {"axes": [0], "starts": [self._dim], "ends": [self._dim + 1], "decrease_axis": [0], "infer_flags": [1]}
+        at = self._dim or 0
+        part = {"axes": [0], "starts": [at], "ends": [at + 1], "decrease_axis": [0], "infer_flags": [1]}
         size = self._appended("part", {"Input": dims}, part)
         kinds = {"in_dtype": int(dtype_enum(str(size.dtype))), "out_dtype": int(dtype_enum("int64"))}
         self.desc = self._appended("convert", {"X": size}, kinds).desc
@@ -110,10 +111,10 @@ class OpenNumber(Symbol):
     # What Python would have to know it for ----------------------------------------------------------------------------
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise PreconditionNotMetError(
-            f"{self.text} is open (None in its InputSpec), so it is known only when the program runs: Python, which runs "
-            "once, can't compare it, count up to it or make an int of it. Compute with ops, which take it as a size "
-            "(x.reshape([n, -1]), oprack.zeros([n, 3]), oprack.arange(n), x[: n - 1], x / n); branch and loop with "
-            "oprack.layers.cond and while_loop; or give the dim a size in the InputSpec"
+            f"{self.text} is open (None in its InputSpec), so it is known only when the program runs: Python, which "
+            "runs once, can't compare it, count up to it or make an int of it. Compute with ops, which take it as a "
+            "size (x.reshape([n, -1]), oprack.zeros([n, 3]), oprack.arange(n), x[: n - 1], x / n); branch and loop "
+            "with oprack.layers.cond and while_loop; or give the dim a size in the InputSpec"
         )
 
     def __eq__(self, other: object) -> Any:
