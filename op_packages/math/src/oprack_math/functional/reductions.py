@@ -44,12 +44,14 @@ def var(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = Fal
     total = (difference * difference).sum(axis, keepdim)
     # the dim of a tensor without dims is 0 or -1
     sizes = [x.shape[d] for d in (range(x.ndim) if axis is None else _ints(axis))] if x.ndim else []
+    n = math.prod(sizes) - bool(unbiased)
+    if not isinstance(n, int):
+        return total / n  # known when the program runs; 0 / 0 is NaN
     if min(sizes, default=1) < 0:
         raise InvalidArgumentError(
             f"var: x has shape {list(x.shape)}, in which a size over which to reduce is not known while a program is "
-            "written; expected known ones: give them in the InputSpec"
+            "written; expected known ones, or a function that oprack.to_program captures"
         )
-    n = math.prod(sizes) - bool(unbiased)
     return total / float(n) if n > 0 else total * math.nan
 
 

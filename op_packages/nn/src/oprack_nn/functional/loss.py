@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+from oprack.interpreter.symbol import declared_shape
 
 from oprack_nn.functional.common import cosine_similarity
 
@@ -82,7 +83,7 @@ def cross_entropy(
         kept = each if kept is None else each * kept.reshape(list(each.shape))
     if kept is None:
         return reduced(loss, reduction)
-    kept = kept if kept.shape == loss.shape else kept.reshape(list(loss.shape))
+    kept = kept if declared_shape(kept) == declared_shape(loss) else kept.reshape(list(loss.shape))
     loss = loss * kept
     if reduction == "mean":
         return loss.sum() / kept.sum()
@@ -222,11 +223,11 @@ def huber_error(input: Tensor, label: Tensor, delta: float) -> Tensor:
 
 def warn_of_broadcast(call: str, input: Tensor, label: Tensor, depth: int = 3) -> None:
     """A label [n] beside a result [n, 1] would be broadcast to [n, n], which is seldom meant."""
-    x, y = input.shape, label.shape
+    x, y = declared_shape(input), declared_shape(label)
     # a size of -1, in a program, is not known yet
     if x != y and (len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))):
         warnings.warn(
-            f"{call}: input has shape {list(input.shape)} and label {list(label.shape)}, so the "
+            f"{call}: input has shape {list(x)} and label {list(y)}, so the "
             "loss is that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
             stacklevel=depth,
         )

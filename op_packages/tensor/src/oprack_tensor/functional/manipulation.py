@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+from oprack.interpreter.symbol import declared_shape
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -154,8 +155,8 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     x, y = _both(condition, x, y)
     if x.dtype != y.dtype:
         x, y = x + F.fill_any_like(y, value=0.0), y + F.fill_any_like(x, value=0.0)
-    shape = _broadcast(condition.shape, x.shape, y.shape)
-    return F.where(*(v if list(v.shape) == shape else v.expand(shape) for v in (condition, x, y)))
+    shape = _broadcast(*map(declared_shape, (condition, x, y)))
+    return F.where(*(v if list(declared_shape(v)) == shape else v.expand(shape) for v in (condition, x, y)))
 
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
@@ -215,5 +216,5 @@ def _both(condition: Any, x: Any, y: Any) -> tuple[Any, Any]:
 def _broadcast(*shapes: Sequence[int]) -> list[int]:
     """The shape to which these are broadcast; sizes that a program does not know yet, -1, stay as they are."""
     rank = max(map(len, shapes))
-    columns = zip(*([1] * (rank - len(s)) + list(s) for s in shapes), strict=True)
-    return [next((size for size in sizes if size != 1), 1) for sizes in columns]
+    columns: Any = zip(*([1] * (rank - len(s)) + list(s) for s in shapes), strict=True)
+    return [next((size for size in sizes if size not in (1, -1)), min(sizes)) for sizes in columns]
