@@ -163,7 +163,15 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
 
 
 def require_local(tensor: Tensor, owner: str) -> None:
-    """Raise UnimplementedError for a tensor that lies on several ranks."""
+    """Refuse a tensor that lies on several ranks.
+
+    Args:
+        tensor: The tensor.
+        owner: What is to be captured, for the message.
+
+    Raises:
+        UnimplementedError: It is a global tensor.
+    """
     if tensor._meta.layout is not None:
         raise UnimplementedError(
             f"{owner}: {tensor.describe()} is a global tensor, and programs are captured of tensors of one process. "
