@@ -12,9 +12,10 @@ import numpy as np
 import oprack
 import pytest
 from oprack import functional as F
-from oprack import nn, to_tensor
+from oprack import nn, parallel, to_tensor
 from oprack.amp import autocast
 from oprack.errors import InvalidArgumentError, NanInfError, PreconditionNotMetError, UnimplementedError
+from oprack.testing.worlds import ThreadWorld
 
 ONES = np.ones((1, 8), np.float32)
 FACTOR = 2.0
@@ -568,3 +569,31 @@ def test_the_program_that_was_used_least_lately_goes() -> None:
 def test_arguments_that_can_not_be_compared() -> None:
     with pytest.raises(InvalidArgumentError, match="argument k is a dict"):
         oprack.jit(lambda x, k: x)(_x(), k={})
+
+
+# Global tensors -------------------------------------------------------------------------------------------------------
+def test_global_tensors_are_refused_in_words() -> None:
+    rows = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+    def rank(world: Any) -> None:
+        placement = parallel.placement("cpu", (2,))
+        x = to_tensor(rows).to_global(placement, "S(0)", from_whole=True)
+        net = nn.Linear(2, 2)
+        alone = oprack.jit(net)
+        assert alone(to_tensor(rows)).shape == (4, 2)
+        parallel.to_global(net, placement, {})
+        for call in (
+            lambda: oprack.jit(lambda x: x * 2.0)(x),
+            lambda: oprack.jit(net)(to_tensor(rows)),
+            lambda: alone(to_tensor(rows)),
+            lambda: oprack.jit(lambda t: x)(to_tensor(rows)),
+            lambda: oprack.to_program(net, [oprack.InputSpec([None, 2])]),
+        ):
+            with pytest.raises(UnimplementedError, match="is a global tensor.*Call the function itself"):
+                call()
+        w = to_tensor(rows).to_global(placement, "S(0)", from_whole=True)
+        w.requires_grad = True
+        with pytest.raises(UnimplementedError):
+            oprack.grad([F.exp(w).sum()], [w], create_graph=True)
+
+    ThreadWorld(2).run(rank)

@@ -129,6 +129,10 @@ class Jit:
 
     Gradients flow through a call to its arguments and to the tensors that the function refers to. The result keeps the
     interface of a Module: parameters(), eval(), state_dict() and its parts.
+
+    A call uses a program only while what the function read is as it was when it was captured: members, modes and
+    attributes of Modules, requires_grad of tensors, closures, globals, and what is put around calls, such as autocast.
+    What is compared and what is not: docs/how_to/jit.md. Several threads may call the result.
     """
 
     __name__ = "jit"
@@ -138,8 +142,9 @@ class Jit:
 
         Args:
             function: A function of tensors, or a Module. Its Python code runs only at the first call for each
-                combination of dtypes, places, shapes and arguments that are no tensors.
-            specs: InputSpecs in which dims may vary, so that one program serves all shapes.
+                combination of dtypes, places, shapes, arguments that are no tensors, modes, and what it read.
+            specs: InputSpecs in which dims may vary, so that one program serves all shapes. The size of such a dim,
+                x.shape[i], is a number of the run: ops take it, and what Python would need its value for is refused.
 
         Returns:
             A JitFunction, which is called like the function; without a function, a decorator.

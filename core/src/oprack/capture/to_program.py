@@ -128,7 +128,7 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
 
     The function, or Module, may use oprack.functional, operators and methods of tensors. Its Python code runs once, so
     the program has the branches and loops of this one call. Tensors and parameters that the function refers to become
-    persistable variables.
+    persistable variables. The size of a dim that is None in a spec is a number of the run: see docs/how_to/jit.md.
 
     Args:
         function: A function of tensors, or a Module.
