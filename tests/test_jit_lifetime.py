@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -249,6 +251,39 @@ def test_closures_and_globals(monkeypatch: pytest.MonkeyPatch) -> None:
 
     helper = lambda x: x - 1.0  # noqa: E731
     check()
+
+
+def test_attributes_of_objects_that_are_called() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.scale, self.net = 1.0, _linear()
+
+        def step(self, x: Any) -> Any:
+            return self.net(x) * self.scale
+
+        __call__ = step
+
+    model = Model()
+    x = _x([[1.0, 2.0]])
+    for fast in (oprack.jit(model.step), oprack.jit(model), oprack.jit(functools.partial(Model.step, model))):
+        model.scale, model.net = 1.0, _linear()
+        assert fast(x).tolist() == [[3, 6]]
+        model.scale = 2.0
+        assert fast(x).tolist() == [[6, 12]]
+        model.net = nn.ReLU()
+        assert fast(x).tolist() == [[2, 4]]
+
+
+def test_a_number_that_changes_with_every_call_is_named() -> None:
+    step = 0
+    f = oprack.jit(lambda x: x * float(step))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(12):
+            assert f(_x([2.0])).item() == 2.0 * step
+    assert [str(w.message).partition(",")[0] for w in caught] == [
+        "<lambda> was captured 9 times for calls that are alike"
+    ]
 
 
 def test_what_the_function_changes_itself_is_not_compared() -> None:
@@ -589,7 +624,7 @@ def test_global_tensors_are_refused_in_words() -> None:
             lambda: oprack.jit(lambda t: x)(to_tensor(rows)),
             lambda: oprack.to_program(net, [oprack.InputSpec([None, 2])]),
         ):
-            with pytest.raises(UnimplementedError, match="is a global tensor.*Call the function itself"):
+            with pytest.raises(UnimplementedError, match=r"is a global tensor.*Call the function itself"):
                 call()
         w = to_tensor(rows).to_global(placement, "S(0)", from_whole=True)
         w.requires_grad = True

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -226,7 +226,11 @@ def _attribute(owner: Any, name: str) -> Any:
     return getattr(owner, name, _MISSING)
 
 
-def _content(cell: Any, _: None) -> Any:
+def _itself(value: Any, _: None) -> Any:
+    return value
+
+
+def _content(cell: Any, _: str) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # nothing is in it yet
@@ -246,10 +250,10 @@ class _Reach:
             return
         self._seen[id(value)] = value
         if isinstance(value, functools.partial):
-            for part in (value.func, *value.args, *value.keywords.values()):
-                self.follow(part)
+            for name in ("func", "args", "keywords"):
+                self.note(_attribute, value, name)
         elif isinstance(value, MethodType):
-            self.follow(value.__self__)
+            self.note(_attribute, value, "__self__")
             self.follow(value.__func__)
         elif isinstance(value, FunctionType):
             self._follow_function(value)
@@ -283,16 +287,16 @@ class _Reach:
         if _is_foreign(function.__module__):
             return
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            self._note(_attribute, function, name)
-        for cell in function.__closure__ or ():
-            self._note(_content, cell, None)
+            self.note(_attribute, function, name)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self.note(_content, cell, name)
         variables, names = _names(function.__code__)
         for name in sorted(variables & function.__globals__.keys()):
             found = function.__globals__[name]
             if isinstance(found, ModuleType):
                 self._note_members(found, vars(found), names)
             else:
-                self._note(_item, function.__globals__, name)
+                self.note(_item, function.__globals__, name)
             if isinstance(found, type):
                 self._note_members(found, vars(found), names)
 
@@ -301,9 +305,10 @@ class _Reach:
         if not _is_foreign(owner.__name__ if isinstance(owner, ModuleType) else owner.__module__):
             for name in sorted(names & members.keys()):
                 if not isinstance(members[name], ModuleType):
-                    self._note(_attribute, owner, name)
+                    self.note(_attribute, owner, name)
 
-    def _note(self, read: Callable[[Any, Any], Any], where: Any, which: Any) -> None:
+    def note(self, read: Callable[[Any, Any], Any], where: Any, which: Any) -> None:
+        """Note a place, and what is read by calling what is there."""
         self.rows.setdefault((read, id(where), which), (read, where, which))
         found = read(where, which)
         if found is not _MISSING:
@@ -336,7 +341,7 @@ class Watch:
 
     def __init__(self, function: Any) -> None:
         self._reach = _Reach()
-        self._reach.follow(function)
+        self._reach.note(_itself, function, None)
         self._before = {key: frozen(read(where, which)) for key, (read, where, which) in self._reach.rows.items()}
 
     def __enter__(self) -> Watch:
@@ -383,6 +388,14 @@ def _require_no_state(module: Module, name: str, found: Any) -> None:
         )
 
 
+class _Seen(NamedTuple):
+    """What is compared by identity: the epoch, what was found in places, and containers with their items."""
+
+    epoch: object
+    found: list[Any]
+    inside: list[tuple[Any, Sequence[Any]]]
+
+
 class Guards:
     """The places that a captured function read, and what it found there.
 
@@ -396,38 +409,45 @@ class Guards:
         self, members: Sequence[_Row], places: Sequence[_Row], tensors: Sequence[tuple[Tensor, Any, int]]
     ) -> None:
         self._members, self._places, self._tensors = list(members), list(places), list(tensors)
-        self._frozen: list[Any] = []
-        self._take_down()
+        self._frozen, self._seen = self._look()
 
-    def _take_down(self) -> None:
+    def _look(self) -> tuple[list[Any], _Seen]:
         # First the epoch, then the values: what changes meanwhile is looked at again.
-        self._epoch = CHANGES.epoch
-        self._found = [read(where, which) for read, where, which in self._places]
-        values = [*[read(where, which) for read, where, which in self._members], *self._found]
-        self._frozen = [frozen(v) for v in values]
+        epoch = CHANGES.epoch
+        found = [read(where, which) for read, where, which in self._places]
+        values = [*[read(where, which) for read, where, which in self._members], *found]
         # A change of these is a change of the epoch.
         tables = {id(t) for _, m, _ in self._members for t in (m._parameters, m._modules, m._buffers)}
-        self._inside = [(c, _items(c)) for v in values for c in _containers(v) if id(c) not in tables]
+        inside = [(c, _items(c)) for v in values for c in _containers(v) if id(c) not in tables]
+        return [frozen(v) for v in values], _Seen(epoch, found, inside)
 
     def hold(self) -> bool:
         """Whether reading would give what the captured function found."""
         if not all([t._value is value and t._version == version for t, value, version in self._tensors]):
             return False
+        epoch, found, inside = self._seen
         if (
-            self._epoch is CHANGES.epoch
-            and all([read(where, which) is v for (read, where, which), v in zip(self._places, self._found)])  # noqa: B905
-            and all([_unchanged(c, items) for c, items in self._inside])
+            epoch is CHANGES.epoch
+            and all([read(where, which) is v for (read, where, which), v in zip(self._places, found)])  # noqa: B905
+            and all([_unchanged(c, items) for c, items in inside])
         ):
             return True
-        return self._hold_by_value()
+        if self.changed():
+            return False
+        now, seen = self._look()
+        if now == self._frozen:
+            self._seen = seen  # as one object, since threads share it
+        return now == self._frozen
 
-    def _hold_by_value(self) -> bool:
-        known = self._frozen
-        for (read, where, which), value in zip([*self._members, *self._places], known, strict=True):
+    def changed(self) -> str:
+        """The first place that is not as it was, for messages; "" when all are."""
+        for (read, where, which), value in zip([*self._members, *self._places], self._frozen, strict=True):
             if frozen(read(where, which)) != value:
-                return False
-        self._take_down()
-        return self._frozen == known
+                return f"{where.full_name}.{which}" if isinstance(where, Module) else which or "an object of a closure"
+        for tensor, value, version in self._tensors:
+            if tensor._value is not value or tensor._version != version:
+                return f"{tensor.describe()}, whose numbers it asks for,"
+        return ""
 
 
 def _unchanged(container: Any, items: Sequence[Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,6 +38,7 @@ class JitFunction:
         self._function = function
         self.specs = None if specs is None else [InputSpec.of(s) for s in specs]
         self._programs = _Programs()
+        self._has_warned = False
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
@@ -69,8 +70,21 @@ class JitFunction:
             if captured is not None:
                 return program.run(tensors, captured)
         program = self._compile(tensors, mode, call)
-        self._programs.add(key, program)
+        gone = self._programs.add(key, program)
+        if gone is not None:
+            self._warn(gone.guards.changed())
         return program.run(tensors, program.values())
+
+    def _warn(self, changed: str) -> None:
+        """Warn, once, that calls capture the function again and again."""
+        if changed and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self.__name__} was captured {_VARIANTS + 1} times for calls that are alike, since {changed} changes "
+                "between them; pass it as an argument, or a number as a tensor",
+                CaptureWarning,
+                stacklevel=3,
+            )
 
     def _compile(self, tensors: Sequence[Tensor], mode: Mode, call: SplitCall | None) -> JitProgram:
         specs = self.specs or [
@@ -101,12 +115,15 @@ def _with_gradients(function: Callable[..., Any], requires_grad: Sequence[bool])
     return call
 
 
+class CaptureWarning(UserWarning):
+    """A jitted function is captured again and again."""
+
+
 class _Programs:
     """The captured programs of a function by what is known before a call; those used last, of all keys together."""
 
     def __init__(self) -> None:
         self._by_key: OrderedDict[Any, tuple[JitProgram, ...]] = OrderedDict()
-        self._lock = threading.Lock()
 
     def get(self, key: Any) -> tuple[JitProgram, ...]:
         """The programs of a key, the latest first."""
@@ -116,12 +133,14 @@ class _Programs:
                 self._by_key.move_to_end(key)
         return found
 
-    def add(self, key: Any, program: JitProgram) -> None:
-        with self._lock:
-            self._by_key[key] = (program, *self._by_key.get(key, ()))[:_VARIANTS]
-            self._by_key.move_to_end(key)
-            while len(self._by_key) > _PROGRAMS:
-                self._by_key.popitem(last=False)
+    def add(self, key: Any, program: JitProgram) -> JitProgram | None:
+        """Add a program; returns the one that goes since its key has too many."""
+        # No lock: when two threads add programs at once, one of them is captured again some time.
+        known = self._by_key.get(key, ())
+        self._by_key[key] = (program, *known[: _VARIANTS - 1])
+        while len(self._by_key) > _PROGRAMS:
+            self._by_key.popitem(last=False)
+        return known[-1] if len(known) == _VARIANTS else None
 
 
 class Jit:
