@@ -281,8 +281,9 @@ def test_a_number_that_changes_with_every_call_is_named() -> None:
         warnings.simplefilter("always")
         for step in range(12):
             assert f(_x([2.0])).item() == 2.0 * step
-    assert [str(w.message).partition(",")[0] for w in caught] == [
-        "<lambda> was captured 9 times for calls that are alike"
+    assert [str(w.message) for w in caught] == [
+        "<lambda> was captured 9 times for calls that are alike, since step changes between them; pass it as an "
+        "argument, or a number as a tensor"
     ]
 
 
@@ -348,6 +349,18 @@ def test_nan_is_no_new_argument() -> None:
     for _ in range(3):
         f(_x([1.0]), s=float("nan"))
     assert len(calls) == 1
+
+
+def test_random_numbers_are_drawn_anew_in_each_call() -> None:
+    drop = nn.Dropout(0.5)
+    f = oprack.jit(lambda x: drop(x))
+    x = _x(np.ones((4, 64)))
+    found = []
+    for call in (drop, f):
+        oprack.seed(7)
+        found.append([call(x).numpy() for _ in range(6)])
+    np.testing.assert_array_equal(found[0], found[1])
+    assert len({a.tobytes() for a in found[1]}) == 6
 
 
 # Modes ----------------------------------------------------------------------------------------------------------------
