@@ -527,6 +527,15 @@ def test_results_lie_on_memory_as_those_of_eager_calls(f: Any) -> None:
     assert found[0] == found[1]
 
 
+def test_the_first_call_in_place_writes_where_later_ones_do() -> None:
+    for _ in range(3):
+        x = to_tensor(A.copy())
+        y = x.reshape([-1])
+        with oprack.no_grad():
+            x.scale_(3.0, 0.34375)  # a pair that no other test calls with
+        assert y.tolist() == (A.ravel() * 3 + 0.34375).tolist()
+
+
 def test_what_is_returned_as_it_came_is_the_argument() -> None:
     w = _x([1.0], grad=True)
     f = oprack.jit(lambda x: {"x": x, "w": w, "y": x * w})

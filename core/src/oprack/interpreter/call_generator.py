@@ -42,6 +42,14 @@ def buffer_of(array: Any) -> Any:
     return array if flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True) else None
 
 
+def put(buffer: Any, result: Any) -> Any:
+    """A result in the memory of a buffer that it fits, if there is one."""
+    if buffer is None or buffer.shape != result.shape or buffer.dtype != result.dtype:
+        return result
+    buffer[...] = result
+    return buffer
+
+
 class CallGenerator:
     """Generates `call(a0, a1, ...)` and `finish(values, a0, a1, ...)`, which wraps what the reference path computed.
 
@@ -72,6 +80,7 @@ class CallGenerator:
             "ShapeOnly": ShapeOnly,
             "bare": bare,
             "buffer_of": buffer_of,
+            "put": put,
             "share_memory": share_memory,
             "reference": bound.reference,
             "accept": bound.accept,
@@ -138,9 +147,7 @@ class CallGenerator:
             yield from (f"a{i}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
         checks = list(self._check_shapes())
         yield from checks
-        tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
-        declared = self.expr.outputs[0][0] in self.expr.info.inplace.values() if tied is not None else False
-        buffer = f"buffer_of(x{tied})" if declared else "None"
+        buffer = self._buffer()
         made, after = self._code().assigned(buffer, buffer)
         args = f"({', '.join(self.args)}{',' if self.args else ''})"
         guard = "" if self.bound.place.kind == "cpu" else "with activate(): "
@@ -155,6 +162,12 @@ class CallGenerator:
         if checks:
             results = "".join(f"r{j}, " if meta is not None else "None, " for j, meta in enumerate(self.bound.outputs))
             yield f"if dims: compare(dims, ({results}), {args})"
+
+    def _buffer(self) -> str:
+        """The memory that an op in place writes to."""
+        tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
+        declared = tied is not None and self.expr.outputs[0][0] in self.expr.info.inplace.values()
+        return f"buffer_of(x{tied})" if declared else "None"
 
     def _code(self) -> _EagerKernelCode:
         """The call among the arguments and results of this function."""
@@ -185,6 +198,9 @@ class CallGenerator:
         for j, meta in enumerate(self.bound.outputs):
             if meta is not None:
                 yield f"r{j}, m{j} = bare(values[{j}])"
+        buffer = self._buffer() if self.bound.generated else "None"
+        if buffer != "None" and any(buffer in line for line in self._code().assigned(buffer, buffer)[0]):
+            yield f"r0 = put({buffer}, r0)"  # as later calls do, so that views see what the first one writes, too
 
     # Tensors ----------------------------------------------------------------------------------------------------------
     def _tied(self, out_slot: str) -> int | None:
