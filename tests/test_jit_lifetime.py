@@ -219,6 +219,47 @@ def test_plain_attributes_of_modules() -> None:
     assert len(calls) == count  # the first program
 
 
+class Settings:
+    """What a class has beside its instances."""
+
+    scale = 2.0
+
+    @classmethod
+    def factor(cls, x: float) -> float:
+        return cls.scale * x
+
+
+def test_members_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Net(nn.Module):
+        @classmethod
+        def double(cls, x: Any) -> Any:
+            return x * 2.0
+
+        @staticmethod
+        def triple(x: Any) -> Any:
+            return x * 3.0
+
+        @property
+        def shift(self) -> float:
+            return self.offset
+
+        def forward(self, x: Any) -> Any:
+            return self.double(self.triple(x)) * Settings.factor(Settings.scale) + self.shift
+
+    net = Net()
+    net.offset = 1.0
+    f, calls = _counted(net)
+    x = _x([1.0])
+    for _ in range(4):
+        assert f(x).item() == 25
+        net.note = 1
+    assert len(calls) == 1
+    net.offset = 2.0
+    assert f(x).item() == 26
+    monkeypatch.setattr(Settings, "scale", 1.0)
+    assert f(x).item() == 8
+
+
 def test_closures_and_globals(monkeypatch: pytest.MonkeyPatch) -> None:
     net, number, names = _linear(), 1.0, ["relu"]
     settings = SimpleNamespace(scale=1.0)

@@ -23,6 +23,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -215,7 +216,7 @@ def _member(module: Module, name: str) -> Any:
     for table in (own, own["_parameters"], own["_modules"], own["_buffers"]):
         if name in table:
             return table[name]
-    return getattr(type(module), name, _MISSING)
+    return _attribute(type(module), name)
 
 
 def _item(table: Mapping[str, Any], name: str) -> Any:
@@ -223,7 +224,10 @@ def _item(table: Mapping[str, Any], name: str) -> Any:
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    return getattr(owner, name, _MISSING)
+    if not isinstance(owner, type):
+        return getattr(owner, name, _MISSING)
+    # As it stands there: a class method would be bound anew by each look at it.
+    return next((vars(c)[name] for c in owner.__mro__ if name in vars(c)), _MISSING)
 
 
 def _itself(value: Any, _: None) -> Any:
@@ -389,9 +393,11 @@ def _require_no_state(module: Module, name: str, found: Any) -> None:
 
 
 class _Seen(NamedTuple):
-    """What is compared by identity: the epoch, what was found in places, and containers with their items."""
+    """What is compared by identity: the epoch, what was found, tables of members, and containers with their items."""
 
     epoch: object
+    members: list[Any]
+    tables: list[tuple[Any, Sequence[Any]]]
     found: list[Any]
     inside: list[tuple[Any, Sequence[Any]]]
 
@@ -414,24 +420,37 @@ class Guards:
     def _look(self) -> tuple[list[Any], _Seen]:
         # First the epoch, then the values: what changes meanwhile is looked at again.
         epoch = CHANGES.epoch
+        members = [read(where, which) for read, where, which in self._members]
         found = [read(where, which) for read, where, which in self._places]
-        values = [*[read(where, which) for read, where, which in self._members], *found]
+        values = [*members, *found]
         # A change of these is a change of the epoch.
-        tables = {id(t) for _, m, _ in self._members for t in (m._parameters, m._modules, m._buffers)}
+        tables = {id(t): t for _, m, _ in self._members for t in (m._parameters, m._modules, m._buffers)}
         inside = [(c, _items(c)) for v in values for c in _containers(v) if id(c) not in tables]
-        return [frozen(v) for v in values], _Seen(epoch, found, inside)
+        seen = _Seen(epoch, members, [(t, _items(t)) for t in tables.values()], found, inside)
+        return [frozen(v) for v in values], seen
 
     def hold(self) -> bool:
         """Whether reading would give what the captured function found."""
         if not all([t._value is value and t._version == version for t, value, version in self._tensors]):
             return False
-        epoch, found, inside = self._seen
+        epoch, members, tables, found, inside = self._seen
+        now = CHANGES.epoch
         if (
-            epoch is CHANGES.epoch
-            and all([read(where, which) is v for (read, where, which), v in zip(self._places, found)])  # noqa: B905
+            all([read(where, which) is v for (read, where, which), v in zip(self._places, found)])  # noqa: B905
             and all([_unchanged(c, items) for c, items in inside])
         ):
-            return True
+            if epoch is now:
+                return True
+            if (
+                all([read(where, which) is v for (read, where, which), v in zip(self._members, members)])  # noqa: B905
+                and all([_unchanged(t, items) for t, items in tables])
+            ):
+                # Something else has changed.
+                self._seen = _Seen(now, members, tables, found, inside)
+                return True
+        return self._hold_by_value()
+
+    def _hold_by_value(self) -> bool:
         if self.changed():
             return False
         now, seen = self._look()
@@ -451,7 +470,8 @@ class Guards:
 
 
 def _unchanged(container: Any, items: Sequence[Any]) -> bool:
-    now = _items(container)
+    if isinstance(container, dict):
+        return 2 * len(container) == len(items) and all(map(is_, chain(container, container.values()), items))
     if isinstance(container, np.ndarray):
-        return now == items
-    return len(now) == len(items) and all(map(is_, now, items))
+        return _items(container) == items
+    return len(container) == len(items) and all(map(is_, container, items))
