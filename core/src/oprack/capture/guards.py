@@ -211,12 +211,19 @@ def _noting_values(name: str) -> tuple[Any, Any]:
     return plain, read
 
 
-def _member(module: Module, name: str) -> Any:
+def _own(module: Module, name: str) -> Any:
     own = object.__getattribute__(module, "__dict__")
-    for table in (own, own["_parameters"], own["_modules"], own["_buffers"]):
+    if name in own:
+        return own[name]
+    for table in (own["_parameters"], own["_modules"], own["_buffers"]):
         if name in table:
             return table[name]
-    return _attribute(type(module), name)
+    return _MISSING
+
+
+def _member(module: Module, name: str) -> Any:
+    found = _own(module, name)
+    return _attribute(type(module), name) if found is _MISSING else found
 
 
 def _item(table: Mapping[str, Any], name: str) -> Any:
@@ -365,14 +372,17 @@ class Watch:
             PreconditionNotMetError: It goes on from a result of its own that the call before kept in a Module.
         """
         members: list[_Row] = []
+        classes: dict[Any, _Row] = {}  # once for all Modules of a class
         for module, name, before in self._reads.members.values():
             found = _member(module, name)
             if frozen(found) != before:
                 _require_no_state(module, name, found)
                 continue
-            members.append((_member, module, name))
+            members.append((_own, module, name))
+            if _own(module, name) is _MISSING:
+                classes[type(module), name] = (_attribute, type(module), name)
             if name == "forward":  # a call looks for hooks as well
-                members += [(_member, module, "_pre_hooks"), (_member, module, "_hooks")]
+                members += [(_own, module, "_pre_hooks"), (_own, module, "_hooks")]
             if isinstance(found, FunctionType | property | staticmethod | classmethod):
                 self._reach.follow(found)
         places = [
@@ -380,7 +390,7 @@ class Watch:
             for key, (read, where, which) in self._reach.rows.items()
             if key not in self._before or frozen(read(where, which)) == self._before[key]
         ]
-        return Guards(members, places, list(self._reads.tensors.values()))
+        return Guards([*members, *classes.values()], places, list(self._reads.tensors.values()))
 
 
 def _require_no_state(module: Module, name: str, found: Any) -> None:
@@ -424,7 +434,12 @@ class Guards:
         found = [read(where, which) for read, where, which in self._places]
         values = [*members, *found]
         # A change of these is a change of the epoch.
-        tables = {id(t): t for _, m, _ in self._members for t in (m._parameters, m._modules, m._buffers)}
+        tables = {
+            id(t): t
+            for _, m, _ in self._members
+            if isinstance(m, Module)
+            for t in (m._parameters, m._modules, m._buffers)
+        }
         inside = [(c, _items(c)) for v in values for c in _containers(v) if id(c) not in tables]
         seen = _Seen(epoch, members, [(t, _items(t)) for t in tables.values()], found, inside)
         return [frozen(v) for v in values], seen
