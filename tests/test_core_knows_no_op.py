@@ -72,7 +72,8 @@ OTHERWISE_MEANT = {
     "kernel/invoke.py": {"size"},  # of an array
     "testing/fuzz/searching.py": {"size"},  # how large an example is
     "cli/op.py": {"where", "empty"},  # a heading, and an op without a gradient
-    "__init__.py": {"seed"},  # the function that sets the seed of draws, as in the next five
+    "__init__.py": {"seed"},  # the function that sets the seed of draws, as in the next six
+    "io/workers.py": {"seed"},
     "interpreter/__init__.py": {"seed"},
     "interpreter/devices.py": {"seed"},
     "runtime/random.py": {"seed"},
