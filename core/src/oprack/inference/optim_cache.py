@@ -26,6 +26,7 @@ from oprack.errors import OprackError
 from oprack.inference.mapped_parameter import ALIGN
 from oprack.inference.optim_entry import HEAD, MAGIC, Prepared, StaleError, in_memory_order, padded, read_entry
 from oprack.inference.optim_key import cache_key, is_whole
+from oprack.interruption import let_interruptions_pass
 from oprack.io.inference_model import InferenceModel
 from oprack.packs.code import changed_since_start
 from oprack.packs.manager import PackManager
@@ -125,6 +126,7 @@ class OptimCache:
             _LOG.info("%s: %s; the model is rewritten anew", path, why)
             return None
         except (*_BROKEN, OprackError) as error:
+            let_interruptions_pass()
             _LOG.warning("%s is ignored: %s: %s; the model is rewritten anew", path, type(error).__name__, error)
             return None
         for name, value in values.items():
@@ -142,6 +144,7 @@ class OptimCache:
         try:
             return self._store(key, model, scope, manager)
         except OSError as error:
+            let_interruptions_pass()
             _LOG.warning("%s can't be written: %s; the rewritten model is not kept", self.directory, error)
         except OprackError as error:
             _left_out(f"the program can't be described: {error}")

@@ -12,6 +12,7 @@ from oprack.desc import ProgramDesc
 from oprack.errors import InvalidArgumentError, KernelResultError
 from oprack.interpreter.devices import RANDOM, context, home, pool
 from oprack.interpreter.op_expr import OpExpr, require_no_block
+from oprack.interruption import let_interruptions_pass
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
@@ -167,6 +168,7 @@ class BoundExpr:
                         operator, inferred.dims, lambda slot, i: dtypes.get((slot, i)), listed
                     )
             except Exception:
+                let_interruptions_pass()
                 self.reference(args)  # It fails as well, with the op and the user's line in the message.
                 raise
         if settled:

@@ -13,6 +13,7 @@ import numpy as np
 
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
+from oprack.interruption import let_interruptions_pass
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
@@ -82,6 +83,7 @@ class CallGenerator:
             "buffer_of": buffer_of,
             "put": put,
             "share_memory": share_memory,
+            "let_interruptions_pass": let_interruptions_pass,
             "reference": bound.reference,
             "accept": bound.accept,
             "compare": bound.compare,
@@ -156,6 +158,7 @@ class CallGenerator:
         yield "except (RuntimeWarning, FloatingPointError):"  # what the user's settings make of infinities
         yield f"    with quiet(): {'; '.join(made)}"
         yield "except Exception:"
+        yield "    let_interruptions_pass()"
         yield f"    reference({args})"  # says what is wrong
         yield "    raise"
         yield from after

@@ -27,6 +27,7 @@ from oprack.errors import (
     InvalidLoDError,
     NotFoundError,
 )
+from oprack.interruption import let_interruptions_pass
 from oprack.io.atomic import atomic_directory, locked, write_atomic
 from oprack.io.manifest import check_plain, check_program, seal, unseal
 from oprack.io.parameters import Value, check_fits, collect_values, open_view, persistable_vars, set_values
@@ -256,6 +257,7 @@ def load_checkpoint(
     except Exception as error:
         for name, state in before.items():
             program.schedules[name].set_state_dict(state)
+        let_interruptions_pass()
         raise CheckpointMismatchError(
             f"{os.fspath(directory)!r}: a schedule or the random state can't be set: {error}; nothing was changed"
         ) from error
@@ -287,6 +289,7 @@ def _read_values(path: Path, entries: list[dict[str, Any]], descs: Mapping[str, 
     try:
         view = open_view(path)
     except OSError as error:
+        let_interruptions_pass()
         raise CorruptCheckpointError(f"{source} can't be read: {error}; take another checkpoint") from None
     size = sum(entry["size"] for entry in entries)
     if len(view) != size:

@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
+from oprack.interruption import let_interruptions_pass
 from oprack.io.atomic import AtomicSave
 from oprack.tensor import numpy_dtype
 from oprack.types import DTYPE_NAMES, dtype_name
@@ -132,6 +133,7 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
         except CorruptParameterError as error:
             raise type(error)(f"{where}: {error}; take another copy of the file") from error
         except Exception as error:  # zipfile, NumPy's header and JSON each raise what they will for altered bytes
+            let_interruptions_pass()
             raise CorruptParameterError(
                 f"{where} is no file of save_state, or it was altered: {type(error).__name__}: {error}"
             ) from error

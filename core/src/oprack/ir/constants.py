@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
+from oprack.interruption import let_interruptions_pass
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode
 from oprack.op.desc_infer import infer_op
@@ -91,6 +92,7 @@ def _run(
             scope.var(name).set(value)
         executor.run_prepared(executor.prepare(program), scope)
     except Exception:
+        let_interruptions_pass()
         return None  # running the whole program says what is wrong
     if random.drawn:
         return None

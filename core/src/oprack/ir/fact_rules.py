@@ -8,6 +8,7 @@ from typing import cast
 
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import PreconditionNotMetError
+from oprack.interruption import let_interruptions_pass
 from oprack.ir.fact_values import unknown
 from oprack.op.desc_infer import DescIdentityContext, DescInferShapeContext, DescInferVarTypeContext
 from oprack.op.infer import Dims
@@ -130,6 +131,7 @@ def _infer_by_rank(
             rule(context())
             found.append([fact.shape for fact in results])
         except Exception:  # rules meet ranks that no program has
+            let_interruptions_pass()
             continue
     x.shape = None
     for i, fact in enumerate(results):
@@ -154,4 +156,5 @@ def is_identity(op: OpDesc, inputs: SlotInputs, info: OpInfo) -> bool:
             FactIdentityContext(slots.desc, cast(BlockDesc, slots), info)
         )
     except Exception:
+        let_interruptions_pass()
         return False  # its attributes or slots are wrong, which running it says, or its dims are not known

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.interruption import let_interruptions_pass
 from oprack.ir.fact_rules import SlotFacts, SlotInputs, infer
 from oprack.ir.fact_values import from_outside, join, same, unknown
 from oprack.packs.manager import PackManager
@@ -118,6 +119,7 @@ class ProgramFacts:
         try:
             results = infer(op, inputs, outputs, info)
         except Exception:  # a rule that fails in any way says nothing; running the op says what is wrong
+            let_interruptions_pass()
             self.refused.add((block.idx, number))
             return infer(op, inputs, outputs, None)
         if info is not None:

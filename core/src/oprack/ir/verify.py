@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from oprack.desc import BlockDesc
 from oprack.errors import GraphError, OprackError
+from oprack.interruption import let_interruptions_pass
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.op.desc_infer import infer_op
@@ -132,5 +133,6 @@ def _infer_on_copy(graph: Graph, op: OpNode, block: BlockDesc) -> None:
     try:
         infer_op(desc, block, graph.manager.op_info(op.type))
     except Exception as error:  # a rule may meet dims that it does not expect
+        let_interruptions_pass()
         what = str(error) if isinstance(error, OprackError) else f"{type(error).__name__}: {error}"
         raise GraphError(f"{op!r}: shapes can't be inferred: {what}") from error

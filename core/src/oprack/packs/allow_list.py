@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.interruption import let_interruptions_pass
 
 if TYPE_CHECKING:
     from oprack.packs.entry_points import FoundPack
@@ -37,6 +38,7 @@ def content_hash(found: FoundPack) -> str:
         with open(info / "RECORD", newline="", encoding="utf-8") as record:
             rows = [row for row in csv.reader(record) if len(row) == 3 and _counts(row[0], row[1], info.name)]
     except (OSError, UnicodeDecodeError, csv.Error) as e:
+        let_interruptions_pass()
         raise InvalidArgumentError(
             f"{name}: its files can't be hashed, since {info / 'RECORD'} can't be read ({type(e).__name__}); install "
             "it from a wheel"
@@ -66,6 +68,7 @@ def _compare(file: Path, expected: str, name: str) -> None:
     try:
         found = base64.urlsafe_b64encode(hashlib.new(algorithm, file.read_bytes()).digest()).rstrip(b"=").decode()
     except (OSError, ValueError) as e:
+        let_interruptions_pass()
         raise InvalidArgumentError(f"{name}: {file} can't be hashed ({type(e).__name__}: {e}); reinstall it") from e
     if found != digest:
         raise InvalidArgumentError(f"{name}: {file} was changed after it was installed; reinstall it")
@@ -111,6 +114,7 @@ def read(path: str) -> AllowList:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         allowed = {name: (_text(row, "version"), _text(row, "sha256")) for name, row in data.items()}
     except (OSError, ValueError, TypeError, KeyError) as e:
+        let_interruptions_pass()
         raise InvalidArgumentError(
             f"the allow-list {path} can't be read ({type(e).__name__}: {e}); expected a file that `oprack packs --lock "
             "FILE` wrote. Mend it, or unset OPRACK_ALLOW"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.errors import ManifestError, PackError
+from oprack.interruption import let_interruptions_pass
 from oprack.packs import manifest as manifests
 from oprack.packs.contributions import Contributions, file_state
 from oprack.packs.discovery import Pack, PackLoader
@@ -80,6 +81,7 @@ class CachedSource:
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
+            let_interruptions_pass()
             self._records, self._found = {}, None
             self.state = f"ignored: {type(e).__name__}: {e}"
 
@@ -142,6 +144,7 @@ class CachedSource:
             for old in sorted(self.file.parent.glob("packs-*.json"), key=lambda p: -p.stat().st_mtime)[_KEEP:]:
                 old.unlink(missing_ok=True)
         except OSError:
+            let_interruptions_pass()
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
@@ -157,6 +160,7 @@ def _directory_state(path: str) -> tuple[int, int]:
     try:
         mtime = os.stat(path).st_mtime_ns
     except OSError:
+        let_interruptions_pass()
         return 0, 0
     rows = []
     with suppress(OSError), os.scandir(path) as entries:
@@ -172,6 +176,7 @@ def _same_directory(path: str, mtime: int, distributions: int) -> bool:
         if os.stat(path).st_mtime_ns == mtime:
             return True
     except OSError:
+        let_interruptions_pass()
         return mtime == 0
     return os.path.isdir(path) and _directory_state(path)[1] == distributions
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.errors import ManifestError
+from oprack.interruption import let_interruptions_pass
 from oprack.packs.generate import PackSource, generate, importable, registered
 from oprack.packs.resolve import import_object
 
@@ -75,6 +76,7 @@ def read(path: Path) -> Signatures:
             op["version"] + 0
         return snapshot
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        let_interruptions_pass()
         raise ManifestError(
             f"{path}: is no snapshot of ops ({type(e).__name__}: {e}); take it from the last release, or write it anew "
             "with `oprack check PATH --update`"

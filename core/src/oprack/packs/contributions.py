@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oprack.interruption import let_interruptions_pass
 from oprack.packs.manifest import Manifest
 from oprack.records import dataclass
 
@@ -57,6 +58,7 @@ def file_state(path: str | Path) -> tuple[int, int]:
     try:
         stat = os.stat(path)
     except OSError:
+        let_interruptions_pass()
         return 0, 0
     return stat.st_mtime_ns, stat.st_size
 

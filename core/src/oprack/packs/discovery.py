@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
+from oprack.interruption import let_interruptions_pass
 from oprack.packs import manifest as manifests
 from oprack.packs.contributions import Contributions
 from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, installed_packs
@@ -114,9 +115,8 @@ class PackLoader:
                 )
             pack.hooks = self._call_hooks(_import(found), found, register)
             pack.contributions = register.contributions
-        except KeyboardInterrupt:
-            raise
         except BaseException as e:  # SystemExit, CancelledError, pytest's Skipped: a pack ends no command
+            let_interruptions_pass()
             pack.status, pack.exception = "broken", _as_pack_error(e, found)
         return pack
 
@@ -166,9 +166,8 @@ def _import(found: FoundPack) -> Any:
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         return plugin
-    except KeyboardInterrupt:
-        raise
     except BaseException as e:
+        let_interruptions_pass()
         raise PackImportError(
             f"pack {found.name} ({found.distribution} {found.version}): its entry point {found.value!r} can't be "
             f"imported: {type(e).__name__}: {e}; repair or reinstall {found.distribution}, or block it with "

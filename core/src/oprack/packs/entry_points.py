@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from oprack.interruption import let_interruptions_pass
 from oprack.packs.requirements import required, unmet
 from oprack.records import dataclass
 
@@ -65,6 +66,7 @@ def installed_packs() -> list[FoundPack]:
             if GROUP not in (text := dist.read_text("entry_points.txt") or ""):
                 continue
         except (OSError, UnicodeDecodeError):
+            let_interruptions_pass()
             if b"oprack" not in _raw_entry_points(dist):
                 continue
         name, version, metadata = _distribution(dist)
@@ -73,6 +75,7 @@ def installed_packs() -> list[FoundPack]:
         try:
             entry_points = [e for e in dist.entry_points if e.group == GROUP]
         except Exception as e:
+            let_interruptions_pass()
             found[name] = [FoundPack(name, f"{UNREADABLE}{type(e).__name__}: {e}", name, version, metadata)]
         else:
             found[name] = list(describe(entry_points))
@@ -90,6 +93,7 @@ def _raw_entry_points(dist: Any) -> bytes:
     try:
         return Path(_distribution(dist)[2]).read_bytes()
     except OSError:
+        let_interruptions_pass()
         return b""
 
 

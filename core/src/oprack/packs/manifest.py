@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from oprack.errors import ManifestError, PackVersionError
+from oprack.interruption import let_interruptions_pass
 from oprack.records import dataclass
 
 SCHEMA_VERSION = 3
@@ -113,6 +114,7 @@ def read(path: Path) -> Manifest:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
+        let_interruptions_pass()
         raise ManifestError(f"{path}: can't be read ({type(e).__name__}: {e}); expected a TOML file; {_FIX}") from e
     try:
         data = tomllib.loads(text)

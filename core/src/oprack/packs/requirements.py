@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from oprack.interruption import let_interruptions_pass
+
 _LINE = re.compile(r"(?mi)^Requires-Dist:[ \t]*(.+?)[ \t]*$")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -20,6 +22,7 @@ def required(distribution: Any) -> list[str]:
         # Only the headers: parsing all of METADATA as a message is slow, and the text below them is a README.
         text = distribution.read_text("METADATA") or ""
     except (OSError, UnicodeDecodeError):
+        let_interruptions_pass()
         return []
     return _LINE.findall(text.replace("\r\n", "\n").partition("\n\n")[0])
 

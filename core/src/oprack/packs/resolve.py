@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.errors import ManifestError, PackImportError
+from oprack.interruption import let_interruptions_pass
 
 REPAIR = "repair or reinstall the distribution, or block the pack (`oprack doctor --imports` says more)"
 MEND = (
@@ -30,10 +31,9 @@ def import_module(name: str, asked_by: str, advice: str = REPAIR) -> Any:
     """
     try:
         return importlib.import_module(name)
-    except KeyboardInterrupt:
-        raise
     # BaseException, since no pack may end the process: SystemExit, CancelledError, pytest's Skipped.
     except BaseException as e:
+        let_interruptions_pass()
         raise PackImportError(f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; {advice}") from e
 
 
@@ -77,6 +77,7 @@ def package_directory(package: str) -> Path | None:
         # Only of the top-level package: find_spec of a subpackage would import its parents.
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
+        let_interruptions_pass()
         return None
     for location in (spec.submodule_search_locations or ()) if spec is not None else ():
         directory = Path(location, *rest)

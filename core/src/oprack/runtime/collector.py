@@ -16,8 +16,8 @@ def paused() -> Iterator[None]:
     there: a tenth of the time. What is garbage is found afterwards.
     """
     enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if enabled:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError, OprackError, PreconditionNotMetError
+from oprack.interruption import let_interruptions_pass
 from oprack.op import OpInfo
 from oprack.op.facets import CreatorFacet
 from oprack.op.raised import raised_by, told_of_stranger
@@ -106,7 +107,7 @@ class OperatorBase(CreatorFacet):
         Raises:
             OprackError: As the op says, with the op, its variables with shapes and dtypes, and the line that created
                 it.
-            OpError: Something else went wrong in it.
+            OpError: Something else went wrong in it. What interrupted it passes as it is (`oprack.interruption`).
         """
         start = time.perf_counter_ns() if run.profiler else 0
         try:
@@ -116,6 +117,7 @@ class OperatorBase(CreatorFacet):
         except OprackError as error:
             raise self._with_context(error, scope) from error
         except Exception as error:
+            let_interruptions_pass()
             raise OpError(
                 f"op {self.type} (pack {self.info.pack}) failed: {type(error).__name__}: {error}\n"
                 f"{self.raised_by(error)}{self.describe(scope)}\nCheck the shapes, dtypes and attributes above against "

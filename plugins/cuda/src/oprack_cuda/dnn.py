@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array, ArrayModule
 from oprack.records import dataclass
 
@@ -43,10 +44,12 @@ class DNNLibrary(Library):
                 f"for CUDA 12 ({error})"
             ) from None
         except Exception as error:  # a broken installation says so in many ways
+            let_interruptions_pass()
             raise UnavailableError(f"nvidia-cudnn-frontend can't be imported: {error}") from error
         try:
             cudnn.backend_version()
         except Exception as error:
+            let_interruptions_pass()
             raise UnavailableError(
                 f"libcudnn can't be opened: {error}; pip install nvidia-cudnn-cu13 (or -cu12)"
             ) from error
@@ -163,6 +166,7 @@ def run(key: Convolution, a: Array, b: Array, out: Array, device: CUDADeviceCont
         try:
             graph = Graph(key, handle)
         except Exception as error:  # the frontend raises its own and built-in errors, by version
+            let_interruptions_pass()
             _THREAD.refused[known] = f"{type(error).__name__}: {error}"
             return False
         _THREAD.graphs[known] = graph

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class RecordedPlan:
             function = functools.partial(self.function, run)
             recording.launch, recording.results = self._context.capture(function, recording.fixed)
         except Exception as error:  # of CUDA, CuPy or a kernel; the plan may still run op by op
+            let_interruptions_pass()
             recording.failed, recording.fixed = f"{type(error).__name__}: {error}", []
 
     def _repeat(self, recording: _Recording, arguments: Sequence[Any]) -> list[Any]:

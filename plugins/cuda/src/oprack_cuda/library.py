@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from oprack.errors import PreconditionNotMetError
+from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Predicate
 
 
@@ -73,6 +74,7 @@ class CuPyLibrary(Library):
                 "CuPy is not installed; pip install 'oprack-cuda[cuda13]', or [cuda12] for a driver older than 580"
             ) from None
         except Exception as error:  # a broken installation says so in many ways
+            let_interruptions_pass()
             raise UnavailableError(f"CuPy can't be imported: {type(error).__name__}: {error}") from error
         runtime = cupy.cuda.runtime
         try:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import PreconditionNotMetError
+from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array, ArrayModule
 
 from oprack_cuda.parameters import Check, kernels_of
@@ -95,6 +96,7 @@ def _compiled(file: str, name: str, dtype: str, device: int) -> Any:
     try:
         return _module(file, dtype, device).get_function(name)
     except Exception as error:  # NVRTC's log, or the driver's refusal
+        let_interruptions_pass()
         raise PreconditionNotMetError(
             f"{file} can't be compiled for {dtype} on device {device}: {error}\nRun without the sources in CUDA C++: "
             "excluded_libraries=('cuda',)"

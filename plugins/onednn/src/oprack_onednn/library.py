@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from ctypes import CDLL, POINTER, c_int, c_void_p, cast
 
 from oprack.errors import InvalidArgumentError
+from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Predicate
 
 from oprack_onednn import _c
@@ -87,6 +88,7 @@ class Library:
         try:
             self._gomp = CDLL("libgomp.so.1")
         except OSError as error:
+            let_interruptions_pass()
             raise _UnavailableError(
                 f"libgomp.so.1 can't be loaded ({error}); install your system's libgomp (libgomp1, libgomp)"
             ) from error
@@ -94,6 +96,7 @@ class Library:
             lib = CDLL(path)
             _c.declare(lib)
         except (OSError, AttributeError) as error:
+            let_interruptions_pass()
             raise _UnavailableError(f"{path} can't be loaded: {error}") from error
         self._gomp.omp_set_num_threads.argtypes = [c_int]
         self._gomp.omp_set_num_threads.restype = None
@@ -251,6 +254,7 @@ def _listed() -> Iterator[str]:
                     if os.path.basename(file) == _FILE or os.path.basename(file).startswith(_FILE + ".")
                 )
         except OSError:
+            let_interruptions_pass()
             continue  # no folder, or one that can't be read
 
 

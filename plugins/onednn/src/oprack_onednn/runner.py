@@ -13,6 +13,8 @@ from ctypes import CDLL, Structure, addressof, c_char_p, c_int, c_int64, c_size_
 from functools import lru_cache
 from typing import Any
 
+from oprack.interruption import let_interruptions_pass
+
 from oprack_onednn.build_runner import TARGET
 
 _ABI = 9
@@ -238,6 +240,7 @@ class Runner:
                 for attribute, name in _SERVED.items():
                     setattr(self, attribute, getattr(lib, f"oprack_{name}"))
             except (OSError, AttributeError) as error:
+                let_interruptions_pass()
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 
 

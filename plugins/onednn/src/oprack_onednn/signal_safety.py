@@ -27,6 +27,8 @@ from ctypes import (
     create_string_buffer,
 )
 
+from oprack.interruption import let_interruptions_pass
+
 _SIZE = 1 << 16
 _DISABLE = 2
 
@@ -47,6 +49,7 @@ class SignalStack:
         try:
             self._set = CDLL(None).sigaltstack
         except (OSError, AttributeError, TypeError):
+            let_interruptions_pass()
             return  # a system without such stacks
         self._set.argtypes, self._set.restype = (POINTER(_Stack), POINTER(_Stack)), c_int
         present = _Stack()
@@ -79,6 +82,7 @@ def start_workers(gomp: CDLL, count: int) -> None:
     try:
         region, nothing = gomp.GOMP_parallel, CDLL(None).getpid
     except (OSError, AttributeError, TypeError):
+        let_interruptions_pass()
         return
     region.argtypes, region.restype = (c_void_p, c_void_p, c_uint, c_uint), None
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from oprack.interruption import let_interruptions_pass
 from oprack.runtime.collector import paused
 from oprack.runtime.kernel_results import is_promised
 from oprack.runtime.plan.generated import BoundOp, Local, present
@@ -77,8 +77,11 @@ class Preparation:
     def __call__(self, run: RunContext, *arrays: Any) -> None:
         known = dict(zip(self._entering, arrays, strict=True))
         # What is wrong with an op is said when its turn comes; nothing depends on what was prepared.
-        with suppress(Exception), paused():
-            all(op(run, known) for op in self._ops)
+        try:
+            with paused():
+                all(op(run, known) for op in self._ops)
+        except Exception:
+            let_interruptions_pass()
 
 
 def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Preparation]:

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oprack.interruption import let_interruptions_pass
+
 from oprack_onednn import _c
 from oprack_onednn.descs import once
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc
@@ -97,6 +99,7 @@ def halves_vectors() -> bool:
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
+        let_interruptions_pass()
         return False
     # All cores of a machine are of one kind here, so the first entry says enough.
     first = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
