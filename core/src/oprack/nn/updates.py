@@ -120,16 +120,25 @@ class Updates:
                 scope.var(f"{p.name}{GRAD_SUFFIX}").value = gradient
             if rate is not None:
                 self._set_rate(rate, place)
-            runner.run_prepared(prepared, scope, keep=())
-            for p in chosen:
-                var = self.scope.get_var(str(p.name))
-                p._overwrite(var.get().array, None, f"{type(self._optimizer).__name__}.step")
-                var.value = None
+            try:
+                runner.run_prepared(prepared, scope, keep=())
+                self._take(chosen)
+            except BaseException:  # of a step that failed or was interrupted, too: what ops did is done
+                self._take(chosen)
+                raise
         finally:
             # The tensors alone have their memory, and not what a plan remembers of its last run.
             for value in given:
                 value.array = None
             self.scope.delete_scope(scope)
+
+    def _take(self, parameters: Sequence[Tensor]) -> None:
+        """Give the tensors what a step left in their variables."""
+        for p in parameters:
+            var = self.scope.get_var(str(p.name))
+            if var.value is not None:
+                p._overwrite(var.get().array, None, f"{type(self._optimizer).__name__}.step")
+                var.value = None
 
     def _clipped(self, chosen: Sequence[Tensor], gradients: Sequence[Any]) -> list[Any]:
         """Gradients of parts, clipped by the norms of the whole gradients; collective."""

@@ -114,9 +114,12 @@ class _Given(ObjectArguments):
 
 
 def inplace_buffer(op: OperatorWithKernel, values: Values) -> Any:
-    """The input's own buffer when the first output is that input and nobody else sees its memory."""
+    """The input's own buffer when the first output is that input and nobody else sees its memory.
+
+    Not where the op has more outputs: it could be interrupted when one is written and the others are on their way.
+    """
     x = op.first_inplace
-    value = values[x][0] if x is not None else None
+    value = values[x][0] if x is not None and len(op.outputs) == 1 else None
     if isinstance(value, LoDTensor) and not value.shared and value.array.flags.c_contiguous:
         flags = value.array.flags
         # A view's memory may be seen through its base.

@@ -198,6 +198,13 @@ class OperatorWithKernel(OperatorBase):
         return {s: [transform_value(v, run.place, run.pool) for v in vs] for s, vs in outputs.items()}
 
     def _write_back(self, scope: Scope, outputs: Values) -> None:
+        try:
+            self._set_outputs(scope, outputs)
+        except BaseException:  # an interruption may leave all outputs behind, or none
+            self._set_outputs(scope, outputs)
+            raise
+
+    def _set_outputs(self, scope: Scope, outputs: Values) -> None:
         for slot in self._out_slots:
             for name, value in zip(self.outputs[slot], outputs.get(slot, ()), strict=False):
                 if value is not None:

@@ -64,6 +64,9 @@ class RunContext:
     shapes_settled: bool = True
     """Whether the results of the shape rules depend on these shapes alone, so that they need not run again."""
 
+    made: list[Any] | None = None
+    """What generated code returns, until it is in the scope; of a segment that writes to variables of scopes above."""
+
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
         """Note that a kernel returned shapes that have not yet followed the shapes seen before in this segment."""
         self.shapes_after.append((numbers, key))

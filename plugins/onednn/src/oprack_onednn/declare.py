@@ -54,6 +54,7 @@ def onednn_kernel(
     min_numel: str = "",
     specialize: Specialize | None = None,
     unread: Collection[str] = (),
+    bare: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a float32 kernel of this library; it may decline, and does so where an operand does not fit.
 
@@ -64,6 +65,8 @@ def onednn_kernel(
         specialize: as in oprack.kernel.
         unread: the parameters that no primitive reads, so that they may have another dtype than float32; where one of
             the others has another, the kernel is not chosen.
+        bare: whether the function asks itself if the library serves, and lets no OperandError out. Nothing is between
+            it and who calls it, then, where Python could stop when it has overwritten a parameter (see Commit).
 
     Raises:
         DefinitionError: `unread` has a name that is no input of the function.
@@ -100,8 +103,8 @@ def onednn_kernel(
                 min_numel=getattr(Limits, min_numel) if min_numel else 0,
                 specialize=specialize,
                 may_decline=True,
-            )(run)
-        return run
+            )(function if bare else run)
+        return function if bare else run
 
     return declare
 

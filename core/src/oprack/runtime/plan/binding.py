@@ -18,20 +18,23 @@ class Binder:
     Args:
         records: All records of the segment.
         parameters: Variables whose values the scope retains after the run.
+        outer: Variables of scopes above, which get what finished ops wrote even if a later one fails.
 
     Attributes:
         current: The local variable that holds the current value of each variable of the program.
         inputs: The inputs of the segment as (variable, local variable), in order of first use.
         buffers: The local variables on each memory, by the number of the memory.
+        writes: As in Generated.
     """
 
-    def __init__(self, records: Sequence[OpRecord], parameters: Collection[str]) -> None:
+    def __init__(self, records: Sequence[OpRecord], parameters: Collection[str], outer: Collection[str]) -> None:
         written = {n for r in records for names in r.op.outputs.values() for n in names}
         # The scope releases the old value of a parameter that the segment overwrites, as a training step does.
         self._retained = {n for n in parameters if n not in written}
         self.current: dict[str, Local] = {}
         self.inputs: list[tuple[str, Local]] = []
         self.buffers: list[list[Local]] = []
+        self.writes: dict[str, list[tuple[int, Local]]] = {name: [] for name in outer}
         self._count = 0
 
     def bind(self, i: int, record: OpRecord) -> BoundOp:
@@ -76,13 +79,23 @@ class Binder:
                 if value is None or name == EMPTY_VAR:
                     outs[slot].append(None)
                     continue
-                local = self.current[name] = self._local(value, viewed.buffer if viewed else None)
+                local = self._local(value, viewed.buffer if viewed else None)
                 local.used = i
+                self._written(i, name, local)
                 # Only the kernel knows this shape, so generated code must look it up once the op has run.
                 if isinstance(value, LoDTensor | SparseValue) and (slot, len(outs[slot])) not in check.known_outputs:
                     kernel_sized.append(local)
                 outs[slot].append(local)
         return outs, kernel_sized
+
+    def _written(self, i: int, name: str, local: Local) -> None:
+        """Note that record number `i` writes a variable."""
+        self.current[name] = local
+        writes = self.writes.get(name)
+        if writes is not None:
+            if writes:
+                writes[-1][1].used = i  # it is the variable's value until then
+            writes.append((i, local))
 
     def _read(self, var: str, value: Any) -> Local:
         local = self.current.get(var)

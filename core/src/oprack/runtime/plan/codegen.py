@@ -21,7 +21,7 @@ from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
 
-_LOCALS = ("run", "result", "segment", "met", "key", "joined")
+_LOCALS = ("run", "result", "segment", "met", "key", "joined", "made")
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class SegmentGenerator:
     Args:
         records: What a run on the reference path decided, one for each op.
         keep: Variables that are read after the segment, and so are returned.
+        outer: Those of them that belong to a scope above, and so outlive a run that fails.
         xp: NumPy or CuPy.
         parameters: Variables that the scope goes on holding.
         context: Makes the `ctx` of an op without LoD.
@@ -69,12 +70,13 @@ class SegmentGenerator:
         self,
         records: Sequence[OpRecord],
         keep: Collection[str],
+        outer: Collection[str],
         xp: Any,
         parameters: Collection[str],
         context: NewContext,
     ) -> None:
         self._records, self._keep, self._xp, self._context = records, keep, xp, context
-        self._binder = Binder(records, parameters)
+        self._binder = Binder(records, parameters, outer)
         self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext}
         self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
         # By id, since functions of kernels need not hash; the namespace keeps them alive, so no id is used twice.
@@ -110,6 +112,7 @@ class SegmentGenerator:
             [Port(n, x.tensor, bool(x.lod), shared=x.buffer in shared) for n, x in returned],
             any(step.kernel_sized for step in steps),
             [step.ins for step in steps],
+            self._binder.writes,
         )
 
     def _statements(self, i: int, step: BoundOp) -> _Statements:
@@ -152,7 +155,10 @@ class SegmentGenerator:
                 lines[len(body) + 1] = i
             # From here on shapes may be new although those of the inputs are not, so all rules below are asked.
             asking = asking or bool(s.meet)
-        body.append(f"    return [{', '.join(values)}]")
+        # What ops left in variables of scopes above counts, so an interruption on the way back may not lose it.
+        body.append(f"    {'run.made = made = ' if self._binder.writes else 'return '}[{', '.join(values)}]")
+        if self._binder.writes:
+            body.append("    return made")
         parameters = [p for _, local in self._binder.inputs for p in (local.name, local.lod, local.flag) if p]
         return Source("\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""]), lines)
 
@@ -220,7 +226,7 @@ class SegmentGenerator:
         if callable(value) and id(value) in self._functions:
             return self._functions[id(value)]
         # Names v0, lod0 and own0 are those of values.
-        taken = keyword.iskeyword(hint) or hint in (*self._names, *_LOCALS) or hint[:1] in "v_"
+        taken = keyword.iskeyword(hint) or hint in self._names or hint in _LOCALS or hint[:1] in "v_"
         name = f"{hint}_{len(self._names)}" if taken or hint.startswith(("lod", "own")) else hint
         self._names[name] = value
         if callable(value):

@@ -99,6 +99,8 @@ class Generated:
         outputs: Results, in order.
         meets: Whether it meets shapes that only a kernel knows.
         slots: For each record, the local variables of its inputs.
+        writes: For each variable that outlives a run that fails, who writes it: (number of the record, local variable),
+            in order. A value stays in its local variable until the next one is there.
     """
 
     source: Source
@@ -108,3 +110,4 @@ class Generated:
     outputs: list[Port]
     meets: bool
     slots: list[Bound]
+    writes: dict[str, list[tuple[int, Local]]]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oprack.errors import OpError
+from oprack.interruption import is_interruption, let_interruptions_pass
+from oprack.kernel.commit import Commit
+from oprack.kernel.invoke import returned
 from oprack.records import dataclass
 from oprack.runtime.collector import paused
 from oprack.runtime.compose import StepContext
@@ -18,12 +21,16 @@ from oprack.runtime.plan.arguments import Numbers, SegmentArguments
 from oprack.runtime.plan.shape_check import shapes_of
 from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
+from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from oprack.device import DeviceContext
     from oprack.runtime.kernel_operator import OperatorWithKernel
-    from oprack.runtime.plan.generated import Generated, Port
+    from oprack.runtime.plan.generated import Generated, Local, Port
     from oprack.runtime.run_context import RunContext
+    from oprack.tensor import Variable
 
 # Both are bounded, since shapes come with the data and each entry holds memory: signatures also hold generated code.
 _SIGNATURES = 8
@@ -98,12 +105,16 @@ class Segment:
         self._last: tuple[list[Any], int, int] = ([], 0, 0)
         self._numbers = Numbers()
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
+        # Outputs that ops may leave out, and that are read: another value of the variable, such as a fed one, stays.
+        self._left_out: tuple[str, ...] = ()
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, run: RunContext, scope: Scope) -> None:
         """Run in `scope`: generated code for a signature that was seen before, else the reference path, recorded."""
+        for name in self._left_out:
+            scope.var(name)
         parameters = scope.find_values(self.variables.parameters)
-        temporaries = scope.find_values(self.variables.reads)
+        temporaries = scope.find_values([*self.variables.reads, *self._left_out])
         key, shapes = self._forms(run, parameters, temporaries)
         compiled = self._compiled.get(key) or self._compile_recorded(key)
         if compiled is None:
@@ -117,8 +128,13 @@ class Segment:
         # What the segment reads last goes out of the scope before the code runs: its locals are then the only
         # references, and they end where the ops in the code end with them.
         self._drop(scope, self.variables.consumed)
-        # Kept per run and not per segment, since threads share segments.
-        self._store(compiled.generated.outputs, self.call(compiled, shapes, args, run), run, scope)
+        try:
+            # Kept per run and not per segment, since threads share segments.
+            self._store(compiled.generated.outputs, self.call(compiled, shapes, args, run), run, scope)
+        except BaseException as error:
+            self._leave_finished(compiled, error, run, scope)
+            raise
+        run.made = None
 
     def call(self, compiled: CompiledSegment, shapes: Any, args: list[Any], run: RunContext) -> list[Any]:
         """Call the generated code: its results.
@@ -175,6 +191,7 @@ class Segment:
             compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
             return compiled.asking(run, *args)  # type: ignore[no-any-return]
         except Exception as error:
+            let_interruptions_pass()
             raise self._explain(compiled, error, run) from error
 
     def _store(self, ports: Sequence[Port], results: list[Any], run: RunContext, scope: Scope) -> None:
@@ -188,9 +205,11 @@ class Segment:
                     lod = results[i]
                     i += 1
                 value = LoDTensor(value, lod, place=run.place, check=False, shared=port.shared)
-            # A variable of a scope above is written there; one of this scope may not hide it.
-            var = (scope.find_var(port.var) if port.var in self.variables.outer else None) or scope.var(port.var)
-            var.value = value
+            self._variable(port.var, scope).value = value
+
+    def _variable(self, name: str, scope: Scope) -> Variable:
+        """Where a value is written: a variable of a scope above there, since one of this scope may not hide it."""
+        return (scope.find_var(name) if name in self.variables.outer else None) or scope.var(name)
 
     # Recording --------------------------------------------------------------------------------------------------------
     def _record(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
@@ -205,6 +224,10 @@ class Segment:
             finally:
                 run.recorder = None
             self._drop(scope, dying)
+        left_out = _left_out(records, {*self.variables.parameters, *self.variables.reads, *self._left_out})
+        if left_out:
+            self._left_out += left_out
+            return  # what it reads is another signature from now on
         # Another thread may have compiled it while this one ran on the reference path.
         if key not in self._compiled and all(r.compilable for r in records):
             if len(self._recorded) >= _SIGNATURES:
@@ -229,11 +252,11 @@ class Segment:
 
         device, variables = recorded.device, self.variables
         generated = SegmentGenerator(
-            recorded.records, variables.keep, device.xp, variables.parameters, recorded.context
+            recorded.records, variables.keep, variables.outer, device.xp, variables.parameters, recorded.context
         ).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
-        arguments = SegmentArguments(generated.inputs, [*self.variables.parameters, *self.variables.reads])
+        arguments = SegmentArguments(generated.inputs, [*variables.parameters, *variables.reads, *self._left_out])
         function = device.plan_function(function, {op.type for op in self.operators})
         return CompiledSegment(generated, arguments, function, lines)
 
@@ -247,17 +270,52 @@ class Segment:
         return generated.namespace.pop("segment")
 
     # Errors -----------------------------------------------------------------------------------------------------------
+    def _leave_finished(self, compiled: CompiledSegment, error: BaseException, run: RunContext, scope: Scope) -> None:
+        """Write what finished ops left in variables of scopes above, as the reference path has done at that point."""
+        if run.made is not None:  # all of them
+            self._store(compiled.generated.outputs, run.made, run, scope)
+            return
+        frame, index = _where(compiled, error)
+        if frame is None and error.__cause__ is not None:
+            error = error.__cause__
+            frame, index = _where(compiled, error)
+        if frame is None:
+            return
+        values, committed = frame.f_locals, {}
+        if index is not None and is_interruption(error):
+            # All outputs of an op are assigned at once; those that are there are those of finished ops.
+            # of a kernel that was one of several, the result is there before it is taken apart
+            result = values.get("result", NotImplemented)
+            result = Commit.result_of(error) if result is NotImplemented else result
+            committed, index = self._outputs(result, index, run), None
+        for name, writes in compiled.generated.writes.items():
+            found = committed.get(name)
+            for i, local in [] if found is not None else reversed(writes):
+                if local.name in values and i != index:
+                    found = _held(values[local.name], values.get(local.lod, []), local, run)
+                    break
+            if found is not None:
+                self._variable(name, scope).value = found
+
+    def _outputs(self, result: Any, index: int, run: RunContext) -> dict[str, Any]:
+        """The outputs of op number `index`, by variable, of what its kernel returned."""
+        op, found = self.operators[index], dict[str, Any]()
+        for _, slot, made in [] if result is None else returned(result, op.info.proto):
+            arrays = made if isinstance(made, list) else [made]
+            for name, array in zip(op.outputs.get(slot, ()), arrays, strict=False):
+                if isinstance(array, run.device.xp.ndarray | run.device.xp.generic):
+                    array = LoDTensor(run.device.xp.asarray(array), place=run.place, check=False, shared=True)
+                if array is not None:
+                    found[name] = array
+        return found
+
     def _explain(self, compiled: CompiledSegment, error: Exception, run: RunContext) -> Exception:
         """Run the op that failed once more on the reference path, which says what is wrong with its inputs."""
-        frame = error.__traceback__
-        while frame is not None and frame.tb_frame.f_code.co_name != "segment":  # a place may call it in its own way
-            frame = frame.tb_next
-        lines = compiled.lines.get(frame.tb_frame.f_code.co_filename, {}) if frame else {}
-        index = lines.get(frame.tb_lineno) if frame else None
+        frame, index = _where(compiled, error)
         if frame is None or index is None:
             return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")
         # The frame still has the op's inputs, as deletions come after the call that failed.
-        op, scope, values = self.operators[index], Scope(), frame.tb_frame.f_locals
+        op, scope, values = self.operators[index], Scope(), frame.f_locals
         for slot, locals_ in compiled.generated.slots[index].items():
             for name, local in zip(op.inputs[slot], locals_, strict=True):
                 if local is not None:
@@ -268,6 +326,7 @@ class Segment:
         try:
             op.run(scope, run)
         except Exception as explained:
+            let_interruptions_pass()
             return explained
         failed = f"op {op.type} failed: {type(error).__name__}: {error}"
         return OpError(f"{failed}\n{op.raised_by(error)}{op.describe(scope)}")
@@ -277,3 +336,34 @@ class Segment:
         for key in list(self._recorded):
             self._compile_recorded(key)
         return [c.generated.source.text for c in self._compiled.values()]
+
+
+def _where(compiled: CompiledSegment, error: BaseException) -> tuple[FrameType | None, int | None]:
+    """The frame of the generated code that an exception came through, and the number of the op where that was."""
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename not in compiled.lines:
+        step = step.tb_next  # a place may call the code in its own way
+    if step is None:
+        return None, None
+    return step.tb_frame, compiled.lines[step.tb_frame.f_code.co_filename].get(step.tb_lineno)
+
+
+def _held(value: Any, lod: Any, local: Local, run: RunContext) -> Any:
+    """The value of a local variable as a variable of the program holds it; ops in place leave its memory alone."""
+    if not local.tensor:
+        return value
+    if isinstance(value, LoDTensor):  # as the kernel returned it
+        value, lod = value.array, value.lod
+    return LoDTensor(run.device.xp.asarray(value), lod, place=run.place, check=False, shared=True)
+
+
+def _left_out(records: Sequence[OpRecord], read: Collection[str]) -> tuple[str, ...]:
+    """Variables that ops read although the op that is to write them has left them out, but for those in `read`."""
+    found, written = dict[str, None](), set(read)
+    for record in records:
+        op = record.op
+        names = (n for slot, vs in record.inputs.items() for n, v in zip(op.inputs[slot], vs, strict=True))
+        found.update(dict.fromkeys(n for n in names if n not in written and n != EMPTY_VAR))
+        for slot, made in record.outputs.items():
+            written.update(n for n, v in zip(op.outputs[slot], made, strict=False) if v is not None)
+    return tuple(found)

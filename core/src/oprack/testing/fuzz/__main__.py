@@ -13,11 +13,13 @@ from oprack.testing.fuzz.campaign import Campaign, all_targets
 from oprack.testing.fuzz.searching import read_known
 from oprack.testing.fuzz.strategies import hypothesis
 
+_TARGETS = "op types, `net`, `net:block,block`, or `injection` for interruptions; default: all but the last"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns 1 when something differed."""
     parser = argparse.ArgumentParser(prog="python -m oprack.testing.fuzz", description=__doc__)
-    parser.add_argument("targets", nargs="*", help="op types, `net`, or `net:block,block`; default: everything")
+    parser.add_argument("targets", nargs="*", help=_TARGETS)
     parser.add_argument("--pack", action="append", default=[], help="the ops of this pack; may be given several times")
     parser.add_argument("--seed", type=int, help="default: a new one")
     parser.add_argument("--seconds", type=float, default=0.0, help="default: until stopped")
@@ -31,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--known", type=Path, help="TOML file of known differences")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where failures are kept")
     options = parser.parse_args(arguments)
+    if "injection" in options.targets:
+        return _inject(options)
     try:
         hypothesis()
         for op_type in (t for t in options.targets if not t.startswith("net")):
@@ -60,6 +64,17 @@ def main(arguments: list[str] | None = None) -> int:
     campaign.run()
     print(campaign.summary(), f"(seed {seed})")
     return 1 if campaign.failures else 0
+
+
+def _inject(options: argparse.Namespace) -> int:
+    """Interruptions instead of other paths; they are raised in this process."""
+    from oprack.testing.fuzz.injection import Injections
+
+    seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    report = Injections(default_manager(), seed).run(options.seconds or 60.0)
+    print(f"{report.injected} interruptions; {len(report.failures)} failures (seed {seed})")
+    return 1 if report.failures else 0
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import OprackError
+from oprack.interruption import let_interruptions_pass
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, SparseTensor
 
 ULPS, AMPLIFIED, NEAR_OVERFLOW = 4, 16.0, 1024.0
@@ -265,4 +266,5 @@ def attempt(run: Callable[[], dict[str, Any]]) -> Outcome:
     except OprackError as error:
         return Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
     except Exception as error:
+        let_interruptions_pass()
         return Outcome(raised=type(error).__name__, text=str(error).partition("\n")[0][:300])

@@ -38,10 +38,19 @@ def in_turns(function: Callable[[], None], most: int) -> None:
                 call.result()
 
 
+def apart(function: Callable[[], None], most: int) -> None:
+    """Call a function in other threads, in `most` of them at the same time, and wait: what interrupts this thread, such
+    as Ctrl-C, does not stop it within the function. The first error of any of them is raised.
+    """
+    calls = [_threads().submit(function) for _ in range(max(1, min(most, count())))]
+    for call in calls:
+        call.result()
+
+
 def _threads() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(max(1, count() - 1), thread_name_prefix="oprack-optimizer")
+        _pool = ThreadPoolExecutor(count(), thread_name_prefix="oprack-optimizer")
     return _pool
 
 

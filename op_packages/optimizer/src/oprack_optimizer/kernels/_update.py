@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from oprack.device import row_totals
 from oprack.kernel import Array, ArrayModule
+from oprack.kernel.commit import Commit
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_optimizer.kernels._threads import in_turns
+from oprack_optimizer.kernels._threads import apart, in_turns
 
 BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
@@ -68,13 +70,17 @@ def is_large(p: Array) -> bool:
 
 
 def by_blocks(
-    update: Callable[..., Any], given: tuple[Array, ...], count: int, out: Array | None = None
+    update: Callable[..., Any],
+    given: tuple[Array, ...],
+    count: int,
+    out: Array | None = None,
+    others: Sequence[Array | None] = (),
 ) -> tuple[Array, ...]:
     """`count` new arrays like the first one given, made block by block by update(given, made, work).
 
     It gets rows of all arrays and writes to those of the new ones; work: memory of a block's size. out: the memory of
-    the first given array, when the first new one may take it. Threads take turns at the blocks of a large array, since
-    one core alone can't read memory as fast as it goes.
+    the first given array, when the first new one may take it. others: what the kernel returns beside the new arrays.
+    Threads take turns at the blocks of a large array, since one core alone can't read memory as fast as it goes.
     """
     first = given[0]
     if out is not None and not (out.flags.c_contiguous and out.dtype == first.dtype and out.shape == first.shape):
@@ -82,7 +88,7 @@ def by_blocks(
     made = [np.empty(first.shape, first.dtype) if out is None or i else out for i in range(count)]
     sources = [np.ascontiguousarray(a).reshape(-1) for a in given]
     targets, blocks = [a.reshape(-1) for a in made], deque(range(0, first.size, BLOCK))
-    state = np.geterr()  # of this thread alone
+    state, finished, total = np.geterr(), list[int](), len(blocks)  # the state of this thread alone
 
     def some() -> None:
         work = np.empty(BLOCK, first.dtype)
@@ -94,7 +100,21 @@ def by_blocks(
                     return  # another thread took the last one
                 rows = slice(i, i + BLOCK)
                 parts = [a[rows] for a in targets]
-                update([a[rows] for a in sources], parts, work[: parts[0].size])
+                try:
+                    update([a[rows] for a in sources], parts, work[: parts[0].size])
+                finally:
+                    finished.append(i)
 
-    in_turns(some, len(blocks) // _SHARED)
+    if out is None:
+        in_turns(some, total // _SHARED)
+        return tuple(made)
+    try:
+        apart(some, total // _SHARED)
+    except BaseException:
+        # Of a parameter in place, half of which is new, nobody could make anything: the step is taken to its end.
+        some()
+        while len(finished) < total:
+            time.sleep(1e-4)
+        commit = Commit((*made, *others), done=True)  # noqa: F841 - whoever catches the interruption finds it here
+        raise
     return tuple(made)

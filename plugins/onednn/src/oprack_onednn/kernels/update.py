@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from oprack.kernel import Array
+from oprack.kernel.commit import Commit
 
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.memory import STATE
@@ -37,9 +38,18 @@ class _Update(Structure):
 
 
 def _updated(
-    rule: int, param: Array, grad: Array, state: Sequence[Array], out: Array | None, numbers: Sequence[float]
-) -> list[Array] | None:
-    """The new parameter and its new state; None where NumPy has to do it. out: memory that the parameter may have."""
+    rule: int,
+    param: Array,
+    grad: Array,
+    state: Sequence[Array],
+    out: Array | None,
+    numbers: Sequence[float],
+    others: Sequence[Array | None] = (),
+) -> tuple[Array | None, ...] | None:
+    """The new parameter, its new state and `others`; None where NumPy has to do it.
+
+    out: memory that the parameter may have. others: what else the kernel returns.
+    """
     run = RUNNER.update
     given = (param, grad, *state)
     if run is None or not param.size or not THREAD.ready():
@@ -61,8 +71,9 @@ def _updated(
     absent = [None] * (2 - len(state))
     places = (*map(address, given), *absent, *map(address, made), *absent)
     update = _Update(rule, param.size, *places, tuple(numbers))
-    run(addressof(update), THREAD.cores if param.size >= _SHARED else 1)
-    return made
+    commit = Commit((*made, *others))
+    commit(run, addressof(update), THREAD.cores if param.size >= _SHARED else 1)
+    return commit.result
 
 
 def _number(array: Array) -> np.float32:
@@ -71,7 +82,7 @@ def _number(array: Array) -> np.float32:
     return found
 
 
-@onednn_kernel("sgd")
+@onednn_kernel("sgd", bare=True)
 def sgd(
     Param: Array,
     LearningRate: Array,
@@ -79,14 +90,14 @@ def sgd(
     MasterParam: Array | None = None,
     *,
     out: Array | None = None,
-) -> tuple[Array, Array | None]:
+) -> tuple[Array | None, ...]:
     if MasterParam is not None or not LearningRate.size:
         return NotImplemented
-    made = _updated(_SGD, Param, Grad, (), out, (_number(LearningRate),))
-    return NotImplemented if made is None else (made[0], None)
+    made = _updated(_SGD, Param, Grad, (), out, (_number(LearningRate),), (None,))
+    return NotImplemented if made is None else made
 
 
-@onednn_kernel("momentum")
+@onednn_kernel("momentum", bare=True)
 def momentum(
     Param: Array,
     Grad: Array,
@@ -100,16 +111,16 @@ def momentum(
     regularization_coeff: float,
     rescale_grad: float,
     out: Array | None = None,
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[Array | None, ...]:
     if MasterParam is not None or not LearningRate.size:
         return NotImplemented
     decay = regularization_coeff if regularization_method == "l2_decay" else 0.0
     numbers = (_number(LearningRate), mu, rescale_grad, decay)
-    made = _updated(_NESTEROV if use_nesterov else _MOMENTUM, Param, Grad, (Velocity,), out, numbers)
-    return NotImplemented if made is None else (made[0], made[1], None)
+    made = _updated(_NESTEROV if use_nesterov else _MOMENTUM, Param, Grad, (Velocity,), out, numbers, (None,))
+    return NotImplemented if made is None else made
 
 
-@onednn_kernel("adam")
+@onednn_kernel("adam", bare=True)
 def adam(
     Param: Array,
     Grad: Array,
@@ -138,8 +149,7 @@ def adam(
     correction = np.sqrt(kind(1) - _number(Beta2Pow))
     rate = _number(LearningRate) * correction / (kind(1) - _number(Beta1Pow))
     numbers = (beta1, 1 - beta1, beta2, 1 - beta2, kind(epsilon) * correction, rate)
-    made = _updated(_ADAM, Param, Grad, (Moment1, Moment2), out, numbers)
-    if made is None:
-        return NotImplemented
     powers = (Beta1Pow, kind(beta1)), (Beta2Pow, kind(beta2))
-    return (*made, *(p.copy() if use_global_beta_pow else p * beta for p, beta in powers), None)
+    new_powers = [p.copy() if use_global_beta_pow else p * beta for p, beta in powers]
+    made = _updated(_ADAM, Param, Grad, (Moment1, Moment2), out, numbers, (*new_powers, None))
+    return NotImplemented if made is None else made

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from oprack.device import row_totals
 from oprack.kernel import Array, ArrayModule
+from oprack.kernel.commit import Commit
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import by_blocks, dense, is_large, number, rounded, scalar, working
@@ -29,15 +30,16 @@ def step(
     epsilon: float,
     xp: ArrayModule,
     out: Array | None = None,
+    others: Sequence[Array | None] = (),
 ) -> tuple[Array, ...]:
-    """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays. out: memory that p may have."""
+    """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays. out, others: as in by_blocks."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
     correction = xp.sqrt(kind(1) - b2pow)
     numbers = (kind(beta1), kind(1 - beta1), kind(beta2), kind(1 - beta2))
     numbers = (*numbers, kind(epsilon) * correction, lr * correction / (kind(1) - b1pow))
     if is_large(p):
-        return by_blocks(lambda *blocks: _update_block(*blocks, *numbers), (p, g, m1, m2), 3, out)
+        return by_blocks(lambda *blocks: _update_block(*blocks, *numbers), (p, g, m1, m2), 3, out, others)
     return _update_whole(p, g, m1, m2, *numbers, xp)
 
 
@@ -119,6 +121,7 @@ def _lazy(
     b2: Array,
     rates: tuple[float, float, float],
     out: Array | None,
+    others: Sequence[Array | None],
     xp: ArrayModule,
 ) -> tuple[Array, ...]:
     """As `step`, in the rows that the gradient holds. out: the memory of p when it may be overwritten, else None."""
@@ -126,8 +129,10 @@ def _lazy(
     rows = totals.rows
     new = p.copy() if out is None else out, m1.copy(), m2.copy()
     found = step(p[rows], totals.value, m1[rows], m2[rows], lr, b1, b2, *rates, xp)
-    for target, value in zip(new, found, strict=True):
+    for target, value in zip(new[1:], found[1:], strict=True):
         target[rows] = value
+    commit = Commit((*new, *others))
+    commit(new[0].__setitem__, rows, found[0])
     return new
 
 
@@ -150,11 +155,13 @@ def update(
     dtype = p.dtype
     scalars = scalar(state.LearningRate, dtype), scalar(state.Beta1Pow, dtype), scalar(state.Beta2Pow, dtype)
     out = out if p is param else None
+    new_powers = powers(state, rates, rule)
+    others = (*new_powers, None)  # where the parameter itself is overwritten
     if lazy:
-        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, xp)
+        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, others, xp)
     elif isinstance(grad, SelectedRows):
         new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
     else:
-        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out)
+        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out, others)
     out, new_master = rounded(new, param, master, rule.multi_precision)
-    return out, new1, new2, *powers(state, rates, rule), new_master
+    return out, new1, new2, *new_powers, new_master

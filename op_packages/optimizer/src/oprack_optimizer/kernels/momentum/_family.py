@@ -25,7 +25,8 @@ def step(
     if rule.regularization_method == "l2_decay":
         g = g + kind(rule.regularization_coeff) * p
     if is_large(p):
-        return by_blocks(lambda *blocks: _update_block(*blocks, kind(mu), nesterov, lr), (p, g, velocity), 2, out)
+        given = (p, g, velocity)
+        return by_blocks(lambda *blocks: _update_block(*blocks, kind(mu), nesterov, lr), given, 2, out, (None,))
     v = velocity * kind(mu) + g
     return p - (g + v * kind(mu) if nesterov else v) * lr, v
 

@@ -1,0 +1,150 @@
+"""Runs that end early: what a step leaves behind, what comes out, and what the next run gives."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack import Executor, Program, Scope, layers, nn, optimizer, program_guard, to_tensor
+from oprack.desc import OpDesc
+from oprack.errors import BlockDepthError, OprackError
+from oprack.packs.manager import default_manager
+from oprack.testing.fuzz.injection import Injections, Interrupter
+
+BOTH = pytest.mark.parametrize("prepared", [True, False], ids=["plan", "reference"])
+
+
+def test_interruptions_at_random_lines_come_out_as_they_are_and_leave_nothing_torn() -> None:
+    pytest.importorskip("hypothesis")
+    report = Injections(default_manager(), seed=7).run(seconds=15, most=120)
+    assert not report.failures
+    assert report.injected > 20
+
+
+class Training:
+    """sgd with momentum on y = w x, and an op behind the update that fails when it is told to."""
+
+    def __init__(self, prepared: bool) -> None:
+        self.main, startup = Program(), Program()
+        with program_guard(self.main, startup):
+            x, ids = layers.data("x", [None, 2]), layers.data("ids", [None], "int64")
+            y = layers.fc(x, 1, bias_attr=False)
+            optimizer.Momentum(0.5, momentum=0.9).minimize(layers.mean(y))
+            self.last = layers.gather(x, ids)
+        self.executor, self.scope = Executor(prepared=prepared), Scope()
+        self.executor.run(startup, scope=self.scope)
+        (op,) = (op for op in self.main.desc.blocks[0].ops if op.type == "momentum")
+        self.weight, self.velocity = op.input("Param")[0], op.input("Velocity")[0]
+
+    def step(self, index: int = 0) -> None:
+        feed = {"x": np.array([[1, 2]], "f4"), "ids": np.array([index])}
+        self.executor.run(self.main, feed, [self.last], self.scope)
+
+    def value(self, name: str) -> np.ndarray:
+        return np.array(self.scope.get_var(name).get().array).ravel()
+
+
+@BOTH
+def test_an_op_that_fails_leaves_what_the_ops_before_it_did(prepared: bool) -> None:
+    training = Training(prepared)
+    for _ in range(3):
+        training.step()
+    weight, velocity = training.value(training.weight), training.value(training.velocity)
+    gradient = np.array([1, 2], "f4")  # of the mean of one product
+    with pytest.raises(OprackError):
+        training.step(index=9)
+    new = 0.9 * velocity + gradient
+    np.testing.assert_allclose(training.value(training.velocity), new, rtol=1e-6)
+    np.testing.assert_allclose(training.value(training.weight), weight - 0.5 * new, rtol=1e-5)
+
+
+@BOTH
+def test_a_variable_that_is_written_twice_has_its_value_between_when_an_op_fails_there(prepared: bool) -> None:
+    main, startup = Program(), Program()
+    with program_guard(main, startup):
+        x, ids = layers.data("x", [2]), layers.data("ids", [None], "int64")
+        counter = layers.create_global_var([2], 0.0, "float32", persistable=True)
+        layers.assign(x * 2.0, counter)
+        last = layers.gather(x, ids)
+        layers.assign(counter * 10.0, counter)
+    executor, scope = Executor(prepared=prepared), Scope()
+    executor.run(startup, scope=scope)
+
+    def run(index: int) -> np.ndarray:
+        feed = {"x": np.array([1, 3], "f4"), "ids": np.array([index])}
+        executor.run(main, feed, [last], scope)
+
+    for _ in range(3):
+        run(0)
+        np.testing.assert_array_equal(scope.get_var(counter.name).get().array, [20, 60])
+    with pytest.raises(OprackError):
+        run(9)
+    np.testing.assert_array_equal(scope.get_var(counter.name).get().array, [2, 6])
+
+
+def test_an_eager_step_that_is_interrupted_leaves_each_parameter_and_its_state_of_one_step() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    adam = optimizer.Adam(0.1, parameters=net.named_parameters())
+
+    def state() -> dict[str, np.ndarray]:
+        found = {f"{name}.param": np.array(p.numpy()) for name, p in net.named_parameters()}
+        return found | {
+            k: np.array(v) for k, v in adam.state_dict().items() if k.endswith(("moment1", "beta1_pow_acc"))
+        }
+
+    def step(at: int) -> Interrupter:
+        net(to_tensor(np.ones((1, 2), "f4"))).sum().backward()
+        one = Interrupter("interrupt", at)
+        with one.active():
+            try:
+                adam.step()
+            except KeyboardInterrupt as error:
+                assert error is one.error
+        adam.clear_grad()
+        return one
+
+    for _ in range(3):
+        lines = step(0).lines
+    moved = 0
+    for part in (0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.96, 0.99):
+        before = state()
+        assert step(int(lines * part)).error is not None
+        after = state()
+        changed = {key: bool((after[key] != value).any()) for key, value in before.items()}
+        for name, _ in net.named_parameters():
+            assert len({changed[key] for key in changed if key.startswith(f"{name}.")}) == 1, (part, changed)
+        moved += any(changed.values())
+    assert moved
+
+
+@BOTH
+def test_a_fed_variable_that_an_op_was_to_write_and_left_out_is_read(prepared: bool) -> None:
+    main = Program()
+    with program_guard(main, Program()):
+        layers.data("x", [None, 3]), layers.data("m", [None, 3])
+    block = main.global_block()
+    for name in ("out", "y"):
+        block.create_var(name, dtype="float32", shape=[-1, 3])
+    attrs = {"is_test": True, "dropout_prob": 0.5, "dropout_implementation": "upscale_in_train"}
+    block.append_op(OpDesc("dropout", {"X": "x"}, {"Out": "out", "Mask": "m"}, attrs))
+    block.append_op(OpDesc("relu", {"X": "m"}, {"Out": "y"}, {}))
+    executor = Executor(prepared=prepared)
+    for run in range(4):
+        feed = {"x": np.ones((2, 3), "f4"), "m": np.full((2, 3), run, "f4")}
+        np.testing.assert_array_equal(executor.run(main, feed, ["y"], Scope())[0], feed["m"])
+
+
+def test_blocks_that_are_nested_too_deep_to_run_are_refused_where_they_are_written() -> None:
+    main = Program()
+
+    def nest(x: Any, condition: Any, deep: int) -> Any:
+        if not deep:
+            return x * 2.0
+        return layers.cond(condition, lambda: nest(x, condition, deep - 1), lambda: x * 0.5)
+
+    with program_guard(main, Program()):
+        x = layers.data("x", [2])
+        condition = layers.less_than(layers.fill_constant([1], "float32", 0.0), layers.fill_constant([1], "float32", 1))
+        nest(x, condition, 63)
+        with pytest.raises(BlockDepthError, match="nested 65 deep here; expected at most 64"):
+            nest(x, condition, 200)
+        assert main.current_block_idx == 0
