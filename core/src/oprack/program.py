@@ -6,8 +6,11 @@ from dataclasses import replace
 from typing import Any, Protocol, Self
 
 from oprack.desc import BlockDesc, ProgramDesc, VarDesc
-from oprack.errors import PreconditionNotMetError
+from oprack.errors import BlockDepthError, PreconditionNotMetError
 from oprack.records import dataclass
+
+DEEPEST = 64
+"""How deep blocks may be nested: each takes several frames of Python's stack."""
 
 
 @dataclass
@@ -142,8 +145,20 @@ class Program:
 
         Returns:
             The new block.
+
+        Raises:
+            BlockDepthError: Blocks would be nested too deep for the program to run.
         """
-        block = self.desc.append_block(self.current_block() if parent is None else parent)
+        parent = self.current_block() if parent is None else parent
+        depth, around = 2, parent.parent
+        while around is not None:
+            depth, around = depth + 1, around.parent
+        if depth > DEEPEST:
+            raise BlockDepthError(
+                f"blocks would be nested {depth} deep here; expected at most {DEEPEST}: write a loop in place of a "
+                "function that calls itself, or put conditions one behind the other"
+            )
+        block = self.desc.append_block(parent)
         self.current_block_idx = block.idx
         return block
 

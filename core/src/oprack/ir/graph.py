@@ -7,10 +7,11 @@ from typing import Any
 
 from oprack.desc import BlockDesc, ProgramDesc
 from oprack.errors import GraphError
+from oprack.interruption import let_interruptions_pass
 from oprack.ir.fact_rules import infer, is_identity
 from oprack.ir.fact_values import meet
 from oprack.ir.facts import ProgramFacts
-from oprack.ir.names import names_of, used_by_blocks
+from oprack.ir.names import used_by_blocks
 from oprack.ir.new_op import declare, facts_of, new_op
 from oprack.ir.new_vars import NewVars
 from oprack.ir.nodes import OpNode, VarNode
@@ -38,6 +39,7 @@ class Graph(GraphView):
         manager: The packs; default: those of the process.
         place: Where the program will run.
         facts: Facts of the program, or of one that had the same ops in this block; None works them out here.
+        own: Whether the graph may change the program itself, instead of a copy.
 
     Raises:
         UnknownOpError: An op is of no installed pack.
@@ -53,8 +55,9 @@ class Graph(GraphView):
         manager: PackManager | None = None,
         place: Place | None = None,
         facts: ProgramFacts | None = None,
+        own: bool = False,
     ) -> None:
-        self.program = program.clone()
+        self.program = program if own else program.clone()
         self.block: BlockDesc = self.program.block(block)
         self.scope = scope
         self.manager = manager or default_manager()
@@ -165,6 +168,7 @@ class Graph(GraphView):
         try:
             facts = infer(op.desc, facts_of(op.inputs), facts_of(op.outputs), self.manager.op_info(op.type))
         except Exception:
+            let_interruptions_pass()
             return  # running it says what is wrong
         for slot, nodes in op.outputs.items():
             for node, fact in zip(nodes, facts[slot], strict=True):
@@ -252,14 +256,16 @@ class Graph(GraphView):
         Variables that no op names any more are dropped, unless they are to be kept.
         """
         self.sort()
-        # The names of this moment: those that no op of the rewritten program has any more are dropped.
-        before, ops = names_of(self.program), self.ops
+        # The names of this moment: those that no op of the rewritten program has any more are dropped. Other blocks
+        # are as they were.
+        elsewhere, ops = set().union(*self._elsewhere), self.ops
+        before = set().union(*used_by_blocks([self.block]))
         for op in ops:
             op.desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
             op.desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
             op.desc.edits += 1
         self.block.ops = [op.desc for op in ops]
-        gone = (before | self._new.names) - names_of(self.program) - self.keep
+        gone = (before | elsewhere | self._new.names) - elsewhere.union(*used_by_blocks([self.block])) - self.keep
         for name in gone:
             self.block.remove_var(name)
             self.program.blocks[0].remove_var(name)

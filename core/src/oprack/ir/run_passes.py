@@ -9,6 +9,7 @@ from dataclasses import field
 
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError, PackError
+from oprack.interruption import let_interruptions_pass
 from oprack.ir.facts import ProgramFacts
 from oprack.ir.graph import Graph
 from oprack.ir.names import names_of
@@ -159,7 +160,7 @@ class _Runner:
                 return str(error)
         return ""
 
-    def _graph(self, program: ProgramDesc, index: int, facts: ProgramFacts | None = None) -> Graph:
+    def _graph(self, program: ProgramDesc, index: int, facts: ProgramFacts | None = None, own: bool = False) -> Graph:
         return Graph(
             *(program, index),
             scope=self.scope,
@@ -167,6 +168,7 @@ class _Runner:
             manager=self.manager,
             place=self.place,
             facts=facts,
+            own=own,
         )
 
     def run(self, passes: Sequence[Pass]) -> Optimized:
@@ -177,7 +179,7 @@ class _Runner:
         graphs: list[Graph] = []
         try:
             for index in range(min(len(program.blocks), _MOST_BLOCKS)):
-                graphs.append(self._graph(program, index, facts))
+                graphs.append(self._graph(program, index, facts, own=program is not self.program))
                 self._run_block(graphs[-1], passes, reports)
                 program = graphs[-1].to_program()
         # An interrupt, too, must not leave parameters of half a rewrite in the scope.
@@ -207,6 +209,7 @@ class _Runner:
                 if matches and self.verifying:
                     verify(graph, facts)
             except Exception as error:
+                let_interruptions_pass()
                 raise _Failed(one, error) from error
             report.matches += matches
             report.ops_after += len(graph) - ops

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from oprack.desc.reach import named_by_attributes, read_inside, reads, written_inside
 from oprack.errors import BlockCycleError, BlockDepthError
+from oprack.program import DEEPEST
 from oprack.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc, ProgramDesc
     from oprack.runtime.operator import OperatorBase
-
-DEEPEST = 64
-"""How deep blocks may be nested: each takes several frames of Python's stack."""
 
 
 def check_nesting(program: ProgramDesc) -> None:

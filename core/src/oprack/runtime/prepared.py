@@ -133,6 +133,15 @@ class PreparedProgram:
         ops = (op for block in self.desc.blocks for op in block.ops if op.type != "feed")
         return list(dict.fromkeys(name for op in ops for name in op.input_arg_names() if name != EMPTY_VAR))
 
+    @cached_property
+    def last_readers(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """For each type of op and variable that such an op reads, (block, position) of the last one that does."""
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        for block in self.desc.blocks:
+            for i, op in enumerate(block.ops):
+                found.update(dict.fromkeys(((op.type, name) for name in op.input_arg_names()), (block.idx, i)))
+        return found
+
     def complete(self) -> Self:
         """Prepare every block now. Raises AttributeValueError that names the op, and what packs raise."""
         for index in range(len(self.desc.blocks)):

@@ -10,6 +10,7 @@ from oprack.desc.reach import writes
 from oprack.device import dense_rows
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import ArrayModule
+from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.types import GRAD_SUFFIX, VarType
 
@@ -27,13 +28,9 @@ def scalar(op_type: str, slot: str, tensor: LoDTensor) -> int:
     return host_array(tensor).reshape(-1)[0].item()
 
 
-def is_read_by(block: BlockDesc, names: Collection[str], op_types: Collection[str]) -> bool:
-    """Whether any op of these types, in any block of the program, reads one of these variables."""
-    return any(
-        op.type in op_types and not set(names).isdisjoint(op.input_arg_names())
-        for b in block.program.blocks
-        for op in b.ops
-    )
+def is_read_by(run: RunContext, names: Collection[str], op_type: str) -> bool:
+    """Whether any op of this type, in any block of the program, reads one of these variables."""
+    return any((op_type, name) in run.program.last_readers for name in names)
 
 
 def written_names(block: BlockDesc) -> set[str]:
@@ -54,16 +51,9 @@ def reference(tensor: LoDTensor) -> LoDTensor:
     return LoDTensor(tensor.array, tensor.lod, place=tensor.place, check=False, shared=True)
 
 
-def reads_last(block: BlockDesc, index: int, scopes: Collection[str]) -> bool:
-    """Whether op `index` of a block is the last of its type that reads step scopes: later passes need them as well."""
-    op_type = block.ops[index].type
-    readers = (
-        (b.idx, i)
-        for b in block.program.blocks
-        for i, op in enumerate(b.ops)
-        if op.type == op_type and not set(scopes).isdisjoint(op.input_arg_names())
-    )
-    return max(readers) == (block.idx, index)
+def reads_last(run: RunContext, op: OperatorBase, scopes: Collection[str]) -> bool:
+    """Whether an op is the last of its type that reads step scopes: later passes need them as well."""
+    return max(run.program.last_readers[op.type, name] for name in scopes) == (op.block.idx, op.index)
 
 
 def zero_gradient(

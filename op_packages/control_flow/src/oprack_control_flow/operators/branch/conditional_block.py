@@ -29,14 +29,10 @@ class ConditionalBlockOp(ConditionalBlockInferOp):
 
     op_type = "conditional_block"
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._keeps_scope = is_read_by(self.block, self.outputs.get("Scope", ()), ("conditional_block_grad",))
-
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept: list[Scope] = []
         if self.runs(scope):
-            if self._keeps_scope:
+            if is_read_by(run, self.outputs.get("Scope", ()), "conditional_block_grad"):
                 kept.append(scope.new_scope())
                 run_block(run, self.attrs["sub_block"], kept[0])
             else:
@@ -49,10 +45,6 @@ class ConditionalBlockGradOp(ConditionalOperator):
     """Runs the gradient block if the block ran: if there is a scope, since the condition may have changed since."""
 
     op_type = "conditional_block_grad"
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._is_last = reads_last(self.block, self.index, self.inputs["Scope"])
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept = scope.get_var(self.input("Scope")).value or []
@@ -76,7 +68,7 @@ class ConditionalBlockGradOp(ConditionalOperator):
         for x, grad in targets:
             self._put(scope, run, x, grad, grads.var(x + GRAD_SUFFIX).value)
         kept[0].delete_scope(grads)
-        if self._is_last:
+        if reads_last(run, self, self.inputs["Scope"]):
             release(kept)
             kept.clear()
 

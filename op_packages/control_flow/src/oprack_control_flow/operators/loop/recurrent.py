@@ -49,15 +49,12 @@ class _Steps(OperatorBase):
 class RecurrentOp(_Steps):
     op_type = "recurrent"
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._keeps_scopes = is_read_by(self.block, self.outputs.get("step_scopes", ()), ("recurrent_grad",))
-
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         steps, outputs, states = self.length(scope), self.outputs.get("outputs", ()), self.attrs["states"]
         values = [self.get_input(scope, n) for n in self.inputs.get("initial_states", ())]
         parts: dict[str, dict[int, Any]] = {n: {} for n in outputs}
         kept: list[Scope] = []
+        keeps_scopes = is_read_by(run, self.outputs.get("step_scopes", ()), "recurrent_grad")
         for t in self.order(steps):
             step = scope.new_scope()
 
@@ -68,7 +65,7 @@ class RecurrentOp(_Steps):
             values = [self.get_input(step, n) for n in states]
             for name in outputs:
                 parts[name][t] = self.get_input(step, name).array
-            if self._keeps_scopes:
+            if keeps_scopes:
                 kept.append(step)
             else:
                 scope.delete_scope(step)
@@ -92,13 +89,10 @@ class RecurrentOp(_Steps):
 class RecurrentGradOp(_Steps):
     op_type = "recurrent_grad"
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._is_last = reads_last(self.block, self.index, self.inputs["step_scopes"])
-
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept, xp = scope.get_var(self.input("step_scopes")).value or [], run.device.xp
         steps = self.length(scope)
+        is_last = reads_last(run, self, self.inputs["step_scopes"])
         ex_states, states = self.attrs["ex_states"], self.attrs["states"]
         inputs = dict(self._wanted("inputs"))
         parameters = dict(self._wanted("parameters"))
@@ -120,9 +114,9 @@ class RecurrentGradOp(_Steps):
             for name in parameters:
                 totals[name] = added(totals.get(name), grads.var(name + GRAD_SUFFIX).value, xp)
             step.delete_scope(grads)
-            if self._is_last:
+            if is_last:
                 release([step])
-        if self._is_last:
+        if is_last:
             kept.clear()
         for name, grad in inputs.items():
             stacked = run.device.xp.stack([parts[name][t].array for t in range(steps)])

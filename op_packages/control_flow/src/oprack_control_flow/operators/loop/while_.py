@@ -36,7 +36,6 @@ class WhileOp(OperatorBase):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         scopes = self.outputs.get("StepScopes", ())
-        self._keeps_scopes = not self.attrs["is_test"] and is_read_by(self.block, scopes, ("while_grad",))
         body = self.block.program.blocks[self.attrs["sub_block"]]
         # Not those that the gradient blocks write: such a block may, for example, count down a counter from its last
         # value.
@@ -54,7 +53,7 @@ class WhileOp(OperatorBase):
         name = self.input("Condition")
         index = self.attrs["sub_block"]
         rounds: list[Scope] = []
-        if self._keeps_scopes:
+        if not self.attrs["is_test"] and is_read_by(run, self.outputs.get("StepScopes", ()), "while_grad"):
             while self._holds(scope, name):
                 step = scope.new_scope()
                 before = self._snapshot(scope)
@@ -104,10 +103,10 @@ class WhileGradOp(OperatorBase):
         pairs = zip(self.inputs.get("X", ()), self.outputs.get("X@GRAD", ()), strict=True)
         self._wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
         self._carried = set(grad_names(self.inputs.get("Out", ())))
-        self._is_last = reads_last(self.block, self.index, self.inputs["StepScopes"])
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         outside = self.inputs.get("Out@GRAD", ())
+        is_last = reads_last(run, self, self.inputs["StepScopes"])
         inside = self.attrs["original_output_grad"] or list(outside)
         flowing = {i: changeable(scope_value(scope, o)) for i, o in zip(inside, outside, strict=True)}
         totals: dict[str, Any] = {}
@@ -117,9 +116,9 @@ class WhileGradOp(OperatorBase):
             run_block(run, self.attrs["sub_block"], grads, before=lambda local: self._link(local, flowing))
             self._take(grads, flowing, totals, run.device.xp)
             step.delete_scope(grads)
-            if self._is_last:
+            if is_last:
                 release([step])
-        if self._is_last:
+        if is_last:
             rounds.clear()
         for x, grad in self._wanted:
             name = x + GRAD_SUFFIX

@@ -12,13 +12,15 @@ from oprack.types import VarType
 def _merged(ctx: InferShapeContext, dims: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that all inputs share, with dims of -1 filled in from those that know them."""
     known = [d for d in dims if 0 not in d] or dims  # an input without elements adds nothing
-    merged = list(known[0])
+    merged, fits = list(known[0]), True
     for d in known[1:]:
-        ctx.require(
-            len(d) == len(merged) and all(a == b or -1 in (a, b) for a, b in zip(d, merged, strict=True)),
-            f"X has shapes {', '.join(str(list(x)) for x in dims)}; expected equal shapes (sum does not broadcast)",
-        )
+        fits = len(d) == len(merged) and all(a == b or -1 in (a, b) for a, b in zip(d, merged, strict=True))
+        if not fits:
+            break
         merged = [max(a, b) for a, b in zip(d, merged, strict=True)]
+    # once, since the text takes as long as the loop
+    shapes = ", ".join(str(list(x)) for x in dims)
+    ctx.require(fits, f"X has shapes {shapes}; expected equal shapes (sum does not broadcast)")
     return tuple(merged)
 
 
