@@ -159,7 +159,7 @@ class LayerHelper(LayerArguments):
         parameter = Parameter(self.main_program, block, desc)
         try:
             self.set_variable_initializer(parameter, initializer)
-        except Exception:
+        except BaseException:
             # Leave both programs as they were, so that the call can be repeated with another initializer.
             block.remove_var(name)
             self.startup_program.global_block().remove_var(name)
