@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, NotFoundError, OpError, OprackError
+from oprack.interruption import let_interruptions_pass
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import Dims, IdentityContext, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.info import OpInfo
@@ -170,6 +171,7 @@ def infer_op(
         error.args = (told_of_stranger(error, info), *error.args[1:])
         raise
     except Exception as error:
+        let_interruptions_pass()
         inputs = ", ".join(
             f"{slot} {[list(var.shape or ()) for n in names if (var := block.find_var_recursive(n)) is not None]}"
             for slot, names in op.inputs.items()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.errors import OpError, OprackError
+from oprack.interruption import let_interruptions_pass
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.forward_op import ForwardOp, SlotRef
 from oprack.op.grad import GradOp
@@ -49,6 +50,7 @@ def make_grad_ops(
         error.args = (told_of_stranger(error, info), *error.args[1:])
         raise
     except Exception as error:
+        let_interruptions_pass()
         where, _ = raised_by(error, info)
         raise OpError(
             f"op {op.type} (pack {info.pack}): its make_grad failed: {type(error).__name__}: {error}"
