@@ -37,7 +37,7 @@ def stub_package() -> dict[str, str]:
     """Contents of the files of `oprack-stubs` by path: one for each namespace that packs fill, and one for methods."""
     files = {"py.typed": "partial\n", "functional/op_methods.pyi": _methods()}
     manager = default_manager()
-    for namespace in sorted({*NAMESPACES, "functional"} - {"fuzz"}):  # the blocks of fuzz are not called by name
+    for namespace in sorted({*NAMESPACES, "functional"} - {"fuzz", "fuzz_lives"}):  # not called by name
         module = importlib.import_module(f"oprack.{namespace}")
         # A package needs __init__.pyi: a module stub of its name would hide its submodules.
         path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"

@@ -143,7 +143,7 @@ def brought(source: PackSource) -> dict[str, list[str]]:
             found.setdefault("formats", []).append(json.loads(key)["suffix"])
         elif kind == "command":
             found.setdefault("commands", []).append(json.loads(key)["name"])
-        elif kind == "layer" and not key.startswith("fuzz."):
+        elif kind == "layer" and not key.startswith(("fuzz.", "fuzz_lives.")):
             namespace, _, name = key.partition(".")
             found.setdefault(namespace, []).append(name)
     return found

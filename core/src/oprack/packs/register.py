@@ -22,9 +22,10 @@ NAMESPACES = (
     *("layers", "functional", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "quantization", "array_api"),
     "sparse",
     "fuzz",
+    "fuzz_lives",
 )
-"""Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`:
-the blocks from which `oprack.testing.fuzz` builds nets."""
+"""Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`
+and `fuzz_lives`: the blocks of which `oprack.testing.fuzz` builds nets, and the parts of nets that live there."""
 
 STAGES = ("fold", "canonicalize", "fuse", "lower")
 """When a pass runs; see `Register.pass_`."""

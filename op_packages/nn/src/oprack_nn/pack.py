@@ -21,6 +21,11 @@ BLOCKS = """
     layer_normed pool pyramid residual_basic residual_bottleneck squeeze_excite text_windows
     transposed upsampled_convolution
 """
+# Parts of nets that live, in fuzz_lives.py
+PARTS = """
+    Affine Squashed Dropped Normalised Product Counted Scaled Viewed Sliced Squeezed Listed Joined
+    Rows RowsLessOne Halved Manifold Centred Branched Leading Expanded Flattened
+"""
 WRITTEN_OUT = "transposed_product written_out_activation written_out_norm"
 
 
@@ -43,6 +48,7 @@ def oprack_layers(register: Register) -> None:
     register.layer("utils", f"{__package__}.training:utils", namespace="nn")
     register.layers(f"{__package__}.fuzz", *BLOCKS.split(), namespace="fuzz")
     register.layers(f"{__package__}.fuzz_written_out", *WRITTEN_OUT.split(), namespace="fuzz")
+    register.layers(f"{__package__}.fuzz_lives", *PARTS.split(), namespace="fuzz_lives")
 
 
 @hookimpl

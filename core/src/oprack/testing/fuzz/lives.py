@@ -1,0 +1,311 @@
+"""Lives: sequences of actions on one net or program, compared after each with what a simpler engine makes of the same.
+
+`Life` is one; `search_lives` looks for one that differs, with Hypothesis' state machine, and makes it small. An action
+is a class of life_actions.py or life_programs.py, an engine a row of ENGINES: a further one of either is one entry more.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from oprack.packs.manager import default_manager
+from oprack.testing.fuzz import life_actions as actions
+from oprack.testing.fuzz import life_subjects as subjects
+from oprack.testing.fuzz.life_actions import Action
+from oprack.testing.fuzz.outcome import Difference, Outcome, attempt
+from oprack.testing.fuzz.searching import Known
+from oprack.testing.fuzz.strategies import hypothesis
+
+_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What is compared with what. actions: those that it knows. rtol: by dtype, relative to what is 1 at least."""
+
+    reference: Callable[[Sequence[str], str], Any]
+    subject: Callable[[Sequence[str], str], Any]
+    actions: Sequence[type[Action]]
+    rtol: dict[str, float] = field(default_factory=lambda: {"float64": 1e-7, "float32": 1e-3})
+
+
+_CALLING = actions.CALLING
+ENGINES: dict[str, Engine] = {
+    "jit": Engine(subjects.NetSubject, subjects.Jitted, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
+    "jit function": Engine(subjects.NetSubject, subjects.JittedFunction, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
+    "jit open": Engine(subjects.NetSubject, subjects.JittedOpen, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
+    "model": Engine(subjects.NetSubject, subjects.Exported, (*_CALLING, actions.Hook, actions.Export, actions.Infer)),
+    "eager": Engine(subjects.Formulas, subjects.Eager, (*_CALLING, *actions.AT_ONCE), {"float64": 1e-5}),
+}
+_HALVES = 0.1  # where autocast was on
+
+
+class Life:
+    """A subject and its reference, to which the same happens.
+
+    Args:
+        engine: A key of ENGINES.
+        parts: Kinds of the parts of the net or program.
+        steps: What happens; `differences` does it.
+        dtype: Of parameters and inputs.
+    """
+
+    def __init__(
+        self, engine: str, parts: Sequence[str], steps: Sequence[Action] = (), dtype: str = "float64"
+    ) -> None:
+        self.engine, self.parts, self.steps, self.dtype = engine, list(parts), list(steps), dtype
+        self.kind = ENGINES[engine]
+        self.done: list[Action] = []
+        self.over = False
+        self._rtol = self.kind.rtol[dtype]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.reference, self.subject = (
+                self.kind.reference(self.parts, dtype),
+                self.kind.subject(self.parts, dtype),
+            )
+
+    @property
+    def labels(self) -> set[str]:
+        """Its actions and parts, by which a known difference is told; the plainest part says nothing."""
+        found = {label for action in self.done for label in action.labels}
+        return found | set(self.parts[:]) - set(part_kinds()[:1])
+
+    def differences(self) -> list[Difference]:
+        """Do all steps; returns the first difference, if there is one."""
+        for action in self.steps:
+            if (found := self.do(action)) is not None:
+                return [found]
+        return []
+
+    def do(self, action: Action) -> Difference | None:
+        """One step of both; what can't be done now is passed over, and after a difference nothing is done any more."""
+        if self.over or not (action.applies(self.reference) and action.applies(self.subject)):
+            return None
+        self.done.append(action)
+        if getattr(action, "autocast", False):
+            self._rtol = _HALVES
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want, got = (attempt(lambda s=s: action.apply(s)) for s in (self.reference, self.subject))
+            found = self._judged(want, got)
+        self.over = self.over or found is not None
+        return found
+
+    def _judged(self, want: Outcome, got: Outcome) -> Difference | None:
+        run = len(self.done) - 1
+        if self.subject.excuses(want, got):
+            self.over = True  # the two are no longer in the same state
+            return None
+        if not got.ok and (want.raised == got.raised if want.raised else want.refused and got.refused):
+            want, got = Outcome(), Outcome()
+        elif not got.ok:
+            expected = f"; the reference raises {want.raised or want.refused}: {want.text}" if not want.ok else ""
+            kind = "refused" if got.refused else f"raised {got.raised}"
+            text = f"{got.refused or got.raised}: {got.text}{expected}"
+            return Difference(self.engine, kind, run, "", text)
+        elif not want.ok:
+            text = f"the reference raises {want.refused or want.raised}: {want.text}"
+            return Difference(self.engine, "accepted", run, "", text)
+        wanted, gotten = want.values | self.reference.state(), got.values | self.subject.state()
+        for name in [*wanted, *(n for n in gotten if n not in wanted)]:
+            found = _differs(wanted.get(name), gotten.get(name), self._rtol)
+            if found:
+                return Difference(self.engine, found[0], run, name, found[1])
+        return None
+
+    def script(self, difference: Difference) -> str:
+        """Source that lives it again and prints the difference."""
+        names = sorted({type(a).__name__ for a in self.done})
+        lines = [f"from oprack.testing.fuzz.{ENGINES[self.engine].actions[0].__module__.rpartition('.')[2]} import "]
+        lines[0] += ", ".join(names)
+        lines += ["from oprack.testing.fuzz.lives import Life", "", f"# {difference}"]
+        lines += ["steps = [", *(f"    {a!r}," for a in self.done), "]"]
+        dtype = "" if self.dtype == "float64" else f", dtype={self.dtype!r}"
+        lines.append(f"life = Life({self.engine!r}, {self.parts!r}, steps{dtype})")
+        lines.append("print(*life.differences(), sep='\\n')")
+        return "\n".join(lines) + "\n"
+
+
+def _differs(want: Any, got: Any, rtol: float) -> tuple[str, str] | None:
+    """(kind, text) of how two arrays differ, of which None stands for none."""
+    if want is None or got is None:
+        same = want is None and got is None
+        return None if same else ("missing", "is None" if got is None else "is there, expected None")
+    if want.dtype != got.dtype:
+        return "dtype", f"has dtype {got.dtype}, expected {want.dtype}"
+    if want.shape != got.shape:
+        return "shape", f"has shape {list(got.shape)}, expected {list(want.shape)}"
+    if want.dtype.kind in "fV" or want.dtype.name == "bfloat16":
+        a, b = want.astype("f8"), got.astype("f8")
+        finite = a[np.isfinite(a)]
+        equal = np.isclose(b, a, rtol=0.0, atol=rtol * max(1.0, np.abs(finite).max(initial=0.0)), equal_nan=True)
+    else:
+        equal = np.asarray(want == got)
+    if equal.all():
+        return None
+    at = tuple(np.argwhere(~equal)[0].tolist())
+    return "value", f"at {list(at)} {got[at]!s}, expected {want[at]!s} ({int((~equal).sum())} of {want.size} differ)"
+
+
+def part_kinds() -> list[str]:
+    """Kinds of parts, the plainest first."""
+    return default_manager().layer_names(subjects.FUZZ_LIVES)
+
+
+@dataclass
+class FoundLife:
+    """A life that differs, as small as it was made. after, seconds: lives and time until it was found."""
+
+    difference: Difference
+    life: Life
+    seed: int
+    after: int
+    seconds: float
+
+    @property
+    def known(self) -> Known:
+        """What lives with the same difference have in common."""
+        return Known(self.difference.path, self.difference.kind, frozenset(self.life.labels))
+
+
+class _DiffersError(Exception):
+    pass
+
+
+@dataclass
+class _Search:
+    """engines: from which a life is chosen. known: what is not done again. found: the smallest life so far."""
+
+    engines: Sequence[str]
+    known: Sequence[Known]
+    seconds: float
+    shrink_seconds: float
+    start: float = field(default_factory=time.monotonic)
+    count: int = 0
+    found: FoundLife | None = None
+    until: float = 0.0
+
+    def begin(self, engine: str, parts: Sequence[str], dtype: str) -> Life | None:
+        """A new life; None when the time is over or it would be a known one."""
+        self.count += self.found is None
+        now = time.monotonic()
+        if now > (self.until if self.found else self.start + self.seconds):
+            return None
+        life = Life(engine, parts, dtype=dtype if dtype in ENGINES[engine].rtol else "float64")
+        return None if self.is_known(life, life.labels) else life
+
+    def is_known(self, life: Life, labels: Collection[str]) -> bool:
+        """Whether lives with these labels differ in a known way."""
+        return any(k.covers(Difference(life.engine, k.kind, 0), frozenset(), list(labels)) for k in self.known)
+
+    def do(self, life: Life, action: Action) -> None:
+        """One step. Raises _DiffersError."""
+        if self.is_known(life, life.labels | action.labels):
+            return
+        difference = life.do(action)
+        if difference is None or (self.found and difference.kind != self.found.difference.kind):
+            return
+        now = time.monotonic()
+        if self.found is None:
+            self.found = FoundLife(difference, life, 0, self.count, now - self.start)
+            self.until = now + self.shrink_seconds
+        elif _size(life) <= _size(self.found.life):
+            self.found.difference, self.found.life = difference, life
+        raise _DiffersError
+
+
+def search_lives(
+    engines: Sequence[str] = (),
+    *,
+    seed: int,
+    examples: int = 100,
+    seconds: float = 60.0,
+    shrink_seconds: float = 20.0,
+    known: Sequence[Known] = (),
+    watch: Callable[[Life], None] | None = None,
+) -> FoundLife | None:
+    """The first life that differs in a way that is not known, made as small as the time lets; None without one.
+
+    Args:
+        engines: Keys of ENGINES; default: all.
+        seed: Of what is drawn.
+        examples: Lives after which the search ends.
+        seconds: Time after which it ends.
+        shrink_seconds: Time for making a life small.
+        known: What is known: actions that would complete such a life are not done.
+        watch: Gets each life before something happens to it.
+    """
+    h = hypothesis()
+    import hypothesis.stateful as stateful
+
+    one = _Search(list(engines) or list(ENGINES), known, seconds, shrink_seconds)
+    settings = h.settings(
+        max_examples=examples,
+        stateful_step_count=_STEPS,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        print_blob=False,
+        verbosity=h.Verbosity.quiet,
+        suppress_health_check=list(h.HealthCheck),
+        phases=[h.Phase.generate, h.Phase.shrink],
+    )
+    test = stateful.get_state_machine_test(_machine(one, stateful, watch), settings=settings)
+    try:
+        h.seed(seed)(test)()
+    except _DiffersError:
+        pass
+    except Exception as error:
+        # one that does not differ each time (threads, or the time is over) is found all the same
+        if one.found is None or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
+            raise
+    if one.found is not None:
+        one.found.seed = seed
+    return one.found
+
+
+def _machine(one: _Search, stateful: Any, watch: Callable[[Life], None] | None) -> Any:
+    """Hypothesis' state machine: the first rule begins a life, and there is one for each action."""
+    import hypothesis.strategies as st
+
+    kinds = part_kinds()
+
+    class Machine(stateful.RuleBasedStateMachine):  # type: ignore[misc]
+        life: Life | None = None
+
+        @stateful.initialize(
+            engine=st.sampled_from(one.engines),
+            parts=st.lists(st.sampled_from(kinds), min_size=1, max_size=3),
+            dtype=st.sampled_from(["float64", "float32"]),
+        )
+        def begin(self, engine: str, parts: list[str], dtype: str) -> None:
+            self.life = one.begin(engine, parts, dtype)
+            if self.life is not None and watch is not None:
+                watch(self.life)
+
+    def rule(of: type[Action]) -> Any:
+        choices = {f.name: st.sampled_from(list(f.metadata["choices"]) or kinds) for f in fields(of)}
+
+        def step(self: Any, **chosen: Any) -> None:
+            one.do(self.life, of(**chosen))
+
+        step.__name__ = of.__name__
+        return stateful.precondition(lambda self: self.life is not None and of in self.life.kind.actions)(
+            stateful.rule(**choices)(step)
+        )
+
+    for of in dict.fromkeys(a for e in one.engines for a in ENGINES[e].actions):
+        setattr(Machine, of.__name__, rule(of))
+    return type("Machine", (Machine,), {})
+
+
+def _size(life: Life) -> tuple[int, int, int]:
+    return len(life.done), len(life.parts), len(repr(life.done))

@@ -1,0 +1,271 @@
+"""Parts of nets that live, for oprack.testing.fuzz.lives: rows of WIDTH numbers to as many.
+
+Each is a Module with `formula(x)`, the same in NumPy, which reads the module's own parameters, buffers and attributes.
+`program(x)` is the part as layers of a static program, where it has one. A part that writes to its buffers when it is
+called has `writes = True`; one that computes with the number of rows has `counts_rows = True`, since it may be refused
+where that is open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oprack
+from oprack import functional as F
+from oprack import layers
+from oprack.nn import Module
+
+from oprack_nn.modules.common import Dropout, Linear
+from oprack_nn.modules.norm import BatchNorm1D
+
+WIDTH = 3
+
+
+class Affine(Linear):
+    """A fully connected layer."""
+
+    def __init__(self) -> None:
+        super().__init__(WIDTH, WIDTH)
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(x @ self.weight.numpy() + self.bias.numpy())
+
+    @staticmethod
+    def program(x: Any) -> Any:
+        return layers.fc(x, WIDTH)
+
+
+class Squashed(Module):
+    """tanh."""
+
+    def forward(self, x: Any) -> Any:
+        return x.tanh()
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return np.tanh(x)
+
+    @staticmethod
+    def program(x: Any) -> Any:
+        return layers.tanh(x)
+
+
+class Dropped(Dropout):
+    """x beside its dropout by probability 1, so that nothing is random: x in training, 2 x in evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+    def forward(self, x: Any) -> Any:
+        return x + super().forward(x)
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return x if self.training else 2 * x
+
+    @staticmethod
+    def program(x: Any) -> Any:
+        return x + layers.dropout(x, 1.0, dropout_implementation="upscale_in_train")
+
+
+class Normalised(BatchNorm1D):
+    """A batch norm."""
+
+    writes = True
+
+    def __init__(self) -> None:
+        super().__init__(WIDTH)
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        mean, variance = self.mean.numpy(), self.variance.numpy()
+        if self.training:
+            momentum = self.attrs["momentum"]
+            old, mean, variance = (mean, variance), x.mean(axis=0), x.var(axis=0)
+            self.mean.set_value(momentum * old[0] + (1 - momentum) * mean)
+            self.variance.set_value(momentum * old[1] + (1 - momentum) * variance)
+        rows = (x - mean) / np.sqrt(variance + self.attrs["epsilon"])
+        return np.asarray(rows * self.weight.numpy() + self.bias.numpy())
+
+    @staticmethod
+    def program(x: Any) -> Any:
+        return layers.batch_norm(x)
+
+
+class Product(Module):
+    """A matrix product and nothing else, whose result has the dtype that autocast computes in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = self.create_parameter([WIDTH, WIDTH])
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.weight
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(x @ self.weight.numpy())
+
+
+class Counted(Module):
+    """x and how often it was called, which is counted in a buffer, in place."""
+
+    writes = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", np.zeros(1))
+
+    def forward(self, x: Any) -> Any:
+        with oprack.no_grad():
+            self.count.add_(oprack.ones([1], dtype=self.count.dtype))
+        return x + self.count
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        self.count.set_value(self.count.numpy() + 1)
+        return np.asarray(x + self.count.numpy())
+
+
+class Scaled(Module):
+    """x times a plain attribute: True subtracts 1, a negative zero negates, None fails."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setting = 1.0
+
+    def forward(self, x: Any) -> Any:
+        return scaled(x, self.setting)
+
+    formula = forward
+
+
+def scaled(x: Any, setting: Any) -> Any:
+    """x times a number of Python, by which values that are equal to Python can be told apart."""
+    if setting is None:
+        raise ValueError("expected a setting")
+    if setting is True:
+        return x - 1.0
+    return -x if math.copysign(1.0, setting) < 0 else x * float(setting)
+
+
+class Viewed(Module):
+    """x through ops whose results may lie in the memory of what they get."""
+
+    def forward(self, x: Any) -> Any:
+        return x.reshape([-1, WIDTH])
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    @staticmethod
+    def program(x: Any) -> Any:
+        return layers.reshape(x, [-1, WIDTH])
+
+
+class Sliced(Viewed):
+    """All rows of x, as a slice."""
+
+    def forward(self, x: Any) -> Any:
+        return x[0:]
+
+
+class Squeezed(Viewed):
+    """x with one dim more, and without it again."""
+
+    def forward(self, x: Any) -> Any:
+        return x.unsqueeze(0).squeeze(0)
+
+
+class Listed(Viewed):
+    """x by ops that take a list, which get a list and then a tensor alone: a list of one."""
+
+    def forward(self, x: Any) -> Any:
+        return F.sum([x, x]) - F.sum(x)
+
+
+class Joined(Viewed):
+    """The same by another op."""
+
+    def forward(self, x: Any) -> Any:
+        return F.concat([F.concat([x, x], axis=1), x], axis=1)[:, :WIDTH] + 0.0 * F.concat(x, axis=1)
+
+
+class _OfRows(Module):
+    """x beside something computed with its number of rows as a number of Python."""
+
+    counts_rows = True
+    of: Callable[[int], Any] = staticmethod(lambda n: n)
+
+    def forward(self, x: Any) -> Any:
+        return x * type(self).of(x.shape[0])
+
+    formula = forward
+
+
+class Rows(_OfRows):
+    """x times the number of rows."""
+
+
+class RowsLessOne(_OfRows):
+    """x times one less than the number of rows."""
+
+    of = staticmethod(lambda n: n - 1)
+
+
+class Halved(_OfRows):
+    """x times half the number of rows."""
+
+    of = staticmethod(lambda n: n // 2)
+
+
+class Manifold(_OfRows):
+    """x times the largest number in a range."""
+
+    of = staticmethod(lambda n: max(range(2 * n), default=0))
+
+
+class Centred(_OfRows):
+    """x without its mean, by hand."""
+
+    def forward(self, x: Any) -> Any:
+        return x - x.sum(0) / x.shape[0]
+
+    formula = forward
+
+
+class Branched(_OfRows):
+    """2 x if there are more than two rows."""
+
+    def forward(self, x: Any) -> Any:
+        return x * 2.0 if x.shape[0] > 2 else x
+
+    formula = forward
+
+
+class Leading(_OfRows):
+    """x less the sum of all rows but the last."""
+
+    def forward(self, x: Any) -> Any:
+        return x - x[: x.shape[0] - 1].sum(0)
+
+    formula = forward
+
+
+class Expanded(_OfRows):
+    """x and its first row, as often as there are rows."""
+
+    def forward(self, x: Any) -> Any:
+        return x + oprack.expand(x[0:1], [x.shape[0], WIDTH])
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return x + x[0:1]
+
+
+class Flattened(_OfRows):
+    """x as one row, and back."""
+
+    def forward(self, x: Any) -> Any:
+        return x.reshape([x.shape[0] * WIDTH]).reshape([x.shape[0], WIDTH])
+
+    def formula(self, x: np.ndarray) -> np.ndarray:
+        return x
+
