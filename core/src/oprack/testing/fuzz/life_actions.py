@@ -36,20 +36,20 @@ class Action:
 
     def __repr__(self) -> str:
         """Source that makes it, without defaults."""
-        given = ((f, getattr(self, f.name)) for f in fields(self))
-        shown = [f"{f.name}={v!r}" for f, v in given if not _same(v, f.default)]
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if not is_plain(self, f)]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     @property
     def labels(self) -> set[str]:
         """What lives with the same defect have in common: its name, and what is not plain."""
         name = type(self).__name__
-        plain = [f for f in fields(self) if f.metadata["size"] or _same(getattr(self, f.name), f.default)]
-        return {name, *(f"{name} {f.name}" for f in fields(self) if f not in plain)}
+        odd = [f.name for f in fields(self) if not (f.metadata["size"] or is_plain(self, f))]
+        return {name, *(f"{name} {n}" for n in odd)}
 
 
-def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and repr(a) == repr(b)
+def is_plain(action: Action, of: Any) -> bool:
+    """Whether a field has its default, which is not True for 1, nor -0.0 for 0.0."""
+    return repr(getattr(action, of.name)) == repr(of.default)
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +93,8 @@ class Backward(Action):
         return bool(subject.pending)
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
-        subject.backward(subject.pending.pop(0 if self.first else -1))
+        subject.asked = subject.pending.pop(0 if self.first else -1)
+        subject.backward(subject.asked)
         return {}
 
 
@@ -364,11 +365,14 @@ class Threads(Action):
 
 @dataclass(frozen=True, repr=False)
 class Fork(Action):
-    """A forked process calls it; nothing changes here."""
+    """A forked process calls it, as this one did before, which saves imports; nothing changes here."""
+
+    def applies(self, subject: NetSubject) -> bool:
+        return bool(subject.calls)
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
-        x = fresh([2, WIDTH], subject.number(), subject.dtype)
-        return dict(zip(("y", "gradient of x"), in_fork(lambda: subject.value_and_gradient(x)), strict=True))
+        x = fresh(subject.calls[-1].x.shape, subject.number(), subject.dtype)
+        return {"y": in_fork(lambda: subject.called(subject.tensor(x, False), 1.0).y.numpy())}
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -27,12 +27,21 @@ _STEPS = 12
 
 @dataclass(frozen=True)
 class Engine:
-    """What is compared with what. actions: those that it knows. rtol: by dtype, relative to what is 1 at least."""
+    """What is compared with what.
+
+    Attributes:
+        reference, subject: Made of the kinds of parts and the dtype.
+        actions: Those that they know.
+        rtol: By dtype, relative to what is 1 at least.
+        shown: Actions by which it shows what others did.
+    """
+
 
     reference: Callable[[Sequence[str], str], Any]
     subject: Callable[[Sequence[str], str], Any]
     actions: Sequence[type[Action]]
     rtol: dict[str, float] = field(default_factory=lambda: {"float64": 1e-7, "float32": 1e-3})
+    shown: Sequence[Action] = (actions.CallNet(), actions.Backward())
 
 
 _CALLING = actions.CALLING
@@ -44,6 +53,7 @@ ENGINES: dict[str, Engine] = {
     "eager": Engine(subjects.Formulas, subjects.Eager, (*_CALLING, *actions.AT_ONCE), {"float64": 1e-5}),
 }
 _HALVES = 0.1  # where autocast was on
+_PLAIN = ("CallNet", "Backward", "Fork")  # what happens in most lives
 
 
 class Life:
@@ -75,7 +85,7 @@ class Life:
     def labels(self) -> set[str]:
         """Its actions and parts, by which a known difference is told; the plainest part says nothing."""
         found = {label for action in self.done for label in action.labels}
-        return found | set(self.parts[:]) - set(part_kinds()[:1])
+        return (found | set(self.parts)) - set(part_kinds()[:1])
 
     def differences(self) -> list[Difference]:
         """Do all steps; returns the first difference, if there is one."""
@@ -179,6 +189,10 @@ class _DiffersError(Exception):
     pass
 
 
+class _OverError(BaseException):
+    """The time is over: no failure of an example, so that Hypothesis lets it through."""
+
+
 @dataclass
 class _Search:
     """engines: from which a life is chosen. known: what is not done again. found: the smallest life so far."""
@@ -191,23 +205,24 @@ class _Search:
     count: int = 0
     found: FoundLife | None = None
     until: float = 0.0
+    over: bool = False
 
-    def begin(self, engine: str, parts: Sequence[str], dtype: str) -> Life | None:
-        """A new life; None when the time is over or it would be a known one."""
+    def begin(self, engine: str, parts: Sequence[str], dtype: str) -> Life:
+        """A new life, without parts that fail in each. Raises _OverError."""
         self.count += self.found is None
-        now = time.monotonic()
-        if now > (self.until if self.found else self.start + self.seconds):
-            return None
-        life = Life(engine, parts, dtype=dtype if dtype in ENGINES[engine].rtol else "float64")
-        return None if self.is_known(life, life.labels) else life
+        if time.monotonic() > (self.until if self.found else self.start + self.seconds):
+            self.over = True
+            raise _OverError
+        usable = [p for p in parts if not self.is_known(engine, {p, *_PLAIN})] or part_kinds()[:1]
+        return Life(engine, usable, dtype=dtype if dtype in ENGINES[engine].rtol else "float64")
 
-    def is_known(self, life: Life, labels: Collection[str]) -> bool:
+    def is_known(self, engine: str, labels: Collection[str]) -> bool:
         """Whether lives with these labels differ in a known way."""
-        return any(k.covers(Difference(life.engine, k.kind, 0), frozenset(), list(labels)) for k in self.known)
+        return any(k.covers(Difference(engine, k.kind, 0), frozenset(), list(labels)) for k in self.known)
 
     def do(self, life: Life, action: Action) -> None:
         """One step. Raises _DiffersError."""
-        if self.is_known(life, life.labels | action.labels):
+        if self.is_known(life.engine, life.labels | action.labels):
             return
         difference = life.do(action)
         if difference is None or (self.found and difference.kind != self.found.difference.kind):
@@ -261,14 +276,15 @@ def search_lives(
     test = stateful.get_state_machine_test(_machine(one, stateful, watch), settings=settings)
     try:
         h.seed(seed)(test)()
-    except _DiffersError:
+    except (_DiffersError, _OverError):
         pass
     except Exception as error:
         # one that does not differ each time (threads, or the time is over) is found all the same
-        if one.found is None or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
+        if not (one.over or one.found) or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
             raise
     if one.found is not None:
         one.found.seed = seed
+        _reduce(one.found, time.monotonic() + shrink_seconds)
     return one.found
 
 
@@ -279,32 +295,71 @@ def _machine(one: _Search, stateful: Any, watch: Callable[[Life], None] | None) 
     kinds = part_kinds()
 
     class Machine(stateful.RuleBasedStateMachine):  # type: ignore[misc]
-        life: Life | None = None
+        engine = ""
 
         @stateful.initialize(
             engine=st.sampled_from(one.engines),
             parts=st.lists(st.sampled_from(kinds), min_size=1, max_size=3),
             dtype=st.sampled_from(["float64", "float32"]),
+            first=st.integers(0, 2),
         )
-        def begin(self, engine: str, parts: list[str], dtype: str) -> None:
-            self.life = one.begin(engine, parts, dtype)
-            if self.life is not None and watch is not None:
+        def begin(self, engine: str, parts: list[str], dtype: str, first: int) -> None:
+            self.engine, self.life = engine, one.begin(engine, parts, dtype)
+            if watch is not None:
                 watch(self.life)
+            for action in self.life.kind.shown[:first]:
+                one.do(self.life, action)
 
     def rule(of: type[Action]) -> Any:
-        choices = {f.name: st.sampled_from(list(f.metadata["choices"]) or kinds) for f in fields(of)}
+        choices = {f.name: st.sampled_from(f.metadata["choices"] or kinds) for f in fields(of)}
+        odd = {n: s for f in fields(of) for n, s in choices.items() if n == f.name and not f.metadata["size"]}
+        # the plain form of an action as often as all others, and what it did shows when something runs
+        choices |= {n: st.one_of(st.just(getattr(of(), n)), s) for n, s in odd.items()}
 
-        def step(self: Any, **chosen: Any) -> None:
+        def step(self: Any, then: int, **chosen: Any) -> None:
             one.do(self.life, of(**chosen))
+            for action in self.life.kind.shown[:then]:
+                one.do(self.life, action)
 
         step.__name__ = of.__name__
-        return stateful.precondition(lambda self: self.life is not None and of in self.life.kind.actions)(
-            stateful.rule(**choices)(step)
-        )
+        known = stateful.precondition(lambda self: bool(self.engine) and of in ENGINES[self.engine].actions)
+        return known(stateful.rule(then=st.integers(0, 2), **choices)(step))
 
     for of in dict.fromkeys(a for e in one.engines for a in ENGINES[e].actions):
         setattr(Machine, of.__name__, rule(of))
     return type("Machine", (Machine,), {})
+
+
+def _reduce(found: FoundLife, until: float) -> None:
+    """What Hypothesis leaves where a life does not differ each time: take away what is not needed, two trials each."""
+
+    def smaller(life: Life) -> Iterator[tuple[list[str], list[Action]]]:
+        for i in range(len(life.done)):
+            yield life.parts, life.done[:i] + life.done[i + 1 :]
+        for i in range(len(life.parts) if len(life.parts) > 1 else 0):
+            yield life.parts[:i] + life.parts[i + 1 :], life.done
+        for i, part in enumerate(life.parts):
+            if part != part_kinds()[0]:
+                yield [*life.parts[:i], part_kinds()[0], *life.parts[i + 1 :]], life.done
+        odd = [(i, f) for i, a in enumerate(life.done) for f in fields(a) if not actions.is_plain(a, f)]
+        for i, f in odd:
+            yield life.parts, [replace(a, **{f.name: f.default}) if a is life.done[i] else a for a in life.done]
+        for name in {f.name: f.default for _, f in odd}:
+            yield life.parts, [replace(a, **{f.name: f.default for f in fields(a) if f.name == name}) for a in life.done]
+
+    def differs(parts: list[str], steps: list[Action]) -> bool:
+        for _ in range(2):
+            life = Life(found.life.engine, parts, steps, found.life.dtype)
+            for difference in life.differences():
+                if difference.kind == found.difference.kind:
+                    found.life, found.difference = life, difference
+                    return True
+        return False
+
+    while time.monotonic() < until and any(
+        differs(*one) for one in smaller(found.life) if time.monotonic() < until and one[1]
+    ):
+        pass
 
 
 def _size(life: Life) -> tuple[int, int, int]:
