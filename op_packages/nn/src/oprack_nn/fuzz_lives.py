@@ -1,9 +1,10 @@
 """Parts of nets that live, for oprack.testing.fuzz.lives: rows of WIDTH numbers to as many.
 
 Each is a Module with `formula(x)`, the same in NumPy, which reads the module's own parameters, buffers and attributes.
-`program(x)` is the part as layers of a static program, where it has one. A part that writes to its buffers when it is
+`program(x, rows)` is the part as layers of a static program, where it has one; rows are numbers of rows, 0 and on. One
+that fails by other numbers has `fails = True`. A part that writes to its buffers when it is
 called has `writes = True`; one that computes with the number of rows has `counts_rows = True`, since it may be refused
-where that is open.
+where that is open; `eager_only = True` is for what matters in eager calls alone.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Affine(Linear):
         return np.asarray(x @ self.weight.numpy() + self.bias.numpy())
 
     @staticmethod
-    def program(x: Any) -> Any:
+    def program(x: Any, rows: Any) -> Any:
         return layers.fc(x, WIDTH)
 
 
@@ -48,7 +49,7 @@ class Squashed(Module):
         return np.tanh(x)
 
     @staticmethod
-    def program(x: Any) -> Any:
+    def program(x: Any, rows: Any) -> Any:
         return layers.tanh(x)
 
 
@@ -65,7 +66,7 @@ class Dropped(Dropout):
         return x if self.training else 2 * x
 
     @staticmethod
-    def program(x: Any) -> Any:
+    def program(x: Any, rows: Any) -> Any:
         return x + layers.dropout(x, 1.0, dropout_implementation="upscale_in_train")
 
 
@@ -79,6 +80,8 @@ class Normalised(BatchNorm1D):
 
     def formula(self, x: np.ndarray) -> np.ndarray:
         mean, variance = self.mean.numpy(), self.variance.numpy()
+        if self.training and len(x) == 1:
+            return x  # as Paddle: one number has no variance
         if self.training:
             momentum = self.attrs["momentum"]
             old, mean, variance = (mean, variance), x.mean(axis=0), x.var(axis=0)
@@ -88,7 +91,7 @@ class Normalised(BatchNorm1D):
         return np.asarray(rows * self.weight.numpy() + self.bias.numpy())
 
     @staticmethod
-    def program(x: Any) -> Any:
+    def program(x: Any, rows: Any) -> Any:
         return layers.batch_norm(x)
 
 
@@ -157,7 +160,7 @@ class Viewed(Module):
         return x
 
     @staticmethod
-    def program(x: Any) -> Any:
+    def program(x: Any, rows: Any) -> Any:
         return layers.reshape(x, [-1, WIDTH])
 
 
@@ -175,9 +178,23 @@ class Squeezed(Viewed):
         return x.unsqueeze(0).squeeze(0)
 
 
+class Picked(Viewed):
+    """x by the numbers of its rows, which in a program are fed: it fails when it is given one that there is not."""
+
+    fails = True
+
+    def forward(self, x: Any) -> Any:
+        return F.gather(x, oprack.to_tensor(np.arange(x.shape[0])))
+
+    @staticmethod
+    def program(x: Any, rows: Any) -> Any:
+        return layers.gather(x, rows)
+
+
 class Listed(Viewed):
     """x by an op that takes a list, and gets a tensor alone: a list of one, at each call."""
 
+    eager_only = True
     def __init__(self) -> None:
         super().__init__()
         for x in (oprack.ones([1, WIDTH]), oprack.ones([2, WIDTH])):

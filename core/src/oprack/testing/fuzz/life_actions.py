@@ -250,7 +250,7 @@ class AddPart(Action):
     instead: int = among(-1, 0, 1, size=True)
 
     def applies(self, subject: NetSubject) -> bool:
-        return len(subject.net.parts) < 4
+        return len(subject.net.parts) < 4 and subject.takes(self.kind)
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
         with oprack.unique_name.guard(f"later{subject.number()}_"):
@@ -406,4 +406,5 @@ class Infer(Action):
 
 CALLING: tuple[type[Action], ...] = (CallNet, Backward, Optimize, Step, Freeze, Train, Set, Replace, Tie, AddPart)
 CALLING += (Change, Save, Load)
+EXPORTING: tuple[type[Action], ...] = (Export, Infer)
 AT_ONCE: tuple[type[Action], ...] = (Threads, Fork)

@@ -97,6 +97,7 @@ class NetSubject:
     """
 
     open_dims = False
+    is_formula = False
 
     def __init__(self, kinds: Sequence[str], dtype: str) -> None:
         self.dtype, self.count = dtype, 0
@@ -199,6 +200,10 @@ class NetSubject:
             return self.has("writes")
         return bool(self.open_dims and want.ok and got.refused and self.has("counts_rows"))
 
+    def reconciled(self, reference: NetSubject) -> str:
+        """What a call that failed left half done; "" where the state should be the reference's."""
+        return ""
+
     def refuses_changed(self, want: Outcome, got: Outcome) -> bool:
         """Whether it refuses a gradient that may need what was changed since."""
         changed = self.asked is not None and self.asked.changed
@@ -206,6 +211,11 @@ class NetSubject:
 
     copies = False
     """Whether results never lie in the memory of arguments, so that what is held is not compared."""
+
+    @classmethod
+    def takes(cls, kind: str) -> bool:
+        """Whether this engine runs parts of a kind."""
+        return cls.copies or not getattr(default_manager().layer(FUZZ_LIVES, kind), "eager_only", False)
 
     def has(self, attribute: str) -> bool:
         """Whether a part declares something."""
@@ -226,8 +236,9 @@ class Eager(NetSubject):
 
 
 class Formulas(NetSubject):
-    """The same net by NumPy formulas, with gradients by central differences."""
+    """The same net by NumPy formulas, with gradients by central differences; errors are NumPy's."""
 
+    is_formula = True
     copies = True
 
     def called(self, x: Any, s: Any) -> Call:

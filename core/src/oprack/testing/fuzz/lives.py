@@ -16,6 +16,7 @@ import numpy as np
 
 from oprack.packs.manager import default_manager
 from oprack.testing.fuzz import life_actions as actions
+from oprack.testing.fuzz import life_programs as programs
 from oprack.testing.fuzz import life_subjects as subjects
 from oprack.testing.fuzz.life_actions import Action
 from oprack.testing.fuzz.outcome import Difference, Outcome, attempt
@@ -30,30 +31,32 @@ class Engine:
     """What is compared with what.
 
     Attributes:
-        reference, subject: Made of the kinds of parts and the dtype.
+        reference, subject: Classes, of which each life has one made of the kinds of its parts and the dtype.
         actions: Those that they know.
         rtol: By dtype, relative to what is 1 at least.
         shown: Actions by which it shows what others did.
     """
 
 
-    reference: Callable[[Sequence[str], str], Any]
-    subject: Callable[[Sequence[str], str], Any]
+    reference: Any
+    subject: Any
     actions: Sequence[type[Action]]
     rtol: dict[str, float] = field(default_factory=lambda: {"float64": 1e-7, "float32": 1e-3})
     shown: Sequence[Action] = (actions.CallNet(), actions.Backward())
 
 
 _CALLING = actions.CALLING
+_EXPORTED = (actions.Export(open_dims=True), actions.Infer(rows=3))
 ENGINES: dict[str, Engine] = {
     "jit": Engine(subjects.NetSubject, subjects.Jitted, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
     "jit function": Engine(subjects.NetSubject, subjects.JittedFunction, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
     "jit open": Engine(subjects.NetSubject, subjects.JittedOpen, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
-    "model": Engine(subjects.NetSubject, subjects.Exported, (*_CALLING, actions.Hook, actions.Export, actions.Infer)),
+    "model": Engine(subjects.NetSubject, subjects.Exported, (*_CALLING, actions.Hook, *actions.EXPORTING), shown=_EXPORTED),
     "eager": Engine(subjects.Formulas, subjects.Eager, (*_CALLING, *actions.AT_ONCE), {"float64": 1e-5}),
+    "plan": Engine(programs.ProgramSubject, programs.Planned, programs.RUNNING, shown=(programs.Run(), programs.Run())),
 }
 _HALVES = 0.1  # where autocast was on
-_PLAIN = ("CallNet", "Backward", "Fork")  # what happens in most lives
+_PLAIN = ("CallNet", "Backward", "Fork", "Run")  # what happens in most lives
 
 
 class Life:
@@ -113,8 +116,11 @@ class Life:
         if self.subject.excuses(want, got):
             self.over = True  # the two are no longer in the same state
             return None
-        if not got.ok and (want.raised == got.raised if want.raised else want.refused and got.refused):
+        alike = not want.ok and (want.raised == got.raised or self.reference.is_formula)
+        if not got.ok and alike:
             want, got = Outcome(), Outcome()
+            if torn := self.subject.reconciled(self.reference):
+                return Difference(self.engine, "torn", run, "", torn)
         elif not got.ok:
             expected = f"; the reference raises {want.raised or want.refused}: {want.text}" if not want.ok else ""
             kind = "refused" if got.refused else f"raised {got.raised}"
@@ -213,7 +219,8 @@ class _Search:
         if time.monotonic() > (self.until if self.found else self.start + self.seconds):
             self.over = True
             raise _OverError
-        usable = [p for p in parts if not self.is_known(engine, {p, *_PLAIN})] or part_kinds()[:1]
+        takes = ENGINES[engine].subject.takes
+        usable = [p for p in parts if takes(p) and not self.is_known(engine, {p, *_PLAIN})] or part_kinds()[:1]
         return Life(engine, usable, dtype=dtype if dtype in ENGINES[engine].rtol else "float64")
 
     def is_known(self, engine: str, labels: Collection[str]) -> bool:
