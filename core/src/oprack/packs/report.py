@@ -222,7 +222,7 @@ def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_ow
     installed = {p.owner for p in packs}
     if absent := [d for d, kinds in homes().items() if namespace in kinds and d not in installed]:
         text += f"; packs that are not installed bring more of oprack.{namespace}: `pip install {' '.join(absent)}`"
-    return f"{text}; {_OWN_WAY[namespace]}"
+    return f"{text}; {_OWN_WAY.get(namespace, 'packs bring such names by the hook oprack_layers')}"
 
 
 # What else there is to do.

@@ -37,11 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
         return _inject(options)
     try:
         hypothesis()
-        for op_type in (t for t in options.targets if not t.startswith("net")):
+        for op_type in (t for t in options.targets if not _is_many(t)):
             default_manager().op_info(op_type)
     except OprackError as error:
-        parser.error(f"{error}; a target is an op type, net, or net:block,block")
-    targets = [t.replace(":", " ").replace(",", " ") if t.startswith("net") else f"op {t}" for t in options.targets]
+        parser.error(f"{error}; a target is an op type, net, net:block,block, life, or life:engine,engine")
+    targets = [t.replace(":", " ").replace(",", " ") if _is_many(t) else f"op {t}" for t in options.targets]
     if options.pack or not targets:
         targets += all_targets(options.pack)
     seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
@@ -75,6 +75,10 @@ def _inject(options: argparse.Namespace) -> int:
     report = Injections(default_manager(), seed).run(options.seconds or 60.0)
     print(f"{report.injected} interruptions; {len(report.failures)} failures (seed {seed})")
     return 1 if report.failures else 0
+
+
+def _is_many(target: str) -> bool:
+    return target.partition(":")[0] in ("net", "life")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from oprack.runtime.limits import ROUNDS
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.fuzz.check import Tally
 from oprack.testing.fuzz.example import Example, save
+from oprack.testing.fuzz.lives import ENGINES, part_kinds
 from oprack.testing.fuzz.outcome import Difference
 from oprack.testing.fuzz.scripts import script
 from oprack.testing.fuzz.searching import Known
@@ -35,7 +36,9 @@ _MOST_ROUNDS = 500
 
 @dataclass
 class Campaign:
-    """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped.
+    """targets: "op relu", "net", "net a b" for nets of some blocks, "life", or "life jit" for lives of some engines.
+
+    seconds: 0 = until stopped.
 
     once: each target once. examples: of one search. rounds: searches of a target for further failures, after each that
     failed. folders: of recorded cases. records: folders that collect_cases reads. known: differences that are not
@@ -97,6 +100,11 @@ class Campaign:
     def _died(self, culprit: tuple[str, int], current: Path, code: int) -> None:
         path, example = Current.read(current)
         kind, text = ("crash", signal.Signals(-code).name) if code < 0 else ("hang", f"exit status {code}")
+        if culprit[0].startswith("life") and current.with_suffix(".py").is_file():
+            file = self.out / f"life-{kind}-{culprit[1]}.py"
+            file.write_text(current.with_suffix(".py").read_text("utf-8"), "utf-8")
+            self._keep(Difference("*", kind, 0, "", f"{text}; shown by {file}"), None, culprit, ["life"])
+            return
         if example is None or not path:
             self.say(f"FAILED    {culprit[0]}: the process died ({text}) while it ran no example")
             self._keep(Difference(path, kind, 0, "", text), example, culprit, [])
@@ -201,7 +209,9 @@ class Campaign:
         file = Path(what["file"])
         text = [f"FAILED    {'+'.join(what['ops'])}: {what['failure']}"]
         text.append(f"    seed {what['seed']} of {what['target']}, example {what['after']}; kept in {file}")
-        if file.is_file():
+        if file.suffix == ".py":  # a life
+            text.append(file.read_text("utf-8"))
+        elif file.is_file():
             example = Example.from_bytes(file.read_bytes())
             source = script(example, _shown(what))
             file.with_suffix(".py").write_text(source, "utf-8")
@@ -223,8 +233,12 @@ def _shown(what: dict[str, Any]) -> Difference:
 
 
 def all_targets(packs: Sequence[str] = ()) -> list[str]:
-    """Ops of packs (default: of all) and, when all packs are meant, nets: as many turns as a quarter of the ops."""
+    """Ops of packs (default: of all) and, when all packs are meant, nets and lives: a quarter as many turns of each."""
     manager = default_manager()
     infos = [p for p in manager.packs() if p.status == "ok" and (not packs or p.name in packs)]
     ops = [f"op {t}" for p in infos for t in sorted(p.op_types) if "cpu" in manager.place_kinds(t)]
-    return ops if packs else ops + ["net"] * (len(ops) // 4 if manager.layer_names("fuzz") else 0)
+    if packs:
+        return ops
+    nets = len(ops) // 4 if manager.layer_names("fuzz") else 0
+    lives = len(ops) // (4 * len(ENGINES)) if part_kinds() else 0
+    return ops + ["net"] * nets + [f"life {engine}" for engine in ENGINES] * lives

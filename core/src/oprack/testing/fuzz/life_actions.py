@@ -64,7 +64,9 @@ class CallNet(Action):
     wide: bool = among(False, True)
 
     def applies(self, subject: NetSubject) -> bool:
-        return not self.autocast or (subject.dtype == "float32" and not subject.copies)
+        if subject.copies:  # formulas know neither
+            return not (self.autocast or self.wide)
+        return not self.autocast or subject.dtype == "float32"
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
         array = fresh([self.rows, WIDTH + self.wide], subject.number(), subject.dtype)

@@ -146,6 +146,7 @@ class NetSubject:
                 result: np.ndarray = snapshot(oprack.to_tensor(x)).numpy()
             return result
 
+        infer(fresh([2, WIDTH], 0, self.dtype))  # a model is not made of what fails
         self.model = infer
 
     # What actions need ------------------------------------------------------------------------------------------------

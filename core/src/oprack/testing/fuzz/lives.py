@@ -49,8 +49,8 @@ _CALLING = actions.CALLING
 _EXPORTED = (actions.Export(open_dims=True), actions.Infer(rows=3))
 ENGINES: dict[str, Engine] = {
     "jit": Engine(subjects.NetSubject, subjects.Jitted, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
-    "jit function": Engine(subjects.NetSubject, subjects.JittedFunction, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
-    "jit open": Engine(subjects.NetSubject, subjects.JittedOpen, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
+    "jit-function": Engine(subjects.NetSubject, subjects.JittedFunction, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
+    "jit-open": Engine(subjects.NetSubject, subjects.JittedOpen, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
     "model": Engine(subjects.NetSubject, subjects.Exported, (*_CALLING, actions.Hook, *actions.EXPORTING), shown=_EXPORTED),
     "eager": Engine(subjects.Formulas, subjects.Eager, (*_CALLING, *actions.AT_ONCE), {"float64": 1e-5}),
     "plan": Engine(programs.ProgramSubject, programs.Planned, programs.RUNNING, shown=(programs.Run(), programs.Run())),
@@ -136,12 +136,12 @@ class Life:
                 return Difference(self.engine, found[0], run, name, found[1])
         return None
 
-    def script(self, difference: Difference) -> str:
+    def script(self, difference: Difference | None = None) -> str:
         """Source that lives it again and prints the difference."""
         names = sorted({type(a).__name__ for a in self.done})
         lines = [f"from oprack.testing.fuzz.{ENGINES[self.engine].actions[0].__module__.rpartition('.')[2]} import "]
         lines[0] += ", ".join(names)
-        lines += ["from oprack.testing.fuzz.lives import Life", "", f"# {difference}"]
+        lines += ["from oprack.testing.fuzz.lives import Life", "", f"# {difference or 'it ended the process'}"]
         lines += ["steps = [", *(f"    {a!r}," for a in self.done), "]"]
         dtype = "" if self.dtype == "float64" else f", dtype={self.dtype!r}"
         lines.append(f"life = Life({self.engine!r}, {self.parts!r}, steps{dtype})")
@@ -207,6 +207,7 @@ class _Search:
     known: Sequence[Known]
     seconds: float
     shrink_seconds: float
+    watch: Callable[[Life], None] | None
     start: float = field(default_factory=time.monotonic)
     count: int = 0
     found: FoundLife | None = None
@@ -231,6 +232,8 @@ class _Search:
         """One step. Raises _DiffersError."""
         if self.is_known(life.engine, life.labels | action.labels):
             return
+        if self.watch is not None:
+            self.watch(life)
         difference = life.do(action)
         if difference is None or (self.found and difference.kind != self.found.difference.kind):
             return
@@ -262,12 +265,12 @@ def search_lives(
         seconds: Time after which it ends.
         shrink_seconds: Time for making a life small.
         known: What is known: actions that would complete such a life are not done.
-        watch: Gets each life before something happens to it.
+        watch: Gets each life before each of its actions.
     """
     h = hypothesis()
     import hypothesis.stateful as stateful
 
-    one = _Search(list(engines) or list(ENGINES), known, seconds, shrink_seconds)
+    one = _Search(list(engines) or list(ENGINES), known, seconds, shrink_seconds, watch)
     settings = h.settings(
         max_examples=examples,
         stateful_step_count=_STEPS,
@@ -280,7 +283,7 @@ def search_lives(
         suppress_health_check=list(h.HealthCheck),
         phases=[h.Phase.generate, h.Phase.shrink],
     )
-    test = stateful.get_state_machine_test(_machine(one, stateful, watch), settings=settings)
+    test = stateful.get_state_machine_test(_machine(one, stateful), settings=settings)
     try:
         h.seed(seed)(test)()
     except (_DiffersError, _OverError):
@@ -295,7 +298,7 @@ def search_lives(
     return one.found
 
 
-def _machine(one: _Search, stateful: Any, watch: Callable[[Life], None] | None) -> Any:
+def _machine(one: _Search, stateful: Any) -> Any:
     """Hypothesis' state machine: the first rule begins a life, and there is one for each action."""
     import hypothesis.strategies as st
 
@@ -312,8 +315,6 @@ def _machine(one: _Search, stateful: Any, watch: Callable[[Life], None] | None) 
         )
         def begin(self, engine: str, parts: list[str], dtype: str, first: int) -> None:
             self.engine, self.life = engine, one.begin(engine, parts, dtype)
-            if watch is not None:
-                watch(self.life)
             for action in self.life.kind.shown[:first]:
                 one.do(self.life, action)
 
@@ -339,6 +340,11 @@ def _machine(one: _Search, stateful: Any, watch: Callable[[Life], None] | None) 
 
 def _reduce(found: FoundLife, until: float) -> None:
     """What Hypothesis leaves where a life does not differ each time: take away what is not needed, two trials each."""
+    plainest = part_kinds()[0]
+
+    def plainer(action: Action, name: str) -> Action:
+        default = {f.name: plainest if f.default == "" else f.default for f in fields(action) if f.name == name}
+        return replace(action, **default)
 
     def smaller(life: Life) -> Iterator[tuple[list[str], list[Action]]]:
         for i in range(len(life.done)):
@@ -346,13 +352,13 @@ def _reduce(found: FoundLife, until: float) -> None:
         for i in range(len(life.parts) if len(life.parts) > 1 else 0):
             yield life.parts[:i] + life.parts[i + 1 :], life.done
         for i, part in enumerate(life.parts):
-            if part != part_kinds()[0]:
-                yield [*life.parts[:i], part_kinds()[0], *life.parts[i + 1 :]], life.done
-        odd = [(i, f) for i, a in enumerate(life.done) for f in fields(a) if not actions.is_plain(a, f)]
-        for i, f in odd:
-            yield life.parts, [replace(a, **{f.name: f.default}) if a is life.done[i] else a for a in life.done]
-        for name in {f.name: f.default for _, f in odd}:
-            yield life.parts, [replace(a, **{f.name: f.default for f in fields(a) if f.name == name}) for a in life.done]
+            if part != plainest:
+                yield [*life.parts[:i], plainest, *life.parts[i + 1 :]], life.done
+        odd = [(a, f.name) for a in life.done for f in fields(a) if repr(plainer(a, f.name)) != repr(a)]
+        for one, name in odd:
+            yield life.parts, [plainer(a, name) if a is one else a for a in life.done]
+        for name in sorted({name for _, name in odd}):  # in all actions at once
+            yield life.parts, [plainer(a, name) for a in life.done]
 
     def differs(parts: list[str], steps: list[Action]) -> bool:
         for _ in range(2):

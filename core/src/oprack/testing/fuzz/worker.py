@@ -26,6 +26,7 @@ from oprack.testing.fuzz.calls import seeds
 from oprack.testing.fuzz.check import Checker
 from oprack.testing.fuzz.example import Example, save
 from oprack.testing.fuzz.isolated import isolated
+from oprack.testing.fuzz.lives import FoundLife, Life, search_lives
 from oprack.testing.fuzz.nets import net_examples
 from oprack.testing.fuzz.ops import op_examples
 from oprack.testing.fuzz.outcome import Difference
@@ -84,7 +85,7 @@ class Worker:
     """Works off a job, which `Campaign` writes as JSON.
 
     Args:
-        job: "targets" are pairs such as ["op relu", seed] and ["net", seed]. Of each, "examples" in "seconds" run,
+        job: "targets" are pairs such as ["op relu", seed], ["net", seed] and ["life jit", seed]. Of each, "examples" in "seconds" run,
             in as many searches as "rounds" says, with "shrink" seconds to make what fails smaller; all ends at the time
             "until". "once": further searches repeat the seed, past what is known by then. "folders" and "records" have
             the cases from which calls are made, "known" the differences to pass over, "only" the paths to take.
@@ -124,6 +125,10 @@ class Worker:
             if time.time() > self.job["until"]:
                 break
             tell(begin=target, seed=seed)
+            if target.startswith("life"):
+                self._search_lives(target, seed)
+                tell(done=target, tally=self._tally())
+                continue
             strategy = self._strategy(target, seed)
             if strategy is not None:
                 self._search(target, seed, strategy)
@@ -154,6 +159,48 @@ class Worker:
                 return
             self.known.append(found.known)
             self._report(target, found)
+
+    def _search_lives(self, target: str, seed: int) -> None:
+        source = Path(self.job["current"]).with_suffix(".py")
+
+        def watch(life: Life) -> None:
+            source.write_text(life.script(), "utf-8")
+            self.checker.tally.by_path[f"life {life.engine}, actions"] += 1
+            faulthandler.dump_traceback_later(self.job["hang"], exit=True)
+
+        left = max(1.0, min(self.job["seconds"], self.job["until"] - time.time()))
+        for attempt in range(self.job["rounds"]):
+            found = search_lives(
+                target.split()[1:],
+                seed=seed if self.job["once"] else seed + attempt,
+                examples=self.job["examples"],
+                seconds=left / self.job["rounds"],
+                shrink_seconds=self.job["shrink"],
+                known=self.known,
+                watch=watch,
+            )
+            faulthandler.cancel_dump_traceback_later()
+            if found is None:
+                return
+            self.known.append(found.known)
+            self._report_life(target, found)
+
+    def _report_life(self, target: str, found: FoundLife) -> None:
+        kind = found.difference.kind.replace(" ", "_")
+        file = Path(self.job["out"]) / f"life-{found.difference.path}-{kind}-{found.seed}.py"
+        file.write_text(found.life.script(found.difference), "utf-8")
+        tell(
+            failure=str(found.difference),
+            path=found.difference.path,
+            kind=found.difference.kind,
+            ops=sorted(found.life.labels),
+            target=target,
+            seed=found.seed,
+            after=found.after,
+            seconds=round(found.seconds, 2),
+            file=str(file),
+            known=known_rows([found.known])[0],
+        )
 
     def _report(self, target: str, found: Failure) -> None:
         names = "+".join(found.example.op_types)[:60]
