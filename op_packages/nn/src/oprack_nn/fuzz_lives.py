@@ -1,10 +1,11 @@
 """Parts of nets that live, for oprack.testing.fuzz.lives: rows of WIDTH numbers to as many.
 
 Each is a Module with `formula(x)`, the same in NumPy, which reads the module's own parameters, buffers and attributes.
-`program(x, rows)` is the part as layers of a static program, where it has one; rows are numbers of rows, 0 and on. One
-that fails by other numbers has `fails = True`. A part that writes to its buffers when it is
-called has `writes = True`; one that computes with the number of rows has `counts_rows = True`, since it may be refused
-where that is open; `eager_only = True` is for what matters in eager calls alone.
+`program(x, rows)` is the part as layers of a static program, where it has one; rows are numbers of rows, 0 and on.
+
+A part says what it is like: `trains = True`, it computes something else in training; `writes = True`, a call writes to
+its buffers; `fails = True`, it fails when `rows` has other numbers; `counts_rows = True`, it computes with the number
+of rows, and may be refused where that is open; `eager_only = True`, it matters in eager calls alone.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Squashed(Module):
 class Dropped(Dropout):
     """x beside its dropout by probability 1, so that nothing is random: x in training, 2 x in evaluation."""
 
+    trains = True
+
     def __init__(self) -> None:
         super().__init__(1.0)
 
@@ -73,7 +76,7 @@ class Dropped(Dropout):
 class Normalised(BatchNorm1D):
     """A batch norm."""
 
-    writes = True
+    writes = trains = True
 
     def __init__(self) -> None:
         super().__init__(WIDTH)
@@ -181,10 +184,10 @@ class Squeezed(Viewed):
 class Picked(Viewed):
     """x by the numbers of its rows, which in a program are fed: it fails when it is given one that there is not."""
 
-    fails = True
+    fails = counts_rows = True
 
     def forward(self, x: Any) -> Any:
-        return F.gather(x, oprack.to_tensor(np.arange(x.shape[0])))
+        return F.gather(x, oprack.arange(x.shape[0]))
 
     @staticmethod
     def program(x: Any, rows: Any) -> Any:
@@ -195,6 +198,7 @@ class Listed(Viewed):
     """x by an op that takes a list, and gets a tensor alone: a list of one, at each call."""
 
     eager_only = True
+
     def __init__(self) -> None:
         super().__init__()
         for x in (oprack.ones([1, WIDTH]), oprack.ones([2, WIDTH])):
@@ -283,4 +287,3 @@ class Flattened(_OfRows):
 
     def formula(self, x: np.ndarray) -> np.ndarray:
         return x
-

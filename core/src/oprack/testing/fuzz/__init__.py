@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test com
     from oprack.testing.fuzz.calls import OpCall as OpCall, seeds as seeds
     from oprack.testing.fuzz.check import Checker as Checker, Tally as Tally
     from oprack.testing.fuzz.example import Example as Example, load_all as load_all, save as save
+    from oprack.testing.fuzz.lives import FoundLife as FoundLife, Life as Life, search_lives as search_lives
     from oprack.testing.fuzz.nets import Net as Net, block as block, net_examples as net_examples
     from oprack.testing.fuzz.ops import op_examples as op_examples
     from oprack.testing.fuzz.outcome import Difference as Difference
@@ -30,6 +31,7 @@ _HOMES = {
     "calls": ("OpCall", "seeds"),
     "check": ("Checker", "Tally"),
     "example": ("Example", "load_all", "save"),
+    "lives": ("FoundLife", "Life", "search_lives"),
     "nets": ("Net", "block", "net_examples"),
     "ops": ("op_examples",),
     "outcome": ("Difference",),

@@ -1,4 +1,4 @@
-"""Static programs that live: training steps, fetch lists, failures and what others do to a scope, by plan and op by op."""
+"""Static programs that live: training, fetch lists, failures and what is done to a scope, by plan and op by op."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Nets that live: the same net called by one engine or another, and by NumPy formulas.
 
 Parts of nets come from packs (namespace FUZZ_LIVES of the hook oprack_layers): Modules from rows of WIDTH numbers to as
-many, with `formula(x)`, the same in NumPy; op_packages/nn has those of this repository, and says what else they declare.
+many, with `formula(x)`, the same in NumPy; op_packages/nn has those of this repository, and says what they declare.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ class NetSubject:
             self.net = Net(kinds, dtype)
         self.function = self.made()
         self.optimizer: Any = None
+        if list(self.net.parameters()):
+            self.optimize("SGD", (0.1,))
         self.calls: list[Call] = []
         self.pending: list[Call] = []
         self.asked: Call | None = None

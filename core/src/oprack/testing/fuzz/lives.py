@@ -1,7 +1,7 @@
 """Lives: sequences of actions on one net or program, compared after each with what a simpler engine makes of the same.
 
 `Life` is one; `search_lives` looks for one that differs, with Hypothesis' state machine, and makes it small. An action
-is a class of life_actions.py or life_programs.py, an engine a row of ENGINES: a further one of either is one entry more.
+is a class of life_actions.py or life_programs.py, an engine a row of ENGINES: a third one of either is one entry.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ class Engine:
         shown: Actions by which it shows what others did.
     """
 
-
     reference: Any
     subject: Any
     actions: Sequence[type[Action]]
     rtol: dict[str, float] = field(default_factory=lambda: {"float64": 1e-7, "float32": 1e-3})
-    shown: Sequence[Action] = (actions.CallNet(), actions.Backward())
+    shown: Sequence[Action] = (actions.CallNet(), actions.Backward(), actions.Step())
 
 
 _CALLING = actions.CALLING
+_JITTED = (*_CALLING, actions.Hook, *actions.AT_ONCE)
+_EXPORTING = (*_CALLING, actions.Hook, *actions.EXPORTING)
 _EXPORTED = (actions.Export(open_dims=True), actions.Infer(rows=3))
 ENGINES: dict[str, Engine] = {
-    "jit": Engine(subjects.NetSubject, subjects.Jitted, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
-    "jit-function": Engine(subjects.NetSubject, subjects.JittedFunction, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
-    "jit-open": Engine(subjects.NetSubject, subjects.JittedOpen, (*_CALLING, actions.Hook, *actions.AT_ONCE)),
-    "model": Engine(subjects.NetSubject, subjects.Exported, (*_CALLING, actions.Hook, *actions.EXPORTING), shown=_EXPORTED),
+    "jit": Engine(subjects.NetSubject, subjects.Jitted, _JITTED),
+    "jit-function": Engine(subjects.NetSubject, subjects.JittedFunction, _JITTED),
+    "jit-open": Engine(subjects.NetSubject, subjects.JittedOpen, _JITTED),
+    "model": Engine(subjects.NetSubject, subjects.Exported, _EXPORTING, shown=_EXPORTED),
     "eager": Engine(subjects.Formulas, subjects.Eager, (*_CALLING, *actions.AT_ONCE), {"float64": 1e-5}),
     "plan": Engine(programs.ProgramSubject, programs.Planned, programs.RUNNING, shown=(programs.Run(), programs.Run())),
 }
@@ -69,9 +70,7 @@ class Life:
         dtype: Of parameters and inputs.
     """
 
-    def __init__(
-        self, engine: str, parts: Sequence[str], steps: Sequence[Action] = (), dtype: str = "float64"
-    ) -> None:
+    def __init__(self, engine: str, parts: Sequence[str], steps: Sequence[Action] = (), dtype: str = "float64") -> None:
         self.engine, self.parts, self.steps, self.dtype = engine, list(parts), list(steps), dtype
         self.kind = ENGINES[engine]
         self.done: list[Action] = []
@@ -240,7 +239,7 @@ class _Search:
         now = time.monotonic()
         if self.found is None:
             self.found = FoundLife(difference, life, 0, self.count, now - self.start)
-            self.until = now + self.shrink_seconds
+            self.until = now + self.shrink_seconds / 2
         elif _size(life) <= _size(self.found.life):
             self.found.difference, self.found.life = difference, life
         raise _DiffersError
@@ -294,7 +293,7 @@ def search_lives(
             raise
     if one.found is not None:
         one.found.seed = seed
-        _reduce(one.found, time.monotonic() + shrink_seconds)
+        _reduce(one.found, time.monotonic() + shrink_seconds / 2)
     return one.found
 
 
@@ -331,7 +330,7 @@ def _machine(one: _Search, stateful: Any) -> Any:
 
         step.__name__ = of.__name__
         known = stateful.precondition(lambda self: bool(self.engine) and of in ENGINES[self.engine].actions)
-        return known(stateful.rule(then=st.integers(0, 2), **choices)(step))
+        return known(stateful.rule(then=st.integers(0, 3), **choices)(step))
 
     for of in dict.fromkeys(a for e in one.engines for a in ENGINES[e].actions):
         setattr(Machine, of.__name__, rule(of))
@@ -340,25 +339,6 @@ def _machine(one: _Search, stateful: Any) -> Any:
 
 def _reduce(found: FoundLife, until: float) -> None:
     """What Hypothesis leaves where a life does not differ each time: take away what is not needed, two trials each."""
-    plainest = part_kinds()[0]
-
-    def plainer(action: Action, name: str) -> Action:
-        default = {f.name: plainest if f.default == "" else f.default for f in fields(action) if f.name == name}
-        return replace(action, **default)
-
-    def smaller(life: Life) -> Iterator[tuple[list[str], list[Action]]]:
-        for i in range(len(life.done)):
-            yield life.parts, life.done[:i] + life.done[i + 1 :]
-        for i in range(len(life.parts) if len(life.parts) > 1 else 0):
-            yield life.parts[:i] + life.parts[i + 1 :], life.done
-        for i, part in enumerate(life.parts):
-            if part != plainest:
-                yield [*life.parts[:i], plainest, *life.parts[i + 1 :]], life.done
-        odd = [(a, f.name) for a in life.done for f in fields(a) if repr(plainer(a, f.name)) != repr(a)]
-        for one, name in odd:
-            yield life.parts, [plainer(a, name) if a is one else a for a in life.done]
-        for name in sorted({name for _, name in odd}):  # in all actions at once
-            yield life.parts, [plainer(a, name) for a in life.done]
 
     def differs(parts: list[str], steps: list[Action]) -> bool:
         for _ in range(2):
@@ -370,9 +350,37 @@ def _reduce(found: FoundLife, until: float) -> None:
         return False
 
     while time.monotonic() < until and any(
-        differs(*one) for one in smaller(found.life) if time.monotonic() < until and one[1]
+        differs(*one) for one in _smaller(found.life) if one[1] and time.monotonic() < until
     ):
         pass
+
+
+def _smaller(life: Life) -> Iterator[tuple[list[str], list[Action]]]:
+    """Parts and steps of lives with less in them: fewer steps or parts, plainer ones, choices that are the default."""
+    steps, parts, plainest = life.done, life.parts, part_kinds()[0]
+    for length in (8, 4, 2, 1):
+        for i in range(0, len(steps) - length + 1, length):
+            yield parts, steps[:i] + steps[i + length :]
+    for i, action in enumerate(steps):
+        if isinstance(action, actions.AddPart):  # it was there from the beginning
+            yield [*parts, action.kind], steps[:i] + steps[i + 1 :]
+    for i, part in enumerate(parts):
+        if len(parts) > 1:
+            yield parts[:i] + parts[i + 1 :], steps
+        if part != plainest:
+            yield [*parts[:i], plainest, *parts[i + 1 :]], steps
+    odd = [(a, f.name) for a in steps for f in fields(a) if repr(_plainer(a, f.name)) != repr(a)]
+    for one, name in odd:
+        yield parts, [_plainer(a, name) if a is one else a for a in steps]
+    for name in sorted({name for _, name in odd}):  # in all actions at once
+        yield parts, [_plainer(a, name) for a in steps]
+
+
+def _plainer(action: Action, name: str) -> Action:
+    default = {
+        f.name: f.default if f.metadata["choices"] else part_kinds()[0] for f in fields(action) if f.name == name
+    }
+    return replace(action, **default)
 
 
 def _size(life: Life) -> tuple[int, int, int]:

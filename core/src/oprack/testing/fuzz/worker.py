@@ -85,8 +85,8 @@ class Worker:
     """Works off a job, which `Campaign` writes as JSON.
 
     Args:
-        job: "targets" are pairs such as ["op relu", seed], ["net", seed] and ["life jit", seed]. Of each, "examples" in "seconds" run,
-            in as many searches as "rounds" says, with "shrink" seconds to make what fails smaller; all ends at the time
+        job: "targets" are pairs such as ["op relu", seed], ["net", seed] and ["life jit", seed]. Of each, "examples"
+            in "seconds" run, in as many searches as "rounds" says, with "shrink" seconds to make what fails smaller; all ends at the time
             "until". "once": further searches repeat the seed, past what is known by then. "folders" and "records" have
             the cases from which calls are made, "known" the differences to pass over, "only" the paths to take.
             "isolated": each example in a process of its own. "hang": seconds after which one hangs. "current": the
@@ -165,7 +165,10 @@ class Worker:
 
         def watch(life: Life) -> None:
             source.write_text(life.script(), "utf-8")
-            self.checker.tally.by_path[f"life {life.engine}, actions"] += 1
+            tally = self.checker.tally
+            tally.examples += not life.done
+            tally.accepted += 1
+            tally.by_path[f"life {life.engine}"] += 1
             faulthandler.dump_traceback_later(self.job["hang"], exit=True)
 
         left = max(1.0, min(self.job["seconds"], self.job["until"] - time.time()))
