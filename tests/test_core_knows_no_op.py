@@ -61,6 +61,8 @@ OTHERWISE_MEANT = {
     "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
     "runtime/checks.py": {"fc"},
     "tensor/meta.py": {"fc"},
+    "testing/fuzz/life_programs.py": {"shape", "scale"},  # what is done to a variable
+    "testing/fuzz/lives.py": {"shape", "size"},  # kinds of differences, and metadata of fields
     "testing/fuzz/nets.py": {"fill"},  # a change of a generated value, as in the next two
     "testing/fuzz/ops.py": {"fill"},
     "testing/fuzz/value_changes.py": {"fill"},

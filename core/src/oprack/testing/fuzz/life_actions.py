@@ -140,6 +140,8 @@ class Step(Action):
         return subject.optimizer is not None and any(p.grad is not None for p in subject.net.parameters())
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
+        for call in subject.pending:
+            call.changed = True
         subject.optimizer.step()
         if self.clear:
             subject.optimizer.clear_grad()
@@ -386,7 +388,7 @@ class Export(Action):
 
     def applies(self, subject: NetSubject) -> bool:
         # what a model is made of runs as in evaluation
-        return not any(p.training and (hasattr(p, "trains") or hasattr(p, "writes")) for p in subject.net.parts)
+        return not any(p.training if hasattr(p, "trains") else hasattr(p, "writes") for p in subject.net.parts)
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
         subject.model_rows = None if self.open_dims else 2

@@ -263,7 +263,7 @@ class Predict(Action):
             config = inference.Config(str(at / "model.pdmodel"), str(at / "model.pdiparams"))
             predictor = inference.create_predictor(config)
         names = predictor.get_input_names()
-        first, again = (np.asarray(predictor.run([feed[n] for n in names])[0]) for _ in range(2))
+        first, again = (np.asarray((predictor.run([feed[n] for n in names]) or [])[0]) for _ in range(2))
         return {"y": first, "y again": again}
 
 

@@ -133,7 +133,7 @@ class NetSubject:
         tensor = self.tensor(x, True)
         y = self.called(tensor, 1.0).y
         (gradient,) = oprack.grad([_loss(y)], [tensor])
-        return [y.numpy(), gradient.numpy()]
+        return [y.numpy(), _array(gradient)]
 
     def at_once(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
         """The results of jobs; engines other than the reference do them in threads that take turns very often."""
@@ -246,7 +246,9 @@ class Formulas(NetSubject):
 
     def called(self, x: Any, s: Any) -> Call:
         snapshot, array = copy.deepcopy(self.net), x.numpy().copy()
-        wanted = [(p, q) for p, q in zip(self.net.parameters(), snapshot.parameters(), strict=True) if p.requires_grad]
+        wanted: list[tuple[Any, Any]] = [
+            (p, q) for p, q in zip(self.net.parameters(), snapshot.parameters(), strict=True) if p.requires_grad
+        ]
         wanted += [(x, None)] * x.requires_grad
         y = oprack.to_tensor(self.net.formula(array, s))
         return Call(x, y, (snapshot, array, s, wanted if oprack.is_grad_enabled() else []))
@@ -279,7 +281,8 @@ class Jitted(NetSubject):
     """jit of the Module."""
 
     def made(self) -> Callable[..., Any]:
-        return oprack.jit(self.net)
+        jitted: Callable[..., Any] = oprack.jit(self.net)
+        return jitted
 
     def at_once(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
         return in_threads(jobs)
@@ -294,7 +297,8 @@ class JittedFunction(Jitted):
 
     def made(self) -> Callable[..., Any]:
         net = self.net
-        return oprack.jit(lambda x, *, s=1.0: net(x, s=s))
+        jitted: Callable[..., Any] = oprack.jit(lambda x, *, s=1.0: net(x, s=s))
+        return jitted
 
 
 class JittedOpen(Jitted):
@@ -303,7 +307,8 @@ class JittedOpen(Jitted):
     open_dims = True
 
     def made(self) -> Callable[..., Any]:
-        return oprack.jit(self.net, specs=[oprack.InputSpec([None, WIDTH], self.dtype)])
+        jitted: Callable[..., Any] = oprack.jit(self.net, specs=[oprack.InputSpec([None, WIDTH], self.dtype)])
+        return jitted
 
 
 class Exported(NetSubject):
@@ -321,7 +326,7 @@ class Exported(NetSubject):
             oprack.io.save_inference_model(path, *arguments)
             inference = oprack.inference
             predictor = inference.create_predictor(inference.Config(f"{path}.pdmodel", f"{path}.pdiparams"))
-        self.model = lambda x: np.asarray(predictor.run([x])[0])
+        self.model = lambda x: np.asarray((predictor.run([x]) or [])[0])
 
 
 def in_threads(jobs: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,14 @@ class Engine:
 
     Attributes:
         reference, subject: Classes, of which each life has one made of the kinds of its parts and the dtype.
-        actions: Those that they know.
+        doing: The actions that they know.
         rtol: By dtype, relative to what is 1 at least.
         shown: Actions by which it shows what others did.
     """
 
     reference: Any
     subject: Any
-    actions: Sequence[type[Action]]
+    doing: Sequence[type[Action]]
     rtol: dict[str, float] = field(default_factory=lambda: {"float64": 1e-7, "float32": 1e-3})
     shown: Sequence[Action] = (actions.CallNet(), actions.Backward(), actions.Step())
 
@@ -105,7 +106,7 @@ class Life:
             self._rtol = _HALVES
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            want, got = (attempt(lambda s=s: action.apply(s)) for s in (self.reference, self.subject))
+            want, got = (attempt(partial(action.apply, s)) for s in (self.reference, self.subject))
             found = self._judged(want, got)
         self.over = self.over or found is not None
         return found
@@ -138,7 +139,7 @@ class Life:
     def script(self, difference: Difference | None = None) -> str:
         """Source that lives it again and prints the difference."""
         names = sorted({type(a).__name__ for a in self.done})
-        lines = [f"from oprack.testing.fuzz.{ENGINES[self.engine].actions[0].__module__.rpartition('.')[2]} import "]
+        lines = [f"from oprack.testing.fuzz.{ENGINES[self.engine].doing[0].__module__.rpartition('.')[2]} import "]
         lines[0] += ", ".join(names)
         lines += ["from oprack.testing.fuzz.lives import Life", "", f"# {difference or 'it ended the process'}"]
         lines += ["steps = [", *(f"    {a!r}," for a in self.done), "]"]
@@ -306,7 +307,7 @@ def _machine(one: _Search, stateful: Any) -> Any:
     class Machine(stateful.RuleBasedStateMachine):  # type: ignore[misc]
         engine = ""
 
-        @stateful.initialize(
+        @stateful.initialize(  # type: ignore[untyped-decorator]
             engine=st.sampled_from(one.engines),
             parts=st.lists(st.sampled_from(kinds), min_size=1, max_size=3),
             dtype=st.sampled_from(["float64", "float32"]),
@@ -329,10 +330,10 @@ def _machine(one: _Search, stateful: Any) -> Any:
                 one.do(self.life, action)
 
         step.__name__ = of.__name__
-        known = stateful.precondition(lambda self: bool(self.engine) and of in ENGINES[self.engine].actions)
+        known = stateful.precondition(lambda self: bool(self.engine) and of in ENGINES[self.engine].doing)
         return known(stateful.rule(then=st.integers(0, 3), **choices)(step))
 
-    for of in dict.fromkeys(a for e in one.engines for a in ENGINES[e].actions):
+    for of in dict.fromkeys(a for e in one.engines for a in ENGINES[e].doing):
         setattr(Machine, of.__name__, rule(of))
     return type("Machine", (Machine,), {})
 
@@ -377,10 +378,11 @@ def _smaller(life: Life) -> Iterator[tuple[list[str], list[Action]]]:
 
 
 def _plainer(action: Action, name: str) -> Action:
-    default = {
-        f.name: f.default if f.metadata["choices"] else part_kinds()[0] for f in fields(action) if f.name == name
-    }
-    return replace(action, **default)
+    """The action with the default of a field, if it has the field."""
+    of = next((f for f in fields(action) if f.name == name), None)
+    if of is None:
+        return action
+    return replace(action, **{name: of.default if of.metadata["choices"] else part_kinds()[0]})
 
 
 def _size(life: Life) -> tuple[int, int, int]:

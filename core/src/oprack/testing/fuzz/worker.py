@@ -86,7 +86,8 @@ class Worker:
 
     Args:
         job: "targets" are pairs such as ["op relu", seed], ["net", seed] and ["life jit", seed]. Of each, "examples"
-            in "seconds" run, in as many searches as "rounds" says, with "shrink" seconds to make what fails smaller; all ends at the time
+            in "seconds" run, in as many searches as "rounds" says, with "shrink" seconds to make what fails smaller;
+            all ends at the time
             "until". "once": further searches repeat the seed, past what is known by then. "folders" and "records" have
             the cases from which calls are made, "known" the differences to pass over, "only" the paths to take.
             "isolated": each example in a process of its own. "hang": seconds after which one hangs. "current": the
