@@ -61,6 +61,7 @@ OTHERWISE_MEANT = {
     "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
     "runtime/checks.py": {"fc"},
     "tensor/meta.py": {"fc"},
+    "testing/fuzz/life_actions.py": {"set_value", "size"},  # a method, and metadata of fields
     "testing/fuzz/life_programs.py": {"shape", "scale"},  # what is done to a variable
     "testing/fuzz/lives.py": {"shape", "size"},  # kinds of differences, and metadata of fields
     "testing/fuzz/nets.py": {"fill"},  # a change of a generated value, as in the next two

@@ -200,7 +200,8 @@ class NetSubject:
         """Whether this engine may refuse what the reference does, or has not got as far as the reference before both
         failed."""
         if not want.ok and not got.ok:
-            return self.has("writes")
+            # eager gradients go as far as the op that refuses
+            return self.has("writes") or (self.asked is not None and self.asked.changed)
         return bool(self.open_dims and want.ok and got.refused and self.has("counts_rows"))
 
     def reconciled(self, reference: NetSubject) -> str:
