@@ -166,7 +166,7 @@ def test_torn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_same(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine beside itself differs in nothing, whatever happens."""
     same = ENGINES[engine]
-    monkeypatch.setitem(ENGINES, "same", Engine(same.reference, same.reference, same.actions, shown=same.shown))
+    monkeypatch.setitem(ENGINES, "same", Engine(same.reference, same.reference, same.doing, shown=same.shown))
     assert search_lives(["same"], seed=2, examples=10, seconds=60.0) is None
 
 
