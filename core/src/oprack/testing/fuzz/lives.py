@@ -48,6 +48,7 @@ class Engine:
 _CALLING = actions.CALLING
 _JITTED = (*_CALLING, actions.Hook, *actions.AT_ONCE)
 _EXPORTING = (*_CALLING, actions.Hook, *actions.EXPORTING)
+_RUNS = (programs.Run(), programs.Run(), programs.Run(fails=3))
 _EXPORTED = (actions.Export(open_dims=True), actions.Infer(rows=3))
 ENGINES: dict[str, Engine] = {
     "jit": Engine(subjects.NetSubject, subjects.Jitted, _JITTED),
@@ -55,7 +56,7 @@ ENGINES: dict[str, Engine] = {
     "jit-open": Engine(subjects.NetSubject, subjects.JittedOpen, _JITTED),
     "model": Engine(subjects.NetSubject, subjects.Exported, _EXPORTING, shown=_EXPORTED),
     "eager": Engine(subjects.Formulas, subjects.Eager, (*_CALLING, *actions.AT_ONCE), {"float64": 1e-5}),
-    "plan": Engine(programs.ProgramSubject, programs.Planned, programs.RUNNING, shown=(programs.Run(), programs.Run())),
+    "plan": Engine(programs.ProgramSubject, programs.Planned, programs.RUNNING, shown=_RUNS),
 }
 _HALVES = 0.1  # where autocast was on
 _PLAIN = ("CallNet", "Backward", "Fork", "Run")  # what happens in most lives
