@@ -13,7 +13,7 @@ from oprack.testing.fuzz.campaign import Campaign, all_targets
 from oprack.testing.fuzz.searching import read_known
 from oprack.testing.fuzz.strategies import hypothesis
 
-_TARGETS = "op types, `net`, `net:block,block`, or `injection` for interruptions; default: all but the last"
+_TARGETS = "op types, `net`, `net:block,block`, `life`, `life:jit,plan`, or `injection`; default: all but the last"
 
 
 def main(arguments: list[str] | None = None) -> int:
