@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from oprack.interpreter.bound_expr import BoundExpr
     from oprack.tensor.node import Node
 
-_SHAPES = 64  # bounds the cache of stand-ins for tensors of which only the shape is read
+_SHAPES = 256  # bounds the cache of stand-ins for tensors of which only the shape is read
 Source = tuple[str, Any]
 """("saved", position in node.saved), ("grad", position among the outputs), ("temporary", label) or ("none", None)."""
 
@@ -201,13 +201,11 @@ class BackwardRule:
         like = self.bound.metas[i] if side == "in" else self.bound.outputs[i]
         assert like is not None
         shape, lod = entry
-        tensor = self._hollows.get((k, shape)) if not lod else None
+        tensor = self._hollows[k, shape] if not lod else None
         if tensor is None:
             value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of op {self.name}")
             tensor = new_tensor(value, tensor_meta(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
-                if len(self._hollows) >= _SHAPES:
-                    self._hollows.clear()
                 self._hollows[k, shape] = tensor
         return tensor
 

@@ -130,7 +130,7 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
     else:
         lines += [f"        _key = ({key}, *_attr_key(_attrs)) if _attrs else ({key})"]
     lines += [
-        "        _call = _table.get(_key)",
+        "        _call = _table[_key]",
         "    except (AttributeError, TypeError):",
         "        _key = _call = None",
     ]

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
 from oprack.interpreter.eager import metas_of
@@ -25,9 +26,9 @@ from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.kinds import KINDS
 from oprack.types import dtype_enum
 
-_EXPRS = 256
+# Attributes may come with the data.
+_EXPRS = 1024
 _VALUES = tuple(KINDS)
-Table = dict[Any, Any]
 
 
 class OpFunction:
@@ -45,8 +46,7 @@ class OpFunction:
         self.attrs = {a.param: a for a in self.proto.attrs.values()}
         self._slot_names = {s.param: n for s in self.slots if s.param not in (n := self.names[s.name], *self.attrs)}
         self._many = [s.name for s in self.proto.outputs.values() if s.duplicable]
-        self.table: Table = {}
-        self._exprs: dict[Any, OpExpr] = {}
+        self.table, self._exprs = Cache(_EXPRS), Cache(_EXPRS)
 
     def __call__(self, values: Sequence[Any], attrs: Mapping[str, Any], fast_key: Any = None) -> Any:
         """Call with one value per input slot (a list for a duplicable one, None for an absent one).
@@ -68,7 +68,7 @@ class OpFunction:
         numbers = self._asked(asked)
         count = self._count(arity, plain, args, numbers)
         key = (arity, attr_key(plain), tuple(numbers.items()), count, *in_place.items())
-        expr = self._exprs.get(key)
+        expr = self._exprs[key]
         if expr is None:
             outputs = default_outputs(self.proto, numbers, count)
             expr = self._keep(key, OpExpr(self.info, self._checked(plain), arity, outputs, in_place))
@@ -84,8 +84,6 @@ class OpFunction:
 
     def _keep(self, key: Any, expr: OpExpr) -> OpExpr:
         """Keep an expression for calls with these attributes, which may be any number where they come with data."""
-        if len(self._exprs) >= _EXPRS:
-            self._exprs.clear()
         self._exprs[key] = expr
         return expr
 
@@ -93,8 +91,6 @@ class OpFunction:
         """Put the call that was generated for these metas where the function finds it without this class."""
         call = (expr.grad_calls if mode.grad else expr.calls).get(metas_of(args))
         if call is not None and all(a is not None for a in args):
-            if len(self.table) >= _EXPRS:
-                self.table.clear()
             self.table[(mode, *fast_key[1:])] = call  # the first call of a thread comes without a mode
 
     def _require_tensors(self, flat: Sequence[Any], values: Sequence[Any], given: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
 from oprack.functional.generated import function, function_for
@@ -17,9 +18,8 @@ from oprack.interpreter.op_expr import attr_key
 from oprack.layers.indexing import indexed
 from oprack.packs.changes import on_change
 
-_PLANS = 1024
 Steps = list[tuple[str, dict[str, Any], Any]]
-_plans: dict[Any, Steps] = {}
+_plans = Cache(4096)
 on_change(_plans.clear)
 
 
@@ -30,13 +30,11 @@ def get_item(x: Any, index: Any) -> Any:
         return function_for("elements_at")(x.reshape([-1]), _places(x, items)[..., None])
     basic = tuple([_basic(i) for i in items])
     key = (x.shape, *[(i.start, i.stop, i.step) if type(i) is slice else i for i in basic])
-    steps = _plans.get(key)
+    steps: Steps | None = _plans[key]
     if steps is None:
-        if len(_plans) >= _PLANS:
-            _plans.clear()
         steps = _plans[key] = _Probe(x).steps_of(basic)
     for op_type, attrs, frozen in steps:
-        call = op_function(op_type).table.get((current_or_none(), x._meta, *frozen))
+        call = op_function(op_type).table[(current_or_none(), x._meta, *frozen)]
         x = call(x) if call is not None else function(op_type)(x, **attrs)
     return x
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
 from oprack.functional.generated import by_role, function_for
@@ -23,29 +24,25 @@ from oprack.tensor import LoDTensor
 _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
 
 
-scales: dict[Any, Callable[..., Any]] = {}
+scales = Cache(1024)
 """Generated functions of the role affine by mode, meta and numbers."""
 on_change(scales.clear)
 
 
 def _scaled(x: Any, scale: float, bias: float) -> Any:
     key = (current_or_none(), x._meta, scale, bias)
-    call = scales.get(key)
+    call = scales[key]
     if call is not None:
         return call(x)
     if x._meta.name in DOUBLE and x._meta.container is LoDTensor and not (is_single(scale) and is_single(bias)):
         call = _in_double(x, scale, bias)
-        if len(scales) >= 256:
-            scales.clear()
         scales[key] = call
         return call(x)
     attrs = dict(scale=scale, bias=bias)
     result = (by_role.get("affine") or function_for("affine"))(x, **attrs)
     if scale and (bias or scale != 1.0):  # 0.0 is equal to -0.0, but not the same
-        call = op_function(op_for("affine")).table.get((*key[:2], *attr_key(attrs)))
+        call = op_function(op_for("affine")).table[(*key[:2], *attr_key(attrs))]
         if call is not None:
-            if len(scales) >= 256:
-                scales.clear()
             scales[key] = call
     return result
 
@@ -100,16 +97,14 @@ _BY_NUMBER: dict[str, tuple[Callable[[Any, float], Any], Callable[[Any, float], 
 
 
 _WITH_CONSTANT = (*COMPARISONS, "floor_divide", "modulo")
-_constants: dict[Any, Any] = {}
+_constants = Cache(1024)
 
 
 def _constant_of(x: Any, number: float) -> Any:
     """A tensor of one element, kept for the next time."""
     key = (x._meta.dtype, x._meta.place, x.ndim > 0, repr(number))
-    found = _constants.get(key)
+    found = _constants[key]
     if found is None:
-        if len(_constants) >= 256:
-            _constants.clear()
         array = np.full((1,) if x.ndim else (), number, x._meta.dtype)
         found = _constants[key] = to_tensor(array, place=x.place)
     return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from oprack.runtime.prepared import PreparedProgram
 
 
-# Forms of inputs that a predictor remembers; they come with the data.
-_FORMS = 64
+# Forms of inputs that a predictor remembers, which come with the data; bytes of each without its arguments.
+_FORMS, _FORM = 4096, 2000
 
 
 class _OutputHook:
@@ -76,7 +77,7 @@ class Predictor:
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
         # By the forms of the inputs: what a run comes to when nothing but their numbers is new.
-        self._steady: dict[Any, SteadyRun] = {}
+        self._steady = Cache(_FORMS, "steady runs")
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}
@@ -217,7 +218,7 @@ class Predictor:
             self._steady.clear()
         inputs = self._inputs.values()
         form = tuple([slot.form() for slot in inputs])
-        steady = self._steady.get(form)
+        steady: SteadyRun | None = self._steady[form]
         if steady is None or self._hooks or self._profiler is not None or current_profiler() is not None:
             self._run_whole(form)
             return
@@ -234,9 +235,7 @@ class Predictor:
             self._executor.run_once(self._prepared, self._parameters, feeds, names, self._take_outputs, self._hooks)
         steady = None if None in form else steady_run(self._executor, self._prepared, self._parameters, feeds, names)
         if steady is not None:
-            if len(self._steady) >= _FORMS:
-                self._steady.clear()
-            self._steady[form] = steady
+            self._steady.keep(form, steady, _FORM + 8 * steady.width)
 
     def _take_outputs(self, scope: Scope) -> None:
         """Put the outputs of a run into their slots, before its scope is deleted."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.desc import ProgramDesc
 from oprack.errors import InvalidArgumentError, KernelResultError
 from oprack.interpreter.devices import RANDOM, context, home, pool
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from oprack.tensor.eager_tensor import Tensor
 
 
-_SHAPES = 256  # bounds the memory of an op that sees a new shape in every call
+_SHAPES = 1024  # bounds the memory of an op that sees a new shape in every call
 Outputs = list[Any]
 
 
@@ -88,7 +89,7 @@ class BoundExpr:
             rules=DETERMINISTIC_KERNELS if expr.deterministic else ANY_KERNEL,
             limits=Limits.of(),
         )
-        self.seen: set[Any] = set()
+        self.seen = Cache(_SHAPES)
         self.record: OpRecord | None = None
         self.outputs: list[TensorMeta | None] = []
 
@@ -172,9 +173,7 @@ class BoundExpr:
                 self.reference(args)  # It fails as well, with the op and the user's line in the message.
                 raise
         if settled:
-            if len(self.seen) >= _SHAPES:
-                self.seen.clear()
-            self.seen.add(shapes)
+            self.seen[shapes] = True
         return promised
 
     def compare(self, promised: Promised, results: Sequence[Any], args: Sequence[Tensor | None]) -> None:

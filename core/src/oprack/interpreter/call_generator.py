@@ -137,7 +137,7 @@ class CallGenerator:
                     parts.append(f"(*map(len, l{i}),)")
         if parts:
             yield f"shapes = {parts[0] if len(parts) == 1 else '(' + ', '.join(parts) + ')'}"
-            yield f"dims = accept(shapes, ({', '.join(self.args)},)) if shapes not in seen else None"
+            yield f"dims = accept(shapes, ({', '.join(self.args)},)) if seen[shapes] is None else None"
 
     # The kernel -------------------------------------------------------------------------------------------------------
     def _call(self) -> Iterator[str]:

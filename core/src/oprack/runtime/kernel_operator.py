@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.device import transform_value
 from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentError, OprackError
 from oprack.kernel import Candidate, KernelSpec, OpKernelMap, OpKernelType
@@ -72,7 +73,7 @@ class OperatorWithKernel(OperatorBase):
         self._kernels = kernels
         # both live as long as the operator; the choice is dropped when a kernel turns out to be at fault
         self._chosen: dict[Any, tuple[Candidate, OpKernelType]] = {}
-        self._inferred: OrderedDict[Any, Inferred] = OrderedDict()
+        self._inferred = Cache(_SHAPE_CACHE_SIZE)
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
         self._read: dict[str, bool] = {}
@@ -254,14 +255,12 @@ class OperatorWithKernel(OperatorBase):
                 for vs in values.values()
                 for v in vs
             )
-            found = self._inferred.get(key)
+            found: Inferred | None = self._inferred[key]
             if found is not None:
                 return found
         inferred = self.ask_shape_rule(values, attrs)
         if key is not None and not inferred.from_values:
             self._inferred[key] = inferred
-            if len(self._inferred) > _SHAPE_CACHE_SIZE:
-                self._inferred.popitem(last=False)
         return inferred
 
     def ask_shape_rule(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from oprack.cache import Cache
 from oprack.errors import InvalidArgumentError
 from oprack.runtime.feed_fetch import FeedOps
 from oprack.runtime.kernel_operator import create_operator
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
-# How many different fetch lists of a block keep their liveness.
-_FETCH_LISTS = 8
+# How many different fetch lists of a block keep their plans and liveness; bytes of each op of a plan, as measured.
+_FETCH_LISTS, _PLANNED = 64, 1000
+# Bytes of each op of a prepared program, with its kernels' choices.
+_PREPARED = 5000
 
 
 class PreparedBlock:
@@ -47,11 +49,10 @@ class PreparedBlock:
                 _LOG.debug("op %s of block %d is skipped; variable %s is the caller's", op.type, block.idx, names)
                 continue
             self.operators.append(create_operator(op, block, i, manager, place))
-        # Both by what is read after the run, which decides what may be freed; cleared as a whole when there are too
-        # many.
-        self._plans: dict[tuple[str, ...] | None, BlockPlan] = {}
+        # Both by what is read after the run, which decides what may be freed.
+        self._plans = Cache(_FETCH_LISTS, "plans")
         self.feeds = FeedOps.of(block)
-        self._dying: dict[tuple[str, ...], list[Dying]] = {}
+        self._dying = Cache(_FETCH_LISTS)
         self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in PER_RUN_KINDS]
         persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
         self.persistable = dict.fromkeys(persistable)
@@ -59,20 +60,17 @@ class PreparedBlock:
     def plan(self, keep: Sequence[str] | None) -> BlockPlan:
         """The block's plan when the local variables in `keep` are read afterwards; None = all of them."""
         key = None if keep is None else tuple(keep)
-        found = self._plans.get(key)
+        found: BlockPlan | None = self._plans[key]
         if found is None:
-            if len(self._plans) >= _FETCH_LISTS:
-                self._plans.clear()
-            found = self._plans[key] = BlockPlan(self.block, self.operators, key)
+            found = BlockPlan(self.block, self.operators, key)
+            self._plans.keep(key, found, _PLANNED * len(self.operators))
         return found
 
     def dying(self, keep: Sequence[str]) -> list[Dying]:
         """Per operator, what nobody needs afterwards; the variables in `keep` are needed to the end."""
         key = tuple(keep)
-        found = self._dying.get(key)
+        found: list[Dying] | None = self._dying[key]
         if found is None:
-            if len(self._dying) >= _FETCH_LISTS:
-                self._dying.clear()
             ops, unread = [op.desc for op in self.operators], [op.info.no_need_buffer_vars for op in self.operators]
             found = self._dying[key] = last_uses(self.block, ops, key, unread)
         return found
@@ -199,8 +197,7 @@ class PreparedCache:
     """
 
     def __init__(self, size: int = 32) -> None:
-        self._size = size
-        self._entries: OrderedDict[Any, tuple[_Snapshot, PreparedProgram]] = OrderedDict()
+        self._entries = Cache(size, "programs")  # of a _Snapshot and a PreparedProgram each
         self._lock = threading.Lock()
 
     def get(
@@ -209,13 +206,8 @@ class PreparedCache:
         with self._lock:
             # The entry holds the program, so that its id can't become another's while the entry is there.
             key = (id(desc), place, block_id, with_feed_fetch)
-            found = self._entries.get(key)
+            found: tuple[_Snapshot, PreparedProgram] | None = self._entries[key]
             if found is None or not found[1].is_current(manager) or not found[0].matches(desc):
-                found = self._entries[key] = (
-                    _Snapshot(desc),
-                    PreparedProgram(desc, manager, place, block_id, with_feed_fetch),
-                )
-            self._entries.move_to_end(key)
-            if len(self._entries) > self._size:
-                self._entries.popitem(last=False)
+                found = _Snapshot(desc), PreparedProgram(desc, manager, place, block_id, with_feed_fetch)
+                self._entries.keep(key, found, _PREPARED * sum(len(block.ops) for block in desc.blocks))
             return found[1]

@@ -37,6 +37,9 @@ class SteadyRun:
         arguments: The arguments of the generated code in an earlier run; those of parameters stay.
         places: For each input its position among the arguments and that of its offsets; None where it is not read.
         taken: For each output its position among the results and that of its offsets.
+
+    Attributes:
+        width: How many arguments the generated code takes.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class SteadyRun:
             if place is not None:
                 self._arguments[place[0]] = None  # the caller's memory
         self._number = compiled.shapes[shapes]
+        self.width = len(self._arguments)
 
     def __call__(self, values: Sequence[tuple[Any, list[list[int]]]]) -> list[tuple[Any, list[list[int]]]]:
         """Run: (array, offsets) of each output. values: those of each input, in the order of the feeds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oprack.cache import Cache
 from oprack.interpreter.eager import Planner, register_global_calls
 from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
@@ -34,14 +35,12 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
     placement = common_placement(expr, metas, args)
     if any(m is not None and (m.lod_level or (m.layout is not None and m.layout.even is not m.layout)) for m in metas):
         return sequence_calls(expr, metas, placement, planner)
-    plans: dict[Any, Plan] = {}
+    plans = Cache(PLANS)
 
     def call(*given: Tensor | None) -> Any:
         shapes = shapes_of(given)
-        plan = plans.get(shapes)
+        plan: Plan | None = plans[shapes]
         if plan is None:
-            if len(plans) >= PLANS:
-                plans.clear()
             plan = plans[shapes] = Plan(expr, metas, shapes, placement, planner)
         return plan.run(given)
 

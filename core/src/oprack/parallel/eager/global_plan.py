@@ -25,7 +25,7 @@ from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value
 from oprack.tensor.node import Edge, Node
 
-PLANS = 256  # batches or shapes for which a call remembers its plan
+PLANS = 1024  # batches or shapes for which a call remembers its plan
 
 
 class Plan:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.eager import Planner
 from oprack.interpreter.op_expr import OpExpr
@@ -31,16 +32,14 @@ def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Pl
 
     What a call does depends on the offsets of its arguments, so there is a plan for each batch.
     """
-    plans: dict[Any, SequencePlan] = {}
+    plans = Cache(PLANS)
 
     def call(*given: Tensor | None) -> Any:
         shapes = shapes_of(given)
         lods: Lods = tuple([() if a is None else tuple(map(tuple, whole_lod(a))) for a in given])
         rows = tuple([None if a is None else a._rows for a in given])
-        plan = plans.get((shapes, lods, rows))
+        plan: SequencePlan | None = plans[shapes, lods, rows]
         if plan is None:
-            if len(plans) >= PLANS:
-                plans.clear()
             plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, planner, lods, rows)
         return plan.run(given)
 

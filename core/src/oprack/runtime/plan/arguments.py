@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from oprack.cache import Cache
+
 if TYPE_CHECKING:
     from oprack.runtime.plan.generated import Port
 
 _ARRAY = attrgetter("array")
 # Forms come with the data.
-_FORMS = 256
+_FORMS = 1024
 
 
 class Numbers:
     """Numbers for what takes long to hash, equal for equal ones; never one number for two that differ."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, int] = {}
+        self._known = Cache(_FORMS)
         self._next = itertools.count(1)
 
     def of(self, form: Any) -> int:
         """The number of a form; one that was not asked for lately may get another one."""
-        number = self._known.get(form)
+        number: int | None = self._known[form]
         if number is None:
-            if len(self._known) >= _FORMS:
-                self._known.clear()
             number = self._known[form] = next(self._next)
         return number
 

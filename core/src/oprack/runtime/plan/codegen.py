@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.binding import Binder
 from oprack.runtime.plan.buffer_reuse import reusable_buffer
 from oprack.runtime.plan.generated import BoundOp, Generated, Local, Port, Source, present
 from oprack.runtime.plan.kernel_code import KernelCode
 from oprack.runtime.plan.preparation import Preparation, find_preparations
+from oprack.runtime.plan.shape_check import SHAPES
 from oprack.runtime.plan.stretches import Joinable, NewContext, Stretch, find_stretches, joinable
 from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, ShapeOnly
@@ -200,7 +202,7 @@ class SegmentGenerator:
         asked = f"{self._named(f'shapes{i}', check)}({', '.join(['run', *values])})"
         seen = self._named(f"seen{i}", check.seen)
         return [
-            f"_dims = {asked}" + (f" if met is None and ({shapes}) not in {seen} else None" if check.by_shapes else "")
+            f"_dims = {asked}" + (f" if met is None and {seen}[{shapes}] is None else None" if check.by_shapes else "")
         ]
 
     def _compare(self, i: int, step: BoundOp) -> list[str]:
@@ -215,8 +217,9 @@ class SegmentGenerator:
         """Statements after an op that alone knows the shapes of some outputs: what follows depends on these as well."""
         if not step.kernel_sized:
             return []
-        shapes, after = "".join(f"{x.name}.shape, " for x in step.kernel_sized).rstrip(), self._named(f"after{i}", {})
-        return [f"met = {after}.get(key := (met, {shapes})) or run.meet({after}, key)"]
+        shapes = "".join(f"{x.name}.shape, " for x in step.kernel_sized).rstrip()
+        after = self._named(f"after{i}", Cache(SHAPES))
+        return [f"met = {after}[key := (met, {shapes})] or run.meet({after}, key)"]
 
     def _code(self, step: BoundOp) -> _SegmentCode:
         return _SegmentCode(step.record, step.ins, step.outs, self._xp, self._named)

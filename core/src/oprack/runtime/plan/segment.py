@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oprack.cache import Cache
 from oprack.errors import OpError
 from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel.commit import Commit
@@ -18,7 +18,7 @@ from oprack.runtime.collector import paused
 from oprack.runtime.compose import StepContext
 from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments
-from oprack.runtime.plan.shape_check import shapes_of
+from oprack.runtime.plan.shape_check import SHAPES, shapes_of
 from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
     from oprack.tensor import Variable
 
-# Both are bounded, since shapes come with the data and each entry holds memory: signatures also hold generated code.
-_SIGNATURES = 8
-_SHAPES = 1024
+_SIGNATURES = 64
+# Bytes, as measured: of what is generated for each character of its source, and of what is known of shapes.
+_GENERATED, _SHAPES_MET = 20, 500
 
 
 class _Recorded(NamedTuple):
@@ -71,7 +71,7 @@ class CompiledSegment:
     function: Any
     lines: dict[str, Mapping[int, int]]
     asking: Any = None
-    shapes: OrderedDict[Any, int] = field(default_factory=OrderedDict)
+    shapes: Cache = field(default_factory=lambda: Cache(SHAPES, "shapes"))
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def accept(self, shapes: Any, after: Sequence[tuple[dict[Any, int], Any]]) -> None:
@@ -81,14 +81,10 @@ class CompiledSegment:
             shapes: Shapes of what the segment reads.
             after: Shapes that kernels returned and that are new as well, as RunContext.shapes_after notes them.
         """
-        number = self.shapes.get(shapes)
+        number = self.shapes[shapes]
         if number is None:
-            number = self.shapes[shapes] = next(self.numbers)
-            if len(self.shapes) > _SHAPES:
-                self.shapes.popitem(last=False)
+            number = self.shapes.keep(shapes, next(self.numbers), _SHAPES_MET)
         for numbers, (before, *made) in after:
-            if len(numbers) >= _SHAPES:
-                numbers.clear()
             number = numbers[number if before is None else before, *made] = next(self.numbers)
 
 
@@ -97,9 +93,9 @@ class Segment:
 
     def __init__(self, operators: Sequence[OperatorWithKernel], variables: SegmentVariables) -> None:
         self.operators, self.variables = list(operators), variables
-        self._compiled: OrderedDict[Any, CompiledSegment] = OrderedDict()
+        self._compiled = Cache(_SIGNATURES, "plans")
         # What the first run for a signature recorded, which the second one compiles: many a process has no second run.
-        self._recorded: dict[Any, _Recorded] = {}
+        self._recorded = Cache(_SIGNATURES)
         # The parameters of the last run, with the numbers of their signatures and shapes; threads may replace it at any
         # time, so it is read and written as one tuple.
         self._last: tuple[list[Any], int, int] = ([], 0, 0)
@@ -116,13 +112,13 @@ class Segment:
         parameters = scope.find_values(self.variables.parameters)
         temporaries = scope.find_values([*self.variables.reads, *self._left_out])
         key, shapes = self._forms(run, parameters, temporaries)
-        compiled = self._compiled.get(key) or self._compile_recorded(key)
+        compiled: CompiledSegment | None = self._compiled[key] or self._compile_recorded(key)
         if compiled is None:
             del temporaries  # a reference here would keep memory that ops in place could take
             with paused():
                 self._record(run, scope, key, shapes)
             return
-        run.shapes_met = compiled.shapes.get(shapes)
+        run.shapes_met = compiled.shapes[shapes]
         args = compiled.arguments([*parameters, *temporaries])
         del temporaries
         # What the segment reads last goes out of the scope before the code runs: its locals are then the only
@@ -157,7 +153,7 @@ class Segment:
     ) -> tuple[CompiledSegment, Any] | None:
         """(what was compiled for these values, their shapes) when all shape rules have accepted them; else None."""
         key, shapes = self._forms(run, list(parameters), temporaries)
-        compiled = self._compiled.get(key)
+        compiled = self._compiled[key]
         return None if compiled is None or shapes not in compiled.shapes else (compiled, shapes)
 
     def _forms(self, run: RunContext, parameters: list[Any], temporaries: Sequence[Any]) -> tuple[Any, Any]:
@@ -230,8 +226,6 @@ class Segment:
             return  # what it reads is another signature from now on
         # Another thread may have compiled it while this one ran on the reference path.
         if key not in self._compiled and all(r.compilable for r in records):
-            if len(self._recorded) >= _SIGNATURES:
-                self._recorded.clear()
             self._recorded[key] = _Recorded(records, shapes, run.device, _contexts(run))
 
     def _compile_recorded(self, key: Any) -> CompiledSegment | None:
@@ -239,12 +233,11 @@ class Segment:
         recorded = self._recorded.pop(key, None)
         if recorded is None:
             return None
-        compiled = self._compiled[key] = self._compile(recorded)
+        compiled = self._compile(recorded)
+        self._compiled.keep(key, compiled, _GENERATED * len(compiled.generated.source.text))
         # Where shapes are known inside only, the numbers of what follows are not known here; this run asks the rules.
         if not compiled.generated.meets:
             compiled.accept(recorded.shapes, ())
-        if len(self._compiled) > _SIGNATURES:
-            self._compiled.popitem(last=False)
         return compiled
 
     def _compile(self, recorded: _Recorded) -> CompiledSegment:

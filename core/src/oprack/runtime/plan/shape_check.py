@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from oprack.cache import Cache
 from oprack.errors import KernelResultError
 from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_results import is_promised
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from oprack.runtime.record import OpRecord
     from oprack.runtime.run_context import RunContext
 
-_SHAPES = 1024
+SHAPES = 4096
+"""Combinations of shapes that are remembered; they come with the data."""
 _AHEAD = 8  # answers to what was asked before its turn
 Promised = Mapping[tuple[str, int], Sequence[int]]
 Answer = tuple[Promised, Any]
@@ -53,10 +55,9 @@ class ShapeCheck:
         ]
         self.made = [(slot, i) for slot, i, v in outputs if isinstance(v, LoDTensor | SparseValue)]
         self._dtypes = {(slot, i): v.array.dtype for slot, i, v in outputs if isinstance(v, LoDTensor)}
-        # Bounded by _SHAPES and emptied when a kernel breaks a promise; threads may add to it at once, which is
-        # harmless.
-        self.seen: set[Any] = set()
-        self._ahead: dict[Any, Promised] = {}  # by shapes, for the op's turn
+        # Emptied when a kernel breaks a promise.
+        self.seen = Cache(SHAPES)
+        self._ahead = Cache(_AHEAD)  # by shapes, for the op's turn
 
     def __call__(self, run: RunContext, *values: Any) -> Answer:
         """Ask the rule; raises what it raises. The answer is for `compare`, or for `accept` where no array is made.
@@ -74,8 +75,6 @@ class ShapeCheck:
         """Ask the rule before the op's turn comes, which then takes this answer."""
         dims, shapes = self._ask(run, values)
         if shapes is not None:
-            if len(self._ahead) >= _AHEAD:
-                self._ahead.clear()
             self._ahead[shapes] = dims
         return dims
 
@@ -100,9 +99,7 @@ class ShapeCheck:
         """Ask no more about the shapes that an answer is for."""
         shapes = answer[1]
         if shapes is not None:
-            if len(self.seen) >= _SHAPES:
-                self.seen.clear()
-            self.seen.add(shapes)
+            self.seen[shapes] = True
 
     def compare(self, answer: Answer, *made: Any) -> None:
         """Accept an answer, or raise KernelResultError when an array of self.made has other dims than were promised.

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from oprack.cache import Cache
 from oprack.kernel import Array, KernelSpecialization
 from oprack.kernel.specialization import Specialize
 
 # Shapes come with the data.
-_SHAPES = 16
+_SHAPES = 1024
 
 
 def by_shapes(function: Callable[..., tuple[Array, ...]]) -> Specialize:
@@ -23,15 +24,14 @@ def by_shapes(function: Callable[..., tuple[Array, ...]]) -> Specialize:
             return None
         wanted = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
         compute = partial(function, **{n: call.attrs[n] for n in wanted if n != "xp"}, xp=np)
-        known: dict[Any, tuple[Array, ...]] = {}
+        known = Cache(_SHAPES, "anchors")
 
         def run(Input: Array, *others: Array) -> tuple[Array, ...]:
             key = (Input.dtype, Input.shape, *(x.shape for x in others))
-            found = known.get(key)
+            found: tuple[Array, ...] | None = known[key]
             if found is None:
-                if len(known) >= _SHAPES:
-                    known.clear()
-                found = known[key] = compute(Input, *others)
+                found = compute(Input, *others)
+                known.keep(key, found, sum(array.nbytes for array in found))
             # copies: who reads them last may write to them
             return tuple([array.copy() for array in found])
 
