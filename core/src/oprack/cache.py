@@ -236,6 +236,10 @@ class Budget:
         """
         self._bookings.append((kind, nbytes, number))
 
+    def taken(self, kind: str) -> int:
+        """Bytes that are booked under a name, as they were added up last."""
+        return self._kinds.get(kind, (0, 0))[0]
+
     def settle(self) -> None:
         """Add up what was booked, and drop what was used longest ago while it is too much."""
         # A finalizer may come here while this thread has the lock, and another thread that has it does the same.

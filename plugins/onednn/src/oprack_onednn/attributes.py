@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from oprack.cache import Cache
 
 from oprack_onednn import _c
 from oprack_onednn.handle import Native, call, create
@@ -31,12 +33,11 @@ class Attributes(Native):
         """
         key: tuple[Any, ...] = tuple([tuple([id(x) if isinstance(x, Native) else x for x in op]) for op in post_ops])
         key += (tuple(scales),) if scales else ()
-        entry = _KNOWN.get(key)
+        entry: tuple[Attributes, tuple[tuple[Any, ...], ...]] | None = _KNOWN[key]
         if entry is None:
-            if len(_KNOWN) >= _MOST:
-                _KNOWN.clear()
             # with the operations, so that no other descriptor can get the id of one of theirs
-            entry = _KNOWN[key] = _made(cls, post_ops, scales), tuple(post_ops)
+            entry = _made(cls, post_ops, scales), tuple(post_ops)
+            _KNOWN[key] = entry
         return entry[0]
 
     def __init__(self, post_ops: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()) -> None:
@@ -63,8 +64,7 @@ def _made(cls: type[Attributes], post_ops: Sequence[tuple[Any, ...]], scales: Se
     return found
 
 
-_MOST = 1024
-_KNOWN: dict[Hashable, tuple[Attributes, tuple[tuple[Any, ...], ...]]] = {}
+_KNOWN = Cache(4096)
 
 
 class _PostOps(Native):

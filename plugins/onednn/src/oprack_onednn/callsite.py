@@ -22,9 +22,9 @@ from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, Primiti
 from oprack_onednn.stretch import Bound, Part, joins
 
 _MISALIGNED = FLOAT.itemsize - 1
-SHAPES, NEW_SHAPES = 64, 8
-"""Shapes whose bound primitives one op keeps, those of all threads counted: of all that came again, and of those that
-came once."""
+# Of shapes that did not run yet.
+_AHEAD = 64
+_NONE = False  # nothing can be bound: it stands in for a _Bound
 
 
 class ShapedPrimitive:
@@ -170,8 +170,7 @@ def call_site(
     """
     if fallback is None:
         fallback = partial(attempt, find)
-    # what is bound; and of shapes that did not run yet
-    entries, bound_ahead = PerThread(), PerThread()
+    entries, bound_ahead = PerThread(), PerThread(_AHEAD)
     first, *rest = dtypes or [FLOAT] * len(free)
     positions = [i - 1 for i in free[1:]]
     others_vary = list(zip(positions, rest, strict=True))
@@ -190,15 +189,14 @@ def call_site(
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
         for i in positions:
             key += (others[i].shape, others[i].strides)
-        if key in entries:
-            bound = entries[key]
+        known = entries[key]
+        if known is not None:
+            bound = known or None
         elif x.dtype is not first or any(others[i].dtype is not dtype for i, dtype in others_vary):
             bound = None
         else:
             bound = bind((x, *others))
             if bound is not None:
-                if len(bound_ahead) >= NEW_SHAPES:
-                    bound_ahead.clear()
                 bound_ahead.keep(key, bound)
                 bound.part.chain.compile_ahead()
         return None if bound is None else bound.take()[0]
@@ -212,8 +210,7 @@ def call_site(
                 bound.part.chain.compiled()
         except NotServedError:
             bound = None
-        # no order of use is noted: that would cost more in each call than to bind again
-        entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
+        entries.keep(key, _NONE if bound is None else bound)
         return bound
 
     def part_for(x: Any, *others: Any) -> Bound | None:
@@ -223,10 +220,10 @@ def call_site(
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
         for i in positions:
             key += (others[i].shape, others[i].strides)
-        bound = entries.get(key)
-        if bound is None and key not in entries:
+        bound = entries[key]
+        if bound is None:
             bound = enter(key, (x, *others))
-        return bound.part if bound is not None and bound.fits(others) else None
+        return bound.part if bound and bound.fits(others) else None
 
     def run(x: Any, *others: Any) -> Any:
         # a primitive was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
@@ -242,10 +239,10 @@ def call_site(
             if other.dtype is not dtype:
                 return fallback(x, *others)
             key += (other.shape, other.strides)
-        bound = entries.get(key)
-        if bound is None:
+        bound = entries[key]
+        if not bound:
             # the shape is new, or oneDNN was found to have no primitive for it
-            bound = None if key in entries else enter(key, (x, *others))
+            bound = enter(key, (x, *others)) if bound is None else None
         else:
             # the same objects as before, so no other memory: this is all that a call has to know of its parameters
             for known, other in zip(bound.others, others, strict=True):

@@ -7,21 +7,22 @@ its ops: a descriptor costs up to half a millisecond, its primitive as much agai
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
+
+from oprack.cache import Cache
 
 from oprack_onednn.native import NotServedError, PrimitiveDesc
 from oprack_onednn.thread import THREAD
 
-_DESCS = 512
+_DESCS = 1 << 16
 
 
 class _Known(threading.local):
-    """Descriptors of one Python thread with what they were made for, the latest last; a text where there is none."""
+    """Descriptors of one Python thread with what they were made for; a text where there is none."""
 
     def __init__(self) -> None:
-        self.descs: OrderedDict[Hashable, tuple[tuple[Any, ...], PrimitiveDesc | str]] = OrderedDict()
+        self.descs = Cache(_DESCS, "chains")
 
 
 _KNOWN = _Known()
@@ -54,17 +55,14 @@ def once(make: Callable[..., PrimitiveDesc], *args: Any) -> PrimitiveDesc:
     # by identity, which is fastest: descriptors of memory, attributes and dims are made once for the same content, and
     # the entry keeps them, so nothing else can get the identity of one
     key = (make, THREAD.current, *map(id, args))
-    entry = known.get(key)
+    entry: tuple[tuple[Any, ...], PrimitiveDesc | str] | None = known[key]
     if entry is None:
         try:
             found: PrimitiveDesc | str = make(*args)
         except NotServedError as error:
             found = str(error)
-        known[key] = entry = args, found
-        if len(known) > _DESCS:
-            known.popitem(last=False)
-    else:
-        known.move_to_end(key)
+        entry = known.keep(key, (args, found))
+        assert entry is not None
     if isinstance(entry[1], str):
         raise NotServedError(entry[1])
     return entry[1]

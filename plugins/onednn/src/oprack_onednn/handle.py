@@ -8,6 +8,8 @@ from ctypes import byref, c_void_p
 from functools import lru_cache
 from typing import Any
 
+from oprack.cache import BUDGET
+
 from oprack_onednn import _c
 from oprack_onednn.layout import NotServedError
 from oprack_onednn.library import LIBRARY
@@ -32,18 +34,29 @@ def call(name: str, *args: Any) -> None:
 
 
 class Native:
-    """Owns a pointer; passed to a function it is that pointer. destroy: the name of the function that frees it."""
+    """Owns a pointer; passed to a function it is that pointer.
+
+    Attributes:
+        destroy: The name of the function that frees it.
+        cost: What such objects are called in the account of `oprack.cache`, and about how many bytes each takes; None
+            of those that are not counted.
+    """
 
     __slots__ = ("pointer",)
     destroy = ""
+    cost: tuple[str, int] | None = None
 
     def __init__(self, pointer: int) -> None:
         self.pointer = pointer
+        if self.cost is not None:
+            BUDGET.count(*self.cost, 1)
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # at exit the library may be gone before its objects, and the process ends anyway
         if hasattr(self, "pointer") and not finalizing():
             getattr(LIBRARY.lib, f"dnnl_{self.destroy}")(self.pointer)
+            if self.cost is not None:
+                BUDGET.count(self.cost[0], -self.cost[1], -1)
 
 
 # The slot by the name under which ctypes looks for what it should pass. An object of ctypes beside each pointer would

@@ -11,10 +11,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from mmap import mmap
+from typing import Any
 
 import numpy as np
+from oprack.cache import BUDGET
 from oprack.gil import HAS_GIL
 
 from oprack_onednn.native import MemoryDesc, element_strides
@@ -248,6 +250,7 @@ def is_constant(array: np.ndarray) -> bool:
     return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_mapped(array.base))
 
 
+_PACKED = "packed parameters"
 _Form = tuple[int | None, MemoryDesc, MemoryDesc]
 
 
@@ -264,16 +267,29 @@ class PackedParameters:
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or entry[0]() is not array:
-                entry = self._entries[key] = (weakref.ref(array, lambda _: self._entries.pop(key, None)), [])
+                entry = self._entries[key] = (weakref.ref(array, lambda _: self._drop(key)), [])
             for known, packed in entry[1]:
                 if known == form:
                     return packed
             packed = pack(source, target, array, offset)
             entry[1].append((form, packed))
+            BUDGET.count(_PACKED, packed.nbytes, 1)
             return packed
+
+    def _drop(self, key: int) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            BUDGET.count(_PACKED, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))
 
 
 PACKED = PackedParameters()
+
+
+def _forget(weights: weakref.ref[Weights], key: int, _: Any) -> None:
+    """An array is gone; called by its weak reference."""
+    found = weights()
+    if found is not None:
+        found._known.pop(key, None)
 
 
 class Weights:
@@ -292,5 +308,6 @@ class Weights:
         entry = known.get(key)
         if entry is None or entry[0]() is not array:
             packed = PACKED.get(array, self.source, self.target, self.offset)
-            entry = known[key] = (weakref.ref(array, lambda _: known.pop(key, None)), packed)
+            # no cycle of references: what is packed shall go with the primitive
+            known[key] = entry = weakref.ref(array, partial(_forget, weakref.ref(self), key)), packed
         return entry[1]

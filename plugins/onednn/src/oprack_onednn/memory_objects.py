@@ -7,11 +7,16 @@ from collections.abc import Callable, Sequence
 from ctypes import c_void_p, cast
 from functools import cache
 
+from oprack.cache import BUDGET
+
 from oprack_onednn.handle import call, create
 from oprack_onednn.layout import NotServedError
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.runner import RUNNER, array_type
+
+# Bytes of each, with its copy of the descriptor.
+_KIND, _OBJECT = "memory objects", 1200
 
 
 class MemoryObjects:
@@ -38,15 +43,19 @@ class MemoryObjects:
         if own is None:
             for desc, handle in zip(descs, handles, strict=True):
                 self.pointers.append(create("memory_create", desc, LIBRARY.engine, handle or None))
+                BUDGET.count(_KIND, _OBJECT, 1)
             return
         given = kind(*[desc.pointer for desc in descs]), kind(*handles)
         if own.oprack_memories_create(*_functions(), LIBRARY.engine, *given, self._array, count):
             raise NotServedError("dnnl_memory_create: out of memory")
         self.pointers = list(self._array)
+        BUDGET.count(_KIND, _OBJECT * count, count)
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if finalizing():  # the library may be gone before its objects
             return
+        count = len(getattr(self, "pointers", ()))
+        BUDGET.count(_KIND, -_OBJECT * count, -count)
         if RUNNER.library is None:
             for pointer in getattr(self, "pointers", ()):
                 call("memory_destroy", pointer)

@@ -22,7 +22,7 @@ from oprack_onednn.memory import memory_order
 from oprack_onednn.operands import FLOAT, address
 from oprack_onednn.part import Bound, Part
 from oprack_onednn.runner import NOT_ORDINARY, RUNNER
-from oprack_onednn.thread import THREAD, PerThread
+from oprack_onednn.thread import CHAIN, THREAD, PerThread
 from oprack_onednn.views import copied, view_of
 from oprack_onednn.wiring import Section, Wiring
 
@@ -30,8 +30,7 @@ __all__ = ["STRETCHES", "Bound", "Part", "joins"]
 
 _LOG = logging.getLogger(__name__)
 _MISALIGNED = FLOAT.itemsize - 1
-# As of a call site: shapes that came again, and shapes that came once.
-_SHAPES, _NEW_SHAPES = 64, 8
+_NONE = False  # nothing can be bound: it stands in for a BoundStretch
 # Bytes of scratch memory, which a thread keeps, for all that lies between the ops of a stretch at one time: where there
 # are more, a call of Python for each op is nothing beside its work.
 _MOST = 1 << 26
@@ -69,7 +68,7 @@ class _Joined:
         # for two and more it gives a tuple in one go: a net has hundreds of parameters
         one_by_one: Callable[[Any], Any] = lambda values: tuple(values[i] for i in kept)  # noqa: E731
         self._parameters_of = itemgetter(*kept) if len(kept) > 1 else one_by_one
-        # of every thread, and bounded since shapes come with the data; None where nothing can be bound
+        # of every thread
         self._entries = PerThread()
 
     def __call__(self, *values: Any) -> Sequence[Any] | None:
@@ -85,9 +84,9 @@ class _Joined:
             start = address(x)
             starts.append(start)
             misplaced |= start
-        entry = self._entries.get(key)
-        if entry is None:
-            return None if key in self._entries else self._bind(key, values)
+        entry = self._entries[key]
+        if not entry:
+            return self._bind(key, values) if entry is None else None
         if entry.__class__ is _Sections:
             return entry.run(values)  # type: ignore[no-any-return]
         # the same objects as before, so no other memory
@@ -99,7 +98,7 @@ class _Joined:
     def _bind(self, key: tuple[Any, ...], values: Sequence[Any]) -> Sequence[Any] | None:
         """Run the ops one by one for shapes or parameters that are new, and keep what that bound."""
         bound, results = _bound(self._wiring, values, self._parameters_of(values))
-        self._entries.keep_some(key, bound, _SHAPES, _NEW_SHAPES)
+        self._entries.keep(key, _NONE if bound is None else bound, CHAIN * len(self._wiring.steps))
         return results
 
     def _run(self, key: tuple[Any, ...], entry: BoundStretch, values: Sequence[Any], starts: Sequence[int]) -> Any:
@@ -120,7 +119,7 @@ class _Joined:
             return entry.made(dict(enumerate(values)) | {i: y for (i, _), y in zip(entry.takes, results, strict=True)})
         # nothing that entered was written to, so the ops can run one by one: the one that fails again says why
         if status != NOT_ORDINARY:
-            self._entries.keep(key, None)
+            self._entries.keep(key, _NONE)
             _LOG.warning("%s; its ops run one by one from now on", _failure(self._wiring, entry, status))
         return None
 

@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
+from oprack.cache import Cache
 
-from oprack_onednn.kept import Kept
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import NotServedError, Stream
 from oprack_onednn.pool import POOL
 from oprack_onednn.runner import ThreadState
 from oprack_onednn.signal_safety import SignalStack
 
-# Chains of a Python thread: of all that were asked for again, and of those that were asked for once.
-_PRIMITIVES, _NEW_PRIMITIVES = 1024, 256
+# Chains of a Python thread; what they take is bounded by the budget of all caches.
+_PRIMITIVES = 1 << 16
+_NONE = object()  # oneDNN has no primitive
+SHAPES = 4096
+"""Shapes whose bound primitives one op keeps, those of all threads counted, while the budget allows it."""
+CHAINS, CHAIN = "chains", 4500
+"""What chains are called in the budget's account, and about how many bytes each takes, without oneDNN's objects."""
 # How many seconds a chain must take on one core to be shared among threads: to hand shares out, and to wait for the
 # last one, takes the pool 1 or 2 us. libgomp wakes threads that sleep, and waits for them.
 _SHARED, _SHARED_BY_LIBGOMP = 1e-5, 1e-4
@@ -67,7 +71,7 @@ class Thread(Arena, threading.local):
     """What one Python thread needs to run chains.
 
     Attributes:
-        primitives: Chains by key, those used last at the end. Which ones depends on the number of threads, since oneDNN
+        primitives: Chains by key. Which ones depends on the number of threads, since oneDNN
             chooses implementations by it.
         setting: A number that no other thread, and no other number of threads, has.
         limit: How many threads primitives may use; 0 means as the library says.
@@ -78,14 +82,13 @@ class Thread(Arena, threading.local):
 
     def __init__(self) -> None:
         Arena.__init__(self)
-        self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
+        self.primitives = Cache(_PRIMITIVES)
         self.limit = self._threads = 0
         self._team = 1
         self.work = 0.0
         self.setting = 0
         self.alive = _Alive()
-        self._kept = Kept()
-        self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any], Kept]] = {}
+        self._by_threads: dict[int, tuple[int, Cache]] = {}
         self._beside: list[Arena] = []
         self.revision = self._opened_at = -1
         self._opened_for = -1
@@ -115,9 +118,9 @@ class Thread(Arena, threading.local):
             LIBRARY.start_workers(self._threads)
             self._team = self._threads
         if self._threads not in self._by_threads:
-            self._by_threads[self._threads] = next(_SETTINGS), OrderedDict(), Kept()
+            self._by_threads[self._threads] = next(_SETTINGS), Cache(_PRIMITIVES, CHAINS)
         # Chains for other numbers of threads are kept, since programs switch between them and back.
-        self.setting, self.primitives, self._kept = self._by_threads[self._threads]
+        self.setting, self.primitives = self._by_threads[self._threads]
         self.revision = self._opened_at = LIBRARY.threads_revision
         self._opened_for = self.limit
         LIBRARY.ran = True
@@ -151,19 +154,16 @@ class Thread(Arena, threading.local):
         """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
         if self.revision != LIBRARY.threads_revision:
             self.open()
-        primitives = self.primitives
-        try:
-            primitive = primitives[key]
-        except KeyError:
+        primitive = self.primitives[key]
+        if primitive is None:
             try:
                 primitive = self._build(build, args)
             except NotServedError:
                 primitive = None
-            # None as well: that oneDNN has no primitive is found out once.
-            self._kept.add(primitives, key, primitive, _PRIMITIVES, _NEW_PRIMITIVES)
+            # that oneDNN has no primitive is found out once
+            self.primitives.keep(key, _NONE if primitive is None else primitive, CHAIN)
             return primitive
-        primitives.move_to_end(key)
-        return primitive
+        return None if primitive is _NONE else primitive
 
     def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
         """A chain; of primitives for one thread alone when there is little to do."""
@@ -208,22 +208,17 @@ class _Limited:
 THREAD = Thread()
 
 
-class PerThread(dict[Any, Any]):
-    """A dict shared by Python threads, whose keys begin with THREAD.setting; a thread's entries go when it ends."""
+class PerThread(Cache):
+    """A cache shared by Python threads, whose keys begin with THREAD.setting; a thread's entries go when it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = SHAPES, kind: str = CHAINS) -> None:
+        super().__init__(most, kind)
         self._threads: dict[int, weakref.ref[_Alive]] = {}
-        self._kept = Kept()
 
-    def keep_some(self, key: tuple[Any, ...], value: Any, most: int, few: int) -> None:
-        """Set an entry of the calling thread, and drop others as `Kept` does."""
+    def keep(self, key: tuple[Any, ...], value: Any, nbytes: int = CHAIN) -> Any:
+        """Set an entry of the calling thread, and return it; see `Cache.keep`."""
         self._register(key[0])
-        self._kept.add(self, key, value, most, few)
-
-    def keep(self, key: tuple[Any, ...], value: Any) -> None:
-        """Set an entry of the calling thread."""
-        self._register(key[0])
-        self[key] = value
+        return super().keep(key, value, nbytes)
 
     def _register(self, setting: int) -> None:
         if setting not in self._threads:
@@ -237,7 +232,6 @@ def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
     entries = entries_of()
     if entries is not None:
         entries._threads.pop(setting, None)
-        for key in list(entries):
+        for key in entries.keys():
             if key[0] == setting:
-                entries.pop(key, None)
-                entries._kept.forget(key)
+                entries.pop(key)

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from oprack.cache import BUDGET, Cache
 
 from oprack.interruption import let_interruptions_pass
 
 from oprack_onednn import _c
 from oprack_onednn.descs import once
-from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc
-
-if TYPE_CHECKING:
-    pass
+from oprack_onednn.native import LOST, NotServedError, PrimitiveDesc
 
 # Place of the filter's layout among the arguments of a descriptor's creation.
 _FILTER = 4
@@ -28,8 +27,11 @@ _SMALL_FILTERS = 3 << 16, 1 << 16
 
 # By the shape of a depthwise filter and the bytes of its numbers: the layout that the implementation that was taken for
 # it wants. Asked for in that layout, oneDNN does not try those that come before it, for any size of the image.
-_LAYOUTS: dict[tuple[tuple[int, ...], int], MemoryDesc] = {}
-_MOST_LAYOUTS = 1024
+_LAYOUTS = Cache(4096)
+
+# oneDNN 3.2 loses memory for each primitive of these that is destroyed. When it has lost this part of the budget of all
+# caches, convolutions of new sizes get the implementations behind them, which take about 5 % longer.
+_LOSING, _MOST_LOST = "brgconv", 8
 
 
 def convolution(*arguments: Any, outputs: int, depthwise: bool = False) -> PrimitiveDesc:
@@ -52,6 +54,8 @@ def _choose(outputs: int, depthwise: bool, halves: bool, *arguments: Any) -> Pri
     if depthwise:
         return _depthwise(shape, arguments)
     desc = PrimitiveDesc("convolution_forward", *arguments)
+    if desc.impl.startswith(_LOSING) and BUDGET.taken(LOST) > BUDGET.limit // _MOST_LOST:
+        desc = _another_kind(desc, arguments)
     name, _, isa = desc.impl.partition(":")
     if halves and (name.startswith("brgconv") or name == "jit") and 0 < outputs % 16 <= 8:
         return _another(f"{name}:avx2", desc, arguments)
@@ -67,7 +71,7 @@ def _is_small(shape: tuple[int, ...], dims: int) -> bool:
 
 def _depthwise(shape: tuple[int, ...], arguments: Sequence[Any]) -> PrimitiveDesc:
     key = shape, arguments[_FILTER].itemsize
-    known = _LAYOUTS.get(key) if shape else None
+    known = _LAYOUTS[key] if shape else None
     if known is not None:
         with suppress(NotServedError):
             desc = PrimitiveDesc("convolution_forward", *arguments[:_FILTER], known, *arguments[_FILTER + 1 :])
@@ -78,8 +82,6 @@ def _depthwise(shape: tuple[int, ...], arguments: Sequence[Any]) -> PrimitiveDes
         return desc
     desc = _another(desc.impl.replace("brdgmm_dw:", "jit_dw:"), desc, arguments)
     if shape and desc.impl.startswith("jit_dw:"):
-        if len(_LAYOUTS) >= _MOST_LAYOUTS:
-            _LAYOUTS.clear()
         _LAYOUTS[key] = desc.desc(_c.QUERY_WEIGHTS_MD)
     return desc
 
@@ -89,6 +91,14 @@ def _another(wanted: str, desc: PrimitiveDesc, arguments: Sequence[Any]) -> Prim
     # Implementations come one after the other from the same descriptor, which can't go back.
     while desc.next_impl() and not desc.slow:
         if desc.impl == wanted:
+            return desc
+    return PrimitiveDesc("convolution_forward", *arguments)
+
+
+def _another_kind(desc: PrimitiveDesc, arguments: Sequence[Any]) -> PrimitiveDesc:
+    """The first implementation that loses no memory; where there is none that is fast, the first of all."""
+    while desc.next_impl() and not desc.slow:
+        if not desc.impl.startswith(_LOSING):
             return desc
     return PrimitiveDesc("convolution_forward", *arguments)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from oprack.cache import Cache
 
 from oprack_onednn.operands import OperandError
 from oprack_onednn.primitive_chain import THREAD, PerThread
+from oprack_onednn.thread import CHAINS
 
 # cell -> gates of the weights, gates of the bias
 GATES = {
@@ -30,15 +30,13 @@ class PrimitivesByThread:
     def __init__(self) -> None:
         self._chains = PerThread()
 
-    def own(self) -> dict[Any, Any]:
+    def own(self) -> Cache:
         """Those of this thread, to be added to."""
         THREAD.ready()
         key = (THREAD.setting,)
-        found: dict[Any, Any] | None = self._chains.get(key)
-        # Dropped as a whole when there are too many: lengths come with the data, and nothing says which come again.
-        if found is None or len(found) > _PRIMITIVES:
-            found = {}
-            self._chains.keep(key, found)
+        found: Cache | None = self._chains[key]
+        if found is None:
+            found = self._chains.keep(key, Cache(_PRIMITIVES, CHAINS))
         return found
 
 

@@ -16,6 +16,7 @@ from oprack_onednn.kernels._recurrent_layer import PrimitivesByThread
 from oprack_onednn.memory import BUFFERS, Weights
 from oprack_onednn.operands import Region
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
+from oprack_onednn.thread import CHAIN
 
 
 class StepPrimitive:
@@ -63,9 +64,9 @@ def walk(
         bound = _PRIMITIVES((weight,), make, *key).own()
         calls = []
         for start, n in order.steps:
-            chain = bound.get(n)
+            chain = bound[n]
             if chain is None:
-                chain = bound[n] = _bound_step(make, key, n, weight, count, len(before))
+                chain = bound.keep(n, _bound_step(make, key, n, weight, count, len(before)), CHAIN)
             # In bytes: rows of the walk are float32 of this size.
             offset = 4 * size * start
             after = [(region, offset) for region in results]

@@ -13,7 +13,6 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn.callsite import NEW_SHAPES, SHAPES
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
@@ -126,6 +125,9 @@ class _Weigher:
         return self.calls
 
 
+_NONE = object()  # nothing can be bound
+
+
 class Bound:
     """A chain with the parameters of an op. keep: they are constant, so their addresses are set once.
 
@@ -138,7 +140,7 @@ class Bound:
         for i, source in enumerate(chain.sources):
             if source.kind:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
-                found = weighers.get((THREAD.setting, i))
+                found = weighers[THREAD.setting, i]
                 if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
                     found = _Weigher(chain.weigh[i], source, parameters, keep)
                     weighers.keep((THREAD.setting, i), found)
@@ -224,15 +226,15 @@ class _Site:
         """The chains for the maps' shapes and parameters; None when there are none."""
         key: tuple[Any, ...] = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
         key += tuple([(s.shape, s.dtype) for s in maps.scales if s is not None])
-        bound = self._entries.get(key)
-        if bound is None and key in self._entries:
+        bound = self._entries[key]
+        if bound is _NONE:
             return None
         if bound is None or any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
             chain, bound = maps.primitive(self._attrs["post_ops"], is_narrow(self._attrs)), None
             if chain is not None and all(is_constant(p) for p in maps.parameters):
                 with suppress(OperandError):
                     bound = Bound(chain, maps, True, self._weighers)
-            self._entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
+            self._entries.keep(key, _NONE if bound is None else bound)
         return bound
 
     def __call__(self, *arrays: Array | Sequence[Array] | None) -> Array:
