@@ -140,17 +140,15 @@ def test_what_a_thread_bound_goes_when_it_ends():
 @pytest.mark.parametrize(
     "sizes, bound",
     [
-        ((5, 6, 5, 6), 2),  # the last few that came once
-        ((5, 6, 7, 5), 4),  # 5 was dropped for 7
-        ((5, 6, 7, 5, 8, 9, 5), 6),  # 5 came again, so it stays
-        ((5, 6, 7, 5, 6, 7, 5, 6), 4),  # so do 6 and 7, which nothing has dropped
-        ((5, 6, 7, 8, 9, 5, 6, 7, 6, 7, 5), 9),  # three that came again, but two are kept: 5 goes when 7 comes
+        ((5, 6, 5, 6), 2),  # two are kept in any case
+        ((5, 6, 7, 5, 8, 5, 9, 5), 5),  # 5 is always among the last two
+        ((5, 6, 7, 8, 9, 5), 6),  # 5 and 6 were dropped for 9
+        ((5, 6, 7, 5, 6, 7, 5, 6, 7), 3),  # one more than two in rotation
     ],
     ids=str,
 )
 def test_only_so_many_shapes_are_kept(monkeypatch, bindings, sizes, bound):
-    monkeypatch.setattr(callsite, "SHAPES", 2)
-    monkeypatch.setattr(callsite, "NEW_SHAPES", 2)
+    monkeypatch.setattr(callsite, "PerThread", lambda *most: PerThread(2))
     site, plain = convolution()
     w = constant(8, 5, 3, 3)
     for size in sizes:

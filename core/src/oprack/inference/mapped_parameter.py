@@ -1,4 +1,4 @@
-"""Parameters that are read from a mapped file without a copy; what the file says of them is not trusted."""
+"""Parameters over the bytes of a file, mapped or read, without a copy; what the file says of them is not trusted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MAX_RANK = 32  # as many dims as any version of NumPy has
 
 
 def mapped_parameter(
-    data: mmap.mmap, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any
+    data: mmap.mmap | bytes, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any
 ) -> LoDTensor:
-    """A parameter over the memory of a mapped file, which nobody can write to.
+    """A parameter over the bytes of a file, which nobody can write to.
 
     Args:
-        data: The file.
+        data: What is in the file.
         start: Where its parameters begin.
         name: Name of the parameter.
         dtype: Its dtype.
@@ -52,7 +52,7 @@ def mapped_parameter(
 
 
 def _bytes_within(
-    data: mmap.mmap, start: int, name: str, dtype: np.dtype[Any], dims: Sequence[int], offset: int
+    data: mmap.mmap | bytes, start: int, name: str, dtype: np.dtype[Any], dims: Sequence[int], offset: int
 ) -> int:
     """How many bytes a parameter takes; ValueError when they are not all in the file."""
     # NumPy multiplies the other dims of an empty array as well

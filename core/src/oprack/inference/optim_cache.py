@@ -1,7 +1,7 @@
 """Rewritten models on disk: what passes made of a model, for the next process that loads the same model.
 
 One file per entry: magic, SHA-256 of the rest, size of the header, header (JSON: key, code, program, parameters), and
-the bytes of the parameters, which are mapped and not copied. Files are untrusted: an entry that is damaged, of another
+the bytes of the parameters. Files are untrusted: an entry that is damaged, of another
 user, or of other code is ignored and made anew. Nothing is unpickled; sizes are compared with the file first.
 """
 

@@ -26,6 +26,9 @@ Prepared = TypeVar("Prepared")
 MAGIC = b"oprackOM"
 HEAD = struct.Struct("<8s32sQ")
 _HASHED = 40  # where what the digest covers begins
+# Bytes up to which an entry is read and not mapped: whoever cuts a mapped file short ends all processes that use it. Of
+# larger ones processes share the memory.
+_COPIED = 64 << 20
 
 
 class StaleError(Exception):
@@ -50,8 +53,8 @@ def padded(array: np.ndarray[Any, Any]) -> list[Any]:
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
-def _open(path: Path) -> mmap.mmap:
-    """Map a file that this user alone can have written."""
+def _open(path: Path) -> mmap.mmap | bytes:
+    """What is in a file that this user alone can have written; a large file is mapped."""
     # the flag: a named pipe would block for ever
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -60,7 +63,10 @@ def _open(path: Path) -> mmap.mmap:
             raise ValueError("it is no file of this kind")
         if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
             raise ValueError("it is another user's, or others may write to it")
-        return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+        if status.st_size > _COPIED:
+            return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+        with open(fd, "rb", closefd=False) as file:
+            return file.read()
     finally:
         os.close(fd)
 
@@ -105,7 +111,7 @@ def _outcome(prepare: Callable[[InferenceModel], Prepared], model: InferenceMode
     return fail
 
 
-def _parsed(data: mmap.mmap, text: bytes, start: int, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
+def _parsed(data: mmap.mmap | bytes, text: bytes, start: int, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
     """The model that a file's header describes, its parameters in `data` from `start` on."""
     header = json.loads(text)
     if header["key"] != key:

@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from mmap import mmap
 from typing import Any
@@ -230,24 +230,24 @@ def empty_image(shape: Sequence[int]) -> np.ndarray:
 
 # Parameters -----------------------------------------------------------------------------------------------------------
 def is_read_only(array: np.ndarray) -> bool:
-    """Whether nobody can write to an array's memory: it is read-only, and its own or that of a file mapped read-only.
+    """Whether nobody can write to an array's memory: it is read-only, and its own, or of bytes or a mapped file.
 
     Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
     """
     flags = array.flags
-    return not flags.writeable and (flags.owndata or _is_mapped(array.base))
+    return not flags.writeable and (flags.owndata or _is_fixed(array.base))
 
 
-def _is_mapped(base: object) -> bool:
+def _is_fixed(base: object) -> bool:
     while type(base) is np.ndarray and not base.flags.writeable:
         base = base.base
-    return type(base) is mmap and memoryview(base).readonly
+    return type(base) is bytes or (type(base) is mmap and memoryview(base).readonly)
 
 
 def is_constant(array: np.ndarray) -> bool:
     """Whether nobody can write to an array's memory, which goes row by row."""
     flags = array.flags
-    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_mapped(array.base))
+    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_fixed(array.base))
 
 
 _PACKED = "packed parameters"
@@ -276,10 +276,11 @@ class PackedParameters:
             BUDGET.count(_PACKED, packed.nbytes, 1)
             return packed
 
-    def _drop(self, key: int) -> None:
+    # bound here: when the interpreter exits, this module's globals may be None before the arrays are gone
+    def _drop(self, key: int, count: Callable[[str, int, int], None] = BUDGET.count, kind: str = _PACKED) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            BUDGET.count(_PACKED, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))
+            count(kind, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))
 
 
 PACKED = PackedParameters()

@@ -8,12 +8,13 @@ the steps are one primitive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.cache import Cache
 from oprack.kernel import Array
 
 from oprack_onednn.declare import Limits
@@ -26,6 +27,7 @@ from oprack_onednn.operands import Region
 from oprack_onednn.pool import POOL
 from oprack_onednn.primitive_chain import THREAD, BoundChain, SideBySide, run_all
 from oprack_onednn.runner import RUNNER
+from oprack_onednn.thread import CHAIN
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._order import Order
@@ -38,7 +40,7 @@ _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
 
 
 def _bound(
-    chains: Mapping[tuple[int, int, int, int, bool, bool, int], BoundChain],
+    chains: Cache,
     layer: Layer,
     steps: int,
     n: int,
@@ -47,24 +49,23 @@ def _bound(
     before: bool = False,
     after: bool = False,
     wide: int = 0,
-) -> BoundChain:
+) -> BoundChain | None:
     """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it.
 
     wide: how many results the rows of y are apart; default: without gaps.
     """
     wide = wide or (2 if direction == BOTH else 1)
     key = (steps, n, direction, d, before, after, wide)
-    try:
-        return chains[key]
-    except KeyError:
-        shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after, wide)
-        found = THREAD.primitive(("recurrent", *shape), StepsPrimitive, *shape)
-        if found is not None:
-            count = 1 + layer.has_cells
-            fixed = [None] * (1 + before * count) + layer.weights(direction, d) + [None] * (1 + after * count)
-            found = BoundChain(found.chain, fixed)
-        chains[key] = found
-        return found
+    known: BoundChain | None = chains[key]
+    if known is not None:
+        return known
+    shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after, wide)
+    found = THREAD.primitive(("recurrent", *shape), StepsPrimitive, *shape)
+    if found is None:
+        return None
+    count = 1 + layer.has_cells
+    fixed = [None] * (1 + before * count) + layer.weights(direction, d) + [None] * (1 + after * count)
+    return chains.keep(key, BoundChain(found.chain, fixed), CHAIN)
 
 
 def _threads() -> int:
@@ -166,14 +167,14 @@ def _equal_steps_apart(
     with THREAD.limited(1):
         known = layer.chains.own()
         key = ("apart", steps, n, bool(before), bool(after))
-        pair: SideBySide | None = known.get(key)
+        pair: SideBySide | None = known[key]
         if pair is None:
             found = [_bound(known, layer, steps, n, d + 1, d, bool(before), bool(after), 2) for d in range(2)]
             if None in found:
                 return False
             for chain in found:
                 chain.compile_ahead(count)
-            pair = known[key] = SideBySide([[chain] for chain in found])
+            pair = known.keep(key, SideBySide([[chain] for chain in found]), CHAIN)
         halves = out[..., : layer.size], out[..., layer.size :]
         pair.run([[(x, *(a[d] for a in before), halves[d], *(a[d] for a in after))] for d in range(2)])
     return True
