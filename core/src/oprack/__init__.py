@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         sparse as sparse,
     )
     from oprack.autograd import PyLayer as PyLayer, grad as grad
+    from oprack.cache import cache_info as cache_info, set_cache_limit as set_cache_limit
     from oprack.capture.jit import jit as jit
     from oprack.capture.to_program import InputSpec as InputSpec, to_program as to_program
     from oprack.functional.tensor import Tensor as Tensor, to_tensor as to_tensor
@@ -117,6 +118,7 @@ _SUBMODULES = (
 )
 _HOMES = {
     "oprack.autograd": ("PyLayer", "grad"),
+    "oprack.cache": ("cache_info", "set_cache_limit"),
     "oprack.capture.jit": ("jit",),
     "oprack.capture.to_program": ("InputSpec", "to_program"),
     "oprack.functional.tensor": ("Tensor", "to_tensor"),

@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
@@ -185,6 +185,7 @@ class Budget:
         self._limit, self._used, self._added = limit, 0, 0
         self._kinds: dict[str, list[int]] = {}  # bytes, number
         self._caches: dict[int, weakref.ref[Cache]] = {}
+        self._idle: list[Callable[[], None]] = []
         # Bookings of all threads, and of finalizers, which run at any time: only who holds the lock adds them up.
         self._bookings: deque[tuple[str, int, int]] = deque()
         self._lock = threading.Lock()
@@ -224,6 +225,14 @@ class Budget:
             self.count(kind, -sum(sizes.values()), -len(sizes))
 
         self._caches[key] = weakref.ref(cache, gone)
+
+    def unlock(self) -> None:
+        """In a process that was forked: a thread that is not in it may have had the lock."""
+        self._lock = threading.Lock()
+
+    def when_over(self, give_back: Callable[[], None]) -> None:
+        """Call a function before entries are dropped: it gives memory back that nobody uses now, and books it."""
+        self._idle.append(give_back)
 
     # The account ------------------------------------------------------------------------------------------------------
     def count(self, kind: str, nbytes: int, number: int) -> None:
@@ -271,6 +280,11 @@ class Budget:
         return [cache for ref in list(self._caches.values()) if (cache := ref()) is not None]
 
     def _reduce(self, target: int) -> None:
+        for give_back in self._idle:
+            give_back()
+        self._add_up()
+        if self._used <= target:
+            return
         rows: dict[int, list[tuple[Cache, list[Any]]]] = {}
         for cache in self._alive():
             for epoch, keys in cache.by_epoch().items():
@@ -291,7 +305,7 @@ class Budget:
             kinds = {
                 kind: {"bytes": nbytes, "entries": number}
                 for kind, (nbytes, number) in sorted(self._kinds.items())
-                if number
+                if nbytes or number
             }
             return {"used": self._used, "limit": self.limit, "dropped": self.dropped, "kinds": kinds}
 
@@ -308,6 +322,8 @@ def _memory() -> int:
 
 BUDGET = Budget()
 """That of the process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=BUDGET.unlock)
 
 
 def set_cache_limit(nbytes: int | None) -> None:

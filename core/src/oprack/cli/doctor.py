@@ -42,12 +42,14 @@ def run(args: argparse.Namespace) -> int:
         packs = manager.packs()
     survey = _survey(manager) if args.imports else None
     known = variables(manager)
+    limit = _cache_limit()
     opened = {"place": _places(manager), "library": _libraries(manager)}
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": _versions(),
         "cache": manager.cache_state,
+        "cache_limit": limit,
         "places": opened["place"],
         "libraries": opened["library"],
         "variables": [asdict(v) | {"value": os.environ.get(v.name)} for v in known],
@@ -56,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
             *([report.NO_PACK] if report.no_pack(p.distribution for p in packs) else ()),
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack))),
+            *([limit] if isinstance(limit, str) else ()),
             *(report.settled(one) for one in manager.settlements() if not one.by_user),
             *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
             *(import_problems(manager) if args.imports else ()),
@@ -83,6 +86,17 @@ def _versions() -> dict[str, str]:
         except importlib_metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def _cache_limit() -> int | str:
+    """Bytes that the caches of a process like this one may take together, or what is wrong with that number."""
+    from oprack.cache import BUDGET
+    from oprack.errors import InvalidArgumentError
+
+    try:
+        return BUDGET.limit
+    except InvalidArgumentError as error:
+        return str(error)
 
 
 def _places(manager: PackManager) -> dict[str, str]:
@@ -134,6 +148,7 @@ def _survey(manager: PackManager) -> Survey:
 def _print(facts: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     print(f"python {facts['python']} on {facts['platform']}\n{versions}\ncache of discovery: {facts['cache']}")
+    print(f"caches of a process: {facts['cache_limit']} bytes at most (OPRACK_CACHE_LIMIT, oprack.set_cache_limit)")
     for kind, state in facts["places"].items():
         print(f"place {kind}: {state}")
     for name, state in facts["libraries"].items():

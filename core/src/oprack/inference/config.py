@@ -200,7 +200,7 @@ class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings)
         return self._mkldnn
 
     def set_mkldnn_cache_capacity(self, capacity: int) -> None:
-        """How many shapes a library's primitives are kept for."""
+        """Accepted for compatibility: shapes are kept while they fit into the budget of `oprack.set_cache_limit`."""
         self._mkldnn_cache_capacity = int(capacity)
 
     # The names that Paddle 3 has for them

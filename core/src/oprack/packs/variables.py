@@ -78,6 +78,12 @@ CORE = (
         "`Config.switch_deterministic` and `oprack.deterministic` win over it.",
     ),
     EnvironmentVariable(
+        "OPRACK_CACHE_LIMIT",
+        "1 GiB, or a quarter of the memory where that is less",
+        "Bytes that plans, compiled primitives and packed parameters of a process may take together; what was used "
+        "longest ago is dropped beyond it. `oprack.set_cache_limit(...)` wins over it.",
+    ),
+    EnvironmentVariable(
         "OPRACK_IR_DEBUG",
         "0",
         "1: after every pass, the graph's edges, names, signatures and shapes are verified, and rewritten models are "

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # How many different fetch lists of a block keep their plans and liveness; bytes of each op of a plan, as measured.
 _FETCH_LISTS, _PLANNED = 64, 1000
-# Bytes of each op of a prepared program, with its kernels' choices.
-_PREPARED = 5000
+# Bytes of each op of a prepared program, with its desc and its kernels' choices, as measured.
+_PREPARED = 9000
 
 
 class PreparedBlock:
@@ -166,6 +166,11 @@ class PreparedProgram:
         return self.block(self.block_id)
 
 
+def program_bytes(desc: ProgramDesc) -> int:
+    """About how many bytes a prepared program takes, for `oprack.cache`: with its operators, without plans."""
+    return _PREPARED * sum(len(block.ops) for block in desc.blocks)
+
+
 class _Snapshot:
     """The ops and variables that a program had. It refers to the ops, so that no new op can get the id of one."""
 
@@ -209,5 +214,5 @@ class PreparedCache:
             found: tuple[_Snapshot, PreparedProgram] | None = self._entries[key]
             if found is None or not found[1].is_current(manager) or not found[0].matches(desc):
                 found = _Snapshot(desc), PreparedProgram(desc, manager, place, block_id, with_feed_fetch)
-                self._entries.keep(key, found, _PREPARED * sum(len(block.ops) for block in desc.blocks))
+                self._entries.keep(key, found, program_bytes(desc))
             return found[1]

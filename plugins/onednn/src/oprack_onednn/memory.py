@@ -83,7 +83,8 @@ ALIGN = 64
 """Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
 
 
-_FORMS = 64
+# Arrays over one buffer; what the idle buffers take, and scratch memory of threads, in the account of `oprack.cache`.
+_FORMS, _SCRATCH = 64, "scratch memory"
 
 
 class _Buffer:
@@ -100,7 +101,7 @@ class _Buffer:
 
     def form(self, outlet: Outlet) -> np.ndarray:
         """The array of an outlet's shape and strides, to make views of."""
-        if len(self.forms) >= _FORMS:
+        if len(self.forms) >= _FORMS:  # no Cache: how many there are is counted with each use
             self.forms.clear()
         made = self.forms[outlet] = np.ndarray(outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides)
         self.idle = _IDLE + len(self.forms)
@@ -182,7 +183,16 @@ class Buffers:
         if self._total + size <= self._most:
             self._by_size.setdefault(size, []).append(buffer)
             self._total += size
+            BUDGET.count(_SCRATCH, size, 0)
         return buffer
+
+    def give_back(self) -> None:
+        """Give back all buffers that nobody has."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._sweep(self._round + 1)
+            finally:
+                self._lock.release()
 
     def _sweep(self, round: int) -> None:
         """Give back idle buffers that were taken last before a round."""
@@ -190,7 +200,8 @@ class Buffers:
             found[:] = [b for b in found if b.round >= round or not b.free]
             if not found:
                 del self._by_size[size]
-        self._total = sum(size * len(found) for size, found in self._by_size.items())
+        before, self._total = self._total, sum(size * len(found) for size, found in self._by_size.items())
+        BUDGET.count(_SCRATCH, self._total - before, 0)
 
 
 # without the GIL a reference count says nothing for sure, so nothing is kept
@@ -198,6 +209,9 @@ BUFFERS = Buffers(most=1 << 28 if HAS_GIL else 0)
 STATE = Buffers(most=1 << 33 if HAS_GIL else 0, exact=True)
 """Memory of parameters, their gradients and the state of optimizers, of which each step makes new ones of the same
 sizes: as much as lives at a time."""
+
+
+BUDGET.when_over(BUFFERS.give_back)
 
 
 class Outlet:

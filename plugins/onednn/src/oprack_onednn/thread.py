@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from oprack.cache import Cache
+from oprack.cache import BUDGET, Cache
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import NotServedError, Stream
@@ -38,6 +38,20 @@ class _Alive:
     """Lives as long as a Python thread."""
 
 
+class _Booked:
+    """Scratch memory in the account of `oprack.cache`, until this object goes."""
+
+    def __init__(self) -> None:
+        self._nbytes = 0
+
+    def set(self, nbytes: int, count: Callable[[str, int, int], None] = BUDGET.count) -> None:
+        count("scratch memory", nbytes - self._nbytes, 0)
+        self._nbytes = nbytes
+
+    def __del__(self) -> None:
+        self.set(0)
+
+
 class Arena:
     """Scratch memory, and what else the compiled runner needs for one stretch at a time.
 
@@ -50,6 +64,7 @@ class Arena:
         self.state = ThreadState()
         self.stream: Stream | None = None
         self._memory = np.empty(0, np.uint8)
+        self._booked = _Booked()
 
     def open(self) -> None:
         """Write what the runner calls into the state, in place: chains hold its address."""
@@ -64,6 +79,7 @@ class Arena:
             start = self._memory.ctypes.data
             self.state.arena = -(-start // 4096) * 4096
             self.state.capacity = 2 * size
+            self._booked.set(2 * size)
         return self.state.arena or 0
 
 
