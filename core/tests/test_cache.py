@@ -175,7 +175,7 @@ def test_the_limit_is_set_by_the_environment_and_by_a_call(monkeypatch: Any) -> 
         set_cache_limit(None)
     monkeypatch.delenv("OPRACK_CACHE_LIMIT")
     set_cache_limit(None)
-    assert 1 << 20 < cache_info()["limit"] <= 1 << 30
+    assert 1 << 20 < cache_info()["limit"] <= 512 << 20
 
 
 # Its users ------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from oprack.errors import InvalidArgumentError
 __all__ = ["BUDGET", "Budget", "Cache", "cache_info", "set_cache_limit"]
 
 LIMIT = "OPRACK_CACHE_LIMIT"
-_DEFAULT, _SHARE = 1 << 30, 4
+_DEFAULT, _SHARE = 512 << 20, 4
 # An epoch ends when as many bytes were added as this part of the limit. What was used in the last epochs is not
 # dropped: a net that needs all of the budget for one size would make everything anew in each run.
 _EPOCHS, _SAFE = 64, 16
@@ -192,7 +192,7 @@ class Budget:
 
     @property
     def limit(self) -> int:
-        """Bytes: what `set_limit` said, else OPRACK_CACHE_LIMIT, else 1 GiB or a quarter of the memory if that is less.
+        """Bytes: what `set_limit` said, else OPRACK_CACHE_LIMIT, else 512 MiB, or a quarter of the memory if it is less.
 
         Raises:
             InvalidArgumentError: The environment variable is no number of bytes.
@@ -333,7 +333,7 @@ def set_cache_limit(nbytes: int | None) -> None:
     not dropped, so that a limit below that is exceeded.
 
     Args:
-        nbytes: Bytes; None: what the environment variable OPRACK_CACHE_LIMIT says, else 1 GiB, or a quarter of the
+        nbytes: Bytes; None: what the environment variable OPRACK_CACHE_LIMIT says, else 512 MiB, or a quarter of the
             memory where that is less.
 
     Raises:

@@ -79,7 +79,7 @@ CORE = (
     ),
     EnvironmentVariable(
         "OPRACK_CACHE_LIMIT",
-        "1 GiB, or a quarter of the memory where that is less",
+        "512 MiB, or a quarter of the memory where that is less",
         "Bytes that plans, compiled primitives and packed parameters of a process may take together; what was used "
         "longest ago is dropped beyond it. `oprack.set_cache_limit(...)` wins over it.",
     ),
