@@ -47,14 +47,14 @@ class Cache(dict[Any, Any]):
     """
 
     __slots__ = ("__weakref__", "_budget", "_kind", "_most", "_old", "_sizes")
-    __hash__ = object.__hash__  # a budget knows caches by identity
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a budget knows caches by identity
 
     def __init__(self, most: int, kind: str = "", budget: Budget | None = None) -> None:
         super().__init__()
         self._most, self._kind = most, kind
         self._old: dict[Any, tuple[int, Any]] = {}  # with the epoch in which they were used last, in order
         self._sizes: dict[Any, int] = {}
-        self._budget = budget or BUDGET
+        self._budget = BUDGET if budget is None else budget
         if kind:
             self._budget.register(self, self._sizes)
 
@@ -192,7 +192,7 @@ class Budget:
 
     @property
     def limit(self) -> int:
-        """Bytes: what `set_limit` said, else OPRACK_CACHE_LIMIT, else 512 MiB, or a quarter of the memory if it is less.
+        """Bytes: what `set_limit` said, else OPRACK_CACHE_LIMIT, else 512 MiB, or a quarter of the memory if less.
 
         Raises:
             InvalidArgumentError: The environment variable is no number of bytes.

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from oprack.autograd.backward_code import BackwardGenerator
+from oprack.cache import Cache
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
 from oprack.op.forward_op import SlotRef
@@ -67,7 +68,7 @@ class BackwardRule:
         # By create_graph and which outputs receive gradients. Freed with the rule, which lives as long as the generated
         # call.
         self._compiled: dict[Any, Callable[..., Any]] = {}
-        self._hollows: dict[Any, Tensor] = {}
+        self._hollows = Cache(_SHAPES)
         if self.differentiable:
             self.positions = {"in": _positions(bound.desc.inputs), "out": _positions(bound.desc.outputs)}
             grads = [g for g in make_grad_ops(bound.expr.info, bound.desc) if not g.restores]
@@ -201,7 +202,7 @@ class BackwardRule:
         like = self.bound.metas[i] if side == "in" else self.bound.outputs[i]
         assert like is not None
         shape, lod = entry
-        tensor = self._hollows[k, shape] if not lod else None
+        tensor: Tensor | None = self._hollows[k, shape] if not lod else None
         if tensor is None:
             value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of op {self.name}")
             tensor = new_tensor(value, tensor_meta(LoDTensor, like.dtype, like.place, like.lod_level), lod)

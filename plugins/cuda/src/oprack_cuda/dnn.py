@@ -6,10 +6,10 @@ A geometry for which cuDNN builds nothing is remembered with the reason (`refuse
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from oprack.cache import Cache
 from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array, ArrayModule
 from oprack.records import dataclass
@@ -141,7 +141,7 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.handles: dict[int, Any] = {}
-        self.graphs: OrderedDict[tuple[Any, ...], Graph] = OrderedDict()
+        self.graphs = Cache(_GRAPHS)
         self.refused: dict[tuple[Any, ...], str] = {}
 
 
@@ -161,7 +161,7 @@ def run(key: Convolution, a: Array, b: Array, out: Array, device: CUDADeviceCont
         return False
     handle = _handle(number)
     CUDNN.cudnn.set_stream(handle=handle, stream=device.stream.ptr)
-    graph = _THREAD.graphs.get(known)
+    graph: Graph | None = _THREAD.graphs[known]
     if graph is None:
         try:
             graph = Graph(key, handle)
@@ -170,10 +170,6 @@ def run(key: Convolution, a: Array, b: Array, out: Array, device: CUDADeviceCont
             _THREAD.refused[known] = f"{type(error).__name__}: {error}"
             return False
         _THREAD.graphs[known] = graph
-        if len(_THREAD.graphs) > _GRAPHS:
-            _THREAD.graphs.popitem(last=False)
-    else:
-        _THREAD.graphs.move_to_end(known)
     graph.run(a, b, out, device.xp, handle)
     return True
 

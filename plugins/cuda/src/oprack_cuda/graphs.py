@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oprack.cache import Cache
 from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array
 
@@ -74,7 +74,7 @@ class _Recording:
 
 class _OfThread(threading.local):
     def __init__(self) -> None:
-        self.recordings: OrderedDict[Any, _Recording] = OrderedDict()
+        self.recordings = Cache(_RECORDINGS)
 
 
 class RecordedPlan:
@@ -123,12 +123,10 @@ class RecordedPlan:
 
     def _find(self, key: tuple[bool | tuple[tuple[int, ...], str, tuple[int, ...]], ...]) -> _Recording:
         recordings = self._of_thread.recordings
-        if key not in recordings:
-            recordings[key] = _Recording()
-            if len(recordings) > _RECORDINGS:
-                recordings.popitem(last=False)
-        recordings.move_to_end(key)
-        return recordings[key]
+        found: _Recording | None = recordings[key]
+        if found is None:
+            found = recordings[key] = _Recording()
+        return found
 
     def _remember(self, recording: _Recording, arguments: Sequence[Any]) -> None:
         """Note which arguments changed identity since the last run, and so will probably change in the next."""
