@@ -257,11 +257,11 @@ class Budget:
         try:
             self._add_up()
             limit = self.limit
-            if self._added > limit // _EPOCHS:
-                self._added = 0
+            epochs, self._added = divmod(self._added, limit // _EPOCHS + 1)
+            if epochs:
                 for cache in self._alive():
                     cache.age()
-                self.epoch += 1
+                self.epoch += epochs
             if self._used > limit:
                 self._reduce(limit - limit // _SLACK)
         finally:

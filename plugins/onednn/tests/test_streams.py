@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope
 from oprack_onednn import callsite, stretch
 from oprack_onednn.bound_chain import BoundChain
+from oprack_onednn.native import Primitive, PrimitiveDesc
 from oprack_onednn.thread import PerThread
 
 # [n, h, w], both multiples of 4: some come once, some again and again, the last ones in another order.
@@ -167,3 +170,58 @@ def test_what_sizes_leave_behind_is_bounded(tmp_path: Path, monkeypatch: Any) ->
 
     some = chains_after([(1, 4 * h, 16) for h in range(1, 25)])
     assert chains_after([(1, 4 * h, 24) for h in range(1, 49)]) <= 1.2 * some
+
+
+def _counted(function: Any, calls: list[Any]) -> Any:
+    def counted(*args: Any, **named: Any) -> None:
+        calls.append(type(args[0]))
+        function(*args, **named)
+
+    return counted
+
+
+def test_sizes_that_come_again_compile_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    """All of forty sizes fit into the budget: from the second round on no primitive and no descriptor is made."""
+    predictor, _ = made(pictures, tmp_path)
+    inputs, new = pictures_of([(1, 4 * h, 16) for h in range(1, 41)]), []
+    for kind in (Primitive, PrimitiveDesc):
+        monkeypatch.setattr(kind, "__init__", _counted(kind.__init__, new))
+    counts = []
+    for _ in range(3):
+        for x in inputs:
+            predictor.run([x])
+        counts.append(len(new))
+    assert counts[0] > 40 and counts[1:] == [counts[0]] * 2
+
+
+_WORK = """
+import sys
+import numpy as np
+import oprack
+from oprack.inference import Config, create_predictor
+
+def rss():
+    text = open("/proc/self/status").read()
+    return int(text.split("VmRSS:")[1].split()[0]) / 1024
+
+oprack.set_cache_limit(12 << 20)
+config = Config(sys.argv[1] + ".pdmodel", sys.argv[1] + ".pdiparams")
+config.set_cpu_math_library_num_threads(1)
+predictor, used = create_predictor(config), []
+for i in range(1, 121):
+    predictor.run([np.ones((1, 3, 4 * i, 16), np.float32)])
+    if i % 30 == 0:
+        used.append(rss())
+print(*used, oprack.cache_info()["dropped"])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone says how much memory a process has")
+def test_the_memory_of_a_process_is_level_when_the_budget_is_met(tmp_path: Path) -> None:
+    made(pictures, tmp_path)
+    command = [sys.executable, "-W", "ignore", "-c", _WORK, str(tmp_path / "model")]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    first, *_, last, dropped = map(float, run.stdout.split())
+    assert dropped > 500, "the budget was met"
+    # without a budget it is more than 100 MiB
+    assert last - first < 30
