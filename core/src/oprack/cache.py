@@ -125,7 +125,7 @@ class Cache(dict[Any, Any]):
         dict.__setitem__(self, key, value)
 
     def age(self) -> None:
-        """Let all entries count as not used since the present epoch of the budget."""
+        """Let all entries count as not used since the present epoch of the budget began."""
         epoch, old, none = self._budget.epoch, self._old, (None,)
         for key in list(dict.keys(self)):
             value = dict.pop(self, key, none)  # another thread may have taken it out
@@ -259,9 +259,9 @@ class Budget:
             limit = self.limit
             epochs, self._added = divmod(self._added, limit // _EPOCHS + 1)
             if epochs:
+                self.epoch += epochs
                 for cache in self._alive():
                     cache.age()
-                self.epoch += epochs
             if self._used > limit:
                 self._reduce(limit - limit // _SLACK)
         finally:
