@@ -167,3 +167,15 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path, model: Path, passes: Pa
     c.set_optim_cache_dir(tmp_path / "file" / "cache")
     np.testing.assert_array_equal(answer(c), expected(1.0))
     assert "can't be written" in caplog.text or "is ignored" in caplog.text
+
+
+def test_an_entry_that_is_cut_short_in_place_harms_nobody_who_uses_it(
+    model: Path, cache: OptimCache, passes: Passes
+) -> None:
+    """Of a mapped file, the next page that is read would end the process."""
+    answer(config(model, cache))
+    predictor = create_predictor(config(model, cache))
+    os.truncate(only(cache), 100)
+    (y,) = predictor.run([np.ones((1, 2), np.float32)])
+    np.testing.assert_array_equal(y, expected(1.0, np.ones((1, 2), np.float32)))
+    assert passes.runs == 1
