@@ -264,7 +264,8 @@ def is_constant(array: np.ndarray) -> bool:
     return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_fixed(array.base))
 
 
-_PACKED = "packed parameters"
+PACKED_PARAMETERS = "packed parameters"
+"""What they are called in the account of `oprack.cache`."""
 _Form = tuple[int | None, MemoryDesc, MemoryDesc]
 
 
@@ -287,11 +288,13 @@ class PackedParameters:
                     return packed
             packed = pack(source, target, array, offset)
             entry[1].append((form, packed))
-            BUDGET.count(_PACKED, packed.nbytes, 1)
+            BUDGET.count(PACKED_PARAMETERS, packed.nbytes, 1)
             return packed
 
     # bound here: when the interpreter exits, this module's globals may be None before the arrays are gone
-    def _drop(self, key: int, count: Callable[[str, int, int], None] = BUDGET.count, kind: str = _PACKED) -> None:
+    def _drop(
+        self, key: int, count: Callable[[str, int, int], None] = BUDGET.count, kind: str = PACKED_PARAMETERS
+    ) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
             count(kind, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))

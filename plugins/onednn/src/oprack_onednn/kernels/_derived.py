@@ -5,16 +5,37 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.cache import BUDGET
 from oprack.kernel import Array
 
-from oprack_onednn.memory import Weights, is_constant
+from oprack_onednn.memory import PACKED_PARAMETERS, Weights, is_constant
 from oprack_onednn.native import MemoryDesc
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._recurrent_layer import Layer, PrimitivesByThread
+
+
+def _bytes_of(made: Any) -> int:
+    """Bytes of an array, or of those that an object has."""
+    arrays = [made] if isinstance(made, np.ndarray) else getattr(made, "__dict__", {}).values()
+    return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+
+
+def _forget(
+    known: dict[Any, Any],
+    key: Any,
+    nbytes: int,
+    _: Any,
+    count: Callable[[str, int, int], None] = BUDGET.count,
+    kind: str = PACKED_PARAMETERS,
+) -> None:
+    """An array is gone; called by its weak reference, so it may use no global name."""
+    if known.pop(key, None) is not None:
+        count(kind, -nbytes, -1)
 
 
 class FromConstants:
@@ -40,7 +61,9 @@ class FromConstants:
             entry = known.get(key)
             if entry is None or not all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
                 made = self._make(arrays, *options)
-                entry = known[key] = ([weakref.ref(a, lambda _: known.pop(key, None)) for a in arrays], made)
+                nbytes = _bytes_of(made)
+                BUDGET.count(PACKED_PARAMETERS, nbytes, 1)
+                entry = known[key] = ([weakref.ref(a, partial(_forget, known, key, nbytes)) for a in arrays], made)
             return entry[1]
 
 
