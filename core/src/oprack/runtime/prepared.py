@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 # How many different fetch lists of a block keep their plans and liveness; bytes of each op of a plan, as measured.
-_FETCH_LISTS, _PLANNED = 64, 1000
-# Bytes of each op of a prepared program, with its desc and its kernels' choices, as measured.
-_PREPARED = 9000
+_FETCH_LISTS, _PLANNED = 64, 300
+# Bytes of each op of a prepared program, with its kernels' choices, as measured.
+_PREPARED = 8000
 
 
 class PreparedBlock:

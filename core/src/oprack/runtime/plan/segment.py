@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from oprack.tensor import Variable
 
 _SIGNATURES = 64
-# Bytes, as measured: of what is generated for each character of its source, and of what is known of shapes.
-_GENERATED, _SHAPES_MET = 20, 500
+# Bytes, as measured: of what is generated, for each character of its source; of what is known of shapes, for each op.
+_GENERATED, _SHAPES_MET = 30, 350
 
 
 class _Recorded(NamedTuple):
@@ -83,7 +83,7 @@ class CompiledSegment:
         """
         number = self.shapes[shapes]
         if number is None:
-            number = self.shapes.keep(shapes, next(self.numbers), _SHAPES_MET)
+            number = self.shapes.keep(shapes, next(self.numbers), _SHAPES_MET * len(self.generated.slots))
         for numbers, (before, *made) in after:
             number = numbers[number if before is None else before, *made] = next(self.numbers)
 
