@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from oprack.cache import BUDGET, Cache
-
 from oprack.interruption import let_interruptions_pass
 
 from oprack_onednn import _c
