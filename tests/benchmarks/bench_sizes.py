@@ -1,6 +1,6 @@
 """Memory of a process that meets a new size in every call: a predictor, functions of jit and an Executor.
 
-    python tests/benchmarks/bench_sizes.py [--sizes 5000] [--limits 64,256] [--only predictor,...] [--out FOLDER]
+    python tests/benchmarks/bench_sizes.py [--sizes 5000] [--limits 32,128] [--only predictor,...] [--out FOLDER]
 
 predictor: PP-OCR's classifier of 0.5 MB, pictures whose height and width are others each time, on one thread. jit and
 jit, open dims: a small net of two products, batches of other sizes each time, captured for each or once for all.
@@ -99,7 +99,7 @@ def work(way: str, limit: int, sizes: int) -> dict[str, Any]:
     for i in range(sizes):
         call(i)
         if i % max(1, sizes // _POINTS) == 0 or i + 1 == sizes:
-            points.append((i + 1, rss(), oprack.cache_info()["used"] / 2**20))
+            points.append((i + 1, round(rss(), 1), round(oprack.cache_info()["used"] / 2**20, 1)))
     seconds, counts = time.perf_counter() - start, []
     for _ in range(2):
         for i in range(sizes - _AGAIN, sizes):
@@ -151,7 +151,7 @@ def picture(lines: list[dict[str, Any]], path: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, default=5000)
-    parser.add_argument("--limits", default="64,256", help="MiB, as 64,256")
+    parser.add_argument("--limits", default="32,128", help="MiB, as 32,128")
     parser.add_argument("--only", default=";".join(WAYS), help="as 'predictor;jit'")
     parser.add_argument("--out", type=Path, help="folder for sizes.txt, sizes.json and sizes.png")
     parser.add_argument("--line", nargs=2, help=argparse.SUPPRESS)
@@ -169,7 +169,7 @@ def main() -> int:
             print(table(lines[-1:]), flush=True)
             if kept:
                 lines.sort(key=lambda x: (list(WAYS).index(x["way"]), x["limit"]))
-                kept.write_text(json.dumps(lines, indent=1) + "\n")
+                kept.write_text(json.dumps(lines) + "\n")
                 kept.with_suffix(".txt").write_text(table(lines) + "\n")
                 picture(lines, kept.with_suffix(".png"))
     return 0
