@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oprack.cache import Cache
 from oprack.capture.call_form import SplitCall, split_call
 from oprack.capture.guards import Watch
 from oprack.capture.jit_program import JitProgram
@@ -21,8 +20,8 @@ from oprack.packs.spelling import instead
 from oprack.tensor.kinds import KINDS
 from oprack.tensor.meta import CPU
 
-# Programs that a function keeps: for so many kinds of calls, and of each for so many states of what it reads.
-_PROGRAMS = 32
+# Programs that a function keeps at least: for so many kinds of calls, and of each for so many states of what it reads.
+_PROGRAMS = 256
 _VARIANTS = 8
 
 
@@ -37,7 +36,7 @@ class JitFunction:
     def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
         self._function = function
         self.specs = None if specs is None else [InputSpec.of(s) for s in specs]
-        self._programs = _Programs()
+        self._programs = Cache(_PROGRAMS, "programs")
         self._has_warned = False
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
@@ -65,14 +64,17 @@ class JitFunction:
         # them open, shapes. What the function reads beside these, the guards of its programs know.
         metas = tuple([x._meta.with_tracking for x in tensors])
         key = (mode.grad, mode.deterministic, mode.wrappers, metas, shapes, None if call is None else call.key)
-        for program in self._programs.get(key):
+        known: tuple[JitProgram, ...] = self._programs[key] or ()
+        for program in known:
             captured = program.captured()
             if captured is not None:
                 return program.run(tensors, captured)
         program = self._compile(tensors, mode, call)
-        gone = self._programs.add(key, program)
-        if gone is not None:
-            self._warn(gone.guards.changed())
+        # No lock: when two threads add programs at once, one of them is captured again some time.
+        kept = (program, *known[: _VARIANTS - 1])
+        self._programs.keep(key, kept, sum(p.nbytes for p in kept))
+        if len(known) == _VARIANTS:
+            self._warn(known[-1].guards.changed())
         return program.run(tensors, program.values())
 
     def _warn(self, changed: str) -> None:
@@ -117,30 +119,6 @@ def _with_gradients(function: Callable[..., Any], requires_grad: Sequence[bool])
 
 class CaptureWarning(UserWarning):
     """A jitted function is captured again and again."""
-
-
-class _Programs:
-    """The captured programs of a function by what is known before a call; those used last, of all keys together."""
-
-    def __init__(self) -> None:
-        self._by_key: OrderedDict[Any, tuple[JitProgram, ...]] = OrderedDict()
-
-    def get(self, key: Any) -> tuple[JitProgram, ...]:
-        """The programs of a key, the latest first."""
-        found = self._by_key.get(key, ())
-        if found:
-            with contextlib.suppress(KeyError):  # another thread may drop it meanwhile
-                self._by_key.move_to_end(key)
-        return found
-
-    def add(self, key: Any, program: JitProgram) -> JitProgram | None:
-        """Add a program; returns the one that goes since its key has too many."""
-        # No lock: when two threads add programs at once, one of them is captured again some time.
-        known = self._by_key.get(key, ())
-        self._by_key[key] = (program, *known[: _VARIANTS - 1])
-        while len(self._by_key) > _PROGRAMS:
-            self._by_key.popitem(last=False)
-        return known[-1] if len(known) == _VARIANTS else None
 
 
 class Jit:

@@ -19,7 +19,7 @@ from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
 from oprack.packs.manager import default_manager
-from oprack.runtime.prepared import PreparedProgram
+from oprack.runtime.prepared import PreparedProgram, program_bytes
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.run_context import Checks
 from oprack.runtime.steady import SteadyRun, steady_run
@@ -80,6 +80,7 @@ class JitProgram:
         self._forms = _forms(self._tensors)
         self._shapes = [t.shape for t in self._tensors]
         self._last: Captured | None = None
+        self.nbytes = program_bytes(exported.program.desc)  # for the budget of caches, with the gradients' program
         block = exported.program.global_block()
         written = {n for op in block.ops for n in op.output_arg_names()}
         self._changed = [n for n in self._names if n in written]
@@ -127,6 +128,7 @@ class JitProgram:
         # The forward program has run by then, and saves the values that the gradient ops read.
         block.ops = block.ops[count:]
         self._backward = self._executor.prepare(joint.desc)
+        self.nbytes += program_bytes(joint.desc)
         self._program = joint  # the executor keeps a prepared program only while its program is alive
         return values_read
 
