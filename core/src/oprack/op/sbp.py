@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from oprack.op.sbp_names import Letters, broadcast_names, letters, merged_names, product_names
 from oprack.op.sbp_signature import Sbp, SbpContext, Signature, broadcast, partial_sum, sbp_of, split
@@ -56,6 +57,7 @@ def factors(
     no: Iterable[str] = (),
     sizes: Mapping[str, str] | None = None,
     shared: Mapping[str, int] | None = None,
+    attrs: Mapping[str, Any] | None = None,
 ) -> list[Signature]:
     """The signatures that follow from names of dims, as in an einsum.
 
@@ -71,6 +73,7 @@ def factors(
         no: Names that can't be split.
         sizes: See Signature.
         shared: Names that only so many ranks can split as divide a number.
+        attrs: See Signature.
 
     Returns:
         The signatures.
@@ -88,6 +91,7 @@ def factors(
                 {slot: split(names.index(name)) if name in names else partial_sum for slot, names in outs.items()},
                 share=next(iter(where.items())) if name in means else None,
                 sizes=sizes or {},
+                attrs=attrs or {},
                 shared=(shared or {}).get(name, 0),
             )
         )
@@ -97,6 +101,7 @@ def factors(
                 Signature(
                     {slot: partial_sum if slot in group else broadcast for slot in ins},
                     dict.fromkeys(outs, partial_sum),
+                    attrs=attrs or {},
                 )
             )
     return found

@@ -81,6 +81,8 @@ class Signature:
         share: (input slot, dim): the sums of partial outputs are means, so each rank's are weighted by its share of
             that dim. None: they are sums.
         sizes: Attribute -> output slot whose shape on this rank it holds, such as the target shape of a reshape.
+        attrs: Attributes of the calls on parts, where the op's own ones ask the shape what they mean and a part would
+            answer otherwise than the whole, such as "all dims of size 1".
         random: Whether the op draws random numbers, which have to differ from part to part.
         shared: A number that the ranks have to divide, so that all of them get whole groups of elements; 0: any do.
         via: The op that computes this one on parts; it has slots of the same names, and its attributes `start_index`,
@@ -93,6 +95,7 @@ class Signature:
     outputs: Mapping[str, Sbp]
     share: tuple[str, int] | None = None
     sizes: Mapping[str, str] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
     random: bool = False
     shared: int = 0
     via: str = ""

@@ -18,14 +18,14 @@ from oprack.parallel.communicator import Communicator
 from oprack.parallel.world import use_world
 
 WAIT = 60.0
-"""Seconds after which a rank no longer waits for the others."""
+_ALONE = "another rank failed or does not come"
 
 
 class _Meeting:
     """Where the ranks of a group exchange values."""
 
-    def __init__(self, size: int) -> None:
-        self.barrier = threading.Barrier(size)
+    def __init__(self, size: int, wait: float) -> None:
+        self.barrier, self.wait = threading.Barrier(size), wait
         self.values: list[Any] = [None] * size
         self.mail: dict[tuple[int, int], queue.SimpleQueue[Any]] = {
             (a, b): queue.SimpleQueue() for a in range(size) for b in range(size)
@@ -44,15 +44,20 @@ class ThreadCommunicator(Communicator):
         self._meeting = meeting
 
     def exchange(self, value: Any) -> list[Any]:
-        """The values of all ranks."""
+        """The values of all ranks, of arrays copies: a rank that goes on may overwrite its own, as a process may."""
+        meeting = self._meeting
         try:
-            self._meeting.values[self.rank] = value
-            self._meeting.barrier.wait(WAIT)
-            found = list(self._meeting.values)
-            self._meeting.barrier.wait(WAIT)
+            meeting.values[self.rank] = _copied(value)
+            meeting.barrier.wait(meeting.wait)
+            found = list(meeting.values)
+            meeting.barrier.wait(meeting.wait)
         except threading.BrokenBarrierError:
-            raise CollectiveError(f"{self!r}: another rank failed or does not come; {self.record[-1]}") from None
+            raise self._left_alone() from None
         return found
+
+    def _left_alone(self) -> CollectiveError:
+        last = f"; {self.record[-1]}" if self.record else ""
+        return CollectiveError(f"{self!r}: {_ALONE}{last}")
 
     def _all_reduce(self, x: Any, op: str) -> Any:
         return reduced(op, self.exchange(x))
@@ -65,7 +70,7 @@ class ThreadCommunicator(Communicator):
         return reduced("sum", self.exchange(x))[start : start + counts[self.rank]].copy()
 
     def _all_to_all(self, parts: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
-        found = [given[self.rank].copy() for given in self.exchange(parts)]
+        found = [given[self.rank] for given in self.exchange(parts)]
         assert [list(x.shape) for x in found] == [list(s) for s in shapes]
         return found
 
@@ -76,11 +81,11 @@ class ThreadCommunicator(Communicator):
         self._meeting.mail[self.rank, to].put(x.copy())
 
     def _receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
-        end = time.monotonic() + WAIT
+        end = time.monotonic() + self._meeting.wait
         while time.monotonic() < end and not self._meeting.barrier.broken:
             with contextlib.suppress(queue.Empty):
                 return self._meeting.mail[source, self.rank].get(timeout=0.05)
-        raise CollectiveError(f"{self!r}: another rank failed or does not come; {self.record[-1]}")
+        raise self._left_alone()
 
     def _gather_facts(self, value: Any) -> list[Any]:
         return [json.loads(text) for text in self.exchange(json.dumps(value))]
@@ -90,7 +95,7 @@ class ThreadCommunicator(Communicator):
         ranks = sorted((k, r) for r, (c, k) in enumerate(asked) if c == color)
         with _LOCK:
             tag = (self.count, color)
-            meeting = self._meeting.groups.setdefault(tag, _Meeting(len(ranks)))
+            meeting = self._meeting.groups.setdefault(tag, _Meeting(len(ranks), self._meeting.wait))
         return ThreadCommunicator(meeting, ranks.index((key, self.rank)), len(ranks), name)
 
     def abort(self, code: int, reason: str = "") -> None:
@@ -105,10 +110,11 @@ class ThreadWorld:
 
     Args:
         size: Number of ranks.
+        wait: Seconds after which a rank no longer waits for the others.
     """
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, wait: float = WAIT) -> None:
+        self.size, self.wait = size, wait
 
     def run(self, function: Callable[[Communicator], Any]) -> list[Any]:
         """Call a function on every rank, which is what `oprack.parallel.world()` returns meanwhile.
@@ -122,7 +128,7 @@ class ThreadWorld:
         Raises:
             Exception: What the first rank that failed raised; the other ranks are released.
         """
-        meeting = _Meeting(self.size)
+        meeting = _Meeting(self.size, self.wait)
         results: list[Any] = [None] * self.size
         errors: list[tuple[int, BaseException]] = []
 
@@ -142,9 +148,16 @@ class ThreadWorld:
             t.join()
         if errors:
             # Ranks that were only released say less than the one that failed.
-            errors.sort(key=lambda e: isinstance(e[1], CollectiveError) and "another rank failed" in str(e[1]))
+            errors.sort(key=lambda e: isinstance(e[1], CollectiveError) and _ALONE in str(e[1]))
             raise copy.copy(errors[0][1]) from errors[0][1]
         return results
+
+
+def _copied(value: Any) -> Any:
+    """What a rank gives away: arrays, and lists of them, as copies."""
+    if isinstance(value, list | tuple):
+        return [_copied(v) for v in value]
+    return value.copy() if hasattr(value, "flags") else value
 
 
 def _release(meeting: _Meeting) -> None:

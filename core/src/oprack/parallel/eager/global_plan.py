@@ -137,6 +137,7 @@ class Plan:
         """The expression that each rank runs on its parts."""
         expr, attrs = self.expr, dict(self.expr.attrs)
         for signature in self.choice.signatures:
+            attrs |= signature.attrs
             for name, slot in signature.sizes.items():
                 k = slots_out.index(slot)
                 assert self.results is not None

@@ -20,7 +20,8 @@ def out_of_place(expr: OpExpr) -> OpExpr:
 def in_place_calls(expr: OpExpr, computed: Callable[..., Any], recorded: bool) -> Callable[..., Any]:
     """The function that serves calls in place.
 
-    An argument that is overwritten keeps its layout: what the call gives is brought into it.
+    An argument that is overwritten keeps its layout: what the call gives is brought into it. One that gets another
+    shape lies as the call gives it.
 
     Args:
         expr: The expression, with its pairs of slots.
@@ -58,11 +59,14 @@ def _overwritten(op_type: str, a: Tensor, z: Tensor) -> Tensor:
     made = z._meta.layout
     assert made is not None
     layout = a._meta.layout or everywhere(made)  # one of this process alone is the same on each rank
-    if z.shape != a.shape or (a._meta.layout is None and z._node is not None):
+    if a._meta.layout is None and (z.shape != a.shape or z._node is not None):
         raise InvalidArgumentError(
             f"op {op_type}: {a.describe()} can't be overwritten by {z.describe()}; expected a tensor of the same "
             "shape, and a global one where gradients flow: leave in_place out and use what the call returns"
         )
-    z = relaid(z, made, layout.even)
+    if z.shape == a.shape:
+        z = relaid(z, made, layout.even)
+    else:  # a split of other dims says nothing of these
+        a._meta, a._logical_shape = made.even.meta(a._meta.local), z.shape
     a._overwrite(z._value, z._node, op_type)
     return a

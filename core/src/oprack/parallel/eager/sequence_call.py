@@ -98,8 +98,10 @@ class SequencePlan(Plan):
         if any(s != split(0) for s in split_here) or len(counts) > 1 or (counts and min(counts) < ranks):
             return False
         if signature.by_sequence is not None:
+            # Of several levels, the op alone knows of whose sequences an input without LoD has rows.
+            flat = all(len(self.lods[k]) == 1 for k in in_rows)
             return all(bool(self.lods[k]) for k in in_rows) and all(
-                self.lods[k] or self.shapes[k] is None or self.shapes[k][0] in counts for k in chosen
+                self.lods[k] or self.shapes[k] is None or (flat and self.shapes[k][0] in counts) for k in chosen
             )
         size = self.shapes[in_rows[0]][0]
         results = [] if self.results is None else self.results
@@ -227,6 +229,10 @@ class SequencePlan(Plan):
                 return _Uneven(tuple(ends), whole)  # type: ignore[arg-type]
             return rows_of(whole, ranks)
         assert self._first is not None
+        if len(self._first.lod) > 1 and self.choice.signatures[axis].by_sequence is not None:
+            # Rows may be of sequences of any level, which the kernel alone knows.
+            counts = self.placement.group(axis).gather_facts(y.shape[0])
+            return Rows(tuple(np.cumsum([0, *counts]).tolist()))
         return None if j in self._per_sequence else Rows(self._first.cuts)
 
     def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:

@@ -110,12 +110,12 @@ def cost(source: Layout, target: Layout, shape: Sequence[int], itemsize: int) ->
 
 
 def step_cost(step: Step, shape: Sequence[int], itemsize: int) -> float:
-    """Seconds that a step takes, by the link of its axis."""
+    """Seconds that a step takes, by the link of its axis; the same on every rank, which all have to choose alike."""
     placement = step.before.placement
     collective = _COLLECTIVES.get(step.source.kind + step.target.kind)
     if collective is None:
         return 0.0
-    whole = math.prod(step.before.replaced(step.axis, broadcast).local_shape(shape)) * itemsize
+    whole = math.prod(step.before.replaced(step.axis, broadcast).largest_part(shape)) * itemsize
     link = placement.world.links.of(placement.axes[step.axis])
     return link.seconds(collective, whole, placement.shape[step.axis])
 

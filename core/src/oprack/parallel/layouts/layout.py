@@ -180,6 +180,13 @@ class Layout:
         """The shape of the part that a rank has, by default this one."""
         return tuple([stop - start for start, stop in self.region(shape, coords)])
 
+    def largest_part(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the part of the first rank, than which none is larger.
+
+        What all ranks have to decide alike goes by this one: with sizes that do not divide, ranks' own parts differ.
+        """
+        return self.local_shape(shape, (0,) * len(self.sbps))
+
     def replaced(self, axis: int, sbp: Sbp) -> Layout:
         """The layout that differs along one axis."""
         return self.placement.layout((*self.sbps[:axis], sbp, *self.sbps[axis + 1 :]))

@@ -145,7 +145,7 @@ def _owed(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
         if shape is None or not layout.is_partial:
             continue
         placement = layout.placement
-        size = math.prod(layout.local_shape(shape)) * itemsize
+        size = math.prod(layout.largest_part(shape)) * itemsize
         for axis, s in enumerate(layout.sbps):
             if s.kind == "P":
                 link = placement.world.links.of(placement.axes[axis])

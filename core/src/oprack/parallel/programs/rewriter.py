@@ -197,6 +197,7 @@ class Rewriter:
         for signature, ranks in zip(choice.signatures, self.placement.shape, strict=True):
             if signature.share is not None:
                 computed.share /= ranks
+            computed.attrs |= signature.attrs
             for attr, slot in signature.sizes.items():
                 name = op.outputs[slot][0]
                 k = [s for s, _, _ in arguments(op.outputs)].index(slot)

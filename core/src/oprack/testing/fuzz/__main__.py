@@ -1,4 +1,4 @@
-"""python -m oprack.testing.fuzz: fuzz installed packs; `make fuzz`."""
+"""python -m oprack.testing.fuzz: fuzz installed packs; `make fuzz`. Its first word `ranks`: global tensors on ranks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _TARGETS = "op types, `net`, `net:block,block`, `life`, `life:jit,plan`, or `inj
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns 1 when something differed."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["ranks"]:
+        return _ranks(given[1:])
     parser = argparse.ArgumentParser(prog="python -m oprack.testing.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", help=_TARGETS)
     parser.add_argument("--pack", action="append", default=[], help="the ops of this pack; may be given several times")
@@ -32,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--records", action="append", type=Path, default=[], help="folders of case files (OpCase)")
     parser.add_argument("--known", type=Path, help="TOML file of known differences")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where failures are kept")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     if "injection" in options.targets:
         return _inject(options)
     try:
@@ -79,6 +82,42 @@ def _inject(options: argparse.Namespace) -> int:
 
 def _is_many(target: str) -> bool:
     return target.partition(":")[0] in ("net", "life")
+
+
+def _ranks(arguments: list[str]) -> int:
+    """`ranks`: generated programs with global tensors, on several ranks and on one."""
+    from oprack.parallel.world import world
+    from oprack.testing.fuzz.ranks import Maker, search
+
+    parser = argparse.ArgumentParser(
+        prog="python -m oprack.testing.fuzz ranks",
+        description="Run generated programs with global tensors on ranks and on one. Under `oprack launch` ranks are "
+        "its processes and need --seed and --programs, else threads of this process.",
+    )
+    parser.add_argument("ops", nargs="*", help="op types; default: all that have a rule of splitting")
+    parser.add_argument("--seed", type=int, help="of the first program; default: a new one")
+    parser.add_argument("--seconds", type=float, default=0.0, help="default: until --programs are done")
+    parser.add_argument("--programs", type=int, default=0, help="so many; default: until the time is over")
+    parser.add_argument("--cases", action="append", type=Path, default=[], help="folders of recorded cases (.npz)")
+    parser.add_argument("--records", action="append", type=Path, default=[], help="folders of case files (OpCase)")
+    options = parser.parse_args(arguments)
+    here = world()
+    if here.size > 1 and (options.seconds or options.seed is None or not options.programs):
+        parser.error("several ranks run, which have to end alike; expected --seed and --programs, and no --seconds")
+    try:
+        for op_type in options.ops:
+            default_manager().op_info(op_type)
+    except OprackError as error:
+        parser.error(f"{error}; expected op types")
+    seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
+    maker = Maker(options.cases, options.records, options.ops, here.size if here.size > 1 else 0)
+    found = search(maker, seed, options.seconds, options.programs)
+    print(
+        f"{found.programs} programs of {found.steps} steps, {len(found.failures)} failures (seed {seed}, "
+        f"rank {here.rank} of {here.size})",
+        flush=True,
+    )
+    return 1 if found.failures else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,114 @@
+"""Generated programs with global tensors agree with one rank, and the search finds what was wrong before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack import functional as F
+from oprack import parallel, to_tensor
+from oprack.parallel.layouts.layout import Layout
+from oprack.testing.fuzz.ranks import Maker, search
+from oprack.testing.worlds import ThreadWorld
+
+ROOT = Path(__file__).parent
+CASES = ROOT / "data" / "cases"
+RECORDS = sorted((ROOT.parent / "op_packages").glob("*/tests/cases"))
+ALL_RANKS = """
+import sys
+from oprack.testing.fuzz.__main__ import main
+sys.exit(main(["ranks", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("seed", [0, 1000])
+def test_generated_programs_are_those_of_one_rank(seed: int) -> None:
+    found = search(Maker([CASES], RECORDS), seed, programs=30)
+    assert found.programs > 20
+    assert not found.failures, "\n".join(found.failures)
+
+
+def test_the_search_finds_ranks_that_choose_by_their_own_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Layout, "largest_part", Layout.local_shape)
+    said: list[str] = []
+    maker = Maker([CASES], RECORDS, ops=["relu", "matmul_v2", "elementwise_add"])
+    found = search(maker, 0, programs=60, say=said.append, most=1)
+    assert "different" in found.failures[0]
+    assert "grid" in said[0]
+
+
+def test_real_ranks_agree_as_well(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    program = tmp_path / "programs.py"
+    program.write_text(ALL_RANKS)
+    options = ["--seed", "7", "--programs", "10", "--cases", str(CASES)]
+    command = [sys.executable, "-W", "ignore", "-m", "oprack", "launch", "-n", "4", "--timeout", "20", str(program)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 failures (seed 7, rank 3 of 4)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shape", "sbps", "axes"),
+    [
+        ((2, 8), "S(0)", []),  # each rank has one row, which is no dim of size 1
+        ((3, 1, 4), "S(0)", []),
+        ((4, 2), "S(1)", []),
+        ((1, 3, 1, 2), "S(1)", [0, 1]),  # of which the second is 3
+        ((2, 3), "S(1)", []),  # nothing goes
+    ],
+)
+def test_squeeze_goes_by_the_shape_of_the_whole(shape: tuple[int, ...], sbps: str, axes: list[int]) -> None:
+    value = np.arange(float(np.prod(shape))).reshape(shape)
+    want = value.reshape([n for k, n in enumerate(shape) if n != 1 or (axes and k not in axes)])
+
+    def rank(_: Any) -> Any:
+        x = to_tensor(value).to_global(parallel.placement(), sbps, from_whole=True)
+        return F.squeeze2(x, axes=axes).numpy()
+
+    for found in ThreadWorld(2).run(rank):
+        np.testing.assert_array_equal(found, want)
+
+
+def test_a_global_tensor_may_get_another_shape_in_place() -> None:
+    def rank(_: Any) -> Any:
+        x = to_tensor(np.arange(12.0).reshape(4, 3)).to_global(parallel.placement(), "S(0)", from_whole=True)
+        F.reshape2(x, shape=[2, 6], in_place=True)
+        return x.shape, x.numpy()
+
+    for shape, found in ThreadWorld(2).run(rank):
+        assert shape == (2, 6)
+        np.testing.assert_array_equal(found, np.arange(12.0).reshape(2, 6))
+
+
+def test_pooling_sequences_of_sequences() -> None:
+    x = np.arange(16.0).reshape(8, 2)
+
+    def rank(_: Any) -> Any:
+        whole = to_tensor(x, lod=[[0, 1, 3], [0, 2, 5, 8]])
+        whole.requires_grad = True
+        y = F.sequence_pool(whole.to_global(parallel.placement(), "S(0)", from_whole=True), pooltype="MAX")
+        y.sum().backward()
+        return y.numpy(), whole.grad.numpy()
+
+    for found, gradient in ThreadWorld(2).run(rank):
+        np.testing.assert_array_equal(found, x[[1, 4, 7]])
+        np.testing.assert_array_equal(gradient, np.isin(np.arange(8), [1, 4, 7])[:, None].repeat(2, 1))
+
+
+def test_simulated_ranks_do_not_share_arrays() -> None:
+    def rank(world: Any) -> Any:
+        mine = np.full(3, world.rank + 1.0)
+        total = world.all_reduce(mine)
+        gathered = world.exchange(mine)
+        mine[...] = 100
+        world.barrier()
+        return total, gathered
+
+    for total, gathered in ThreadWorld(2).run(rank):
+        np.testing.assert_array_equal(total, [3, 3, 3])
+        np.testing.assert_array_equal(gathered, [[1, 1, 1], [2, 2, 2]])
