@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from oprack import functional as F
 from oprack import parallel, to_tensor
+from oprack.errors import CollectiveError
 from oprack.parallel.layouts.layout import Layout
 from oprack.testing.fuzz.ranks import Maker, search
 from oprack.testing.worlds import ThreadWorld
@@ -112,3 +113,39 @@ def test_simulated_ranks_do_not_share_arrays() -> None:
     for total, gathered in ThreadWorld(2).run(rank):
         np.testing.assert_array_equal(total, [3, 3, 3])
         np.testing.assert_array_equal(gathered, [[1, 1, 1], [2, 2, 2]])
+
+
+def test_ranks_that_part_late_are_told() -> None:
+    def late(kind: str) -> Any:
+        def rank(world: Any) -> Any:
+            for _ in range(300):
+                world.all_reduce(np.ones(4, "f4"))
+            if kind == "op":  # of no new kind on either rank
+                world.all_reduce(np.ones(4, "f4"), "max")
+            for k in range(60):
+                other = world.rank and k == 7
+                if kind == "dtype":
+                    world.all_reduce(np.ones(4, "i4" if other else "f4"))
+                else:
+                    world.all_reduce(np.ones(4, "f4"), "max" if other else "sum")
+
+        return rank
+
+    with pytest.raises(CollectiveError, match="the ranks run different collectives"):
+        ThreadWorld(2, 2.0).run(late("dtype"))
+    with pytest.raises(CollectiveError, match="ran different collectives since they were compared last"):
+        ThreadWorld(2, 2.0).run(late("op"))
+
+
+def test_layouts_that_ranks_choose_and_groups_that_they_open_are_compared() -> None:
+    def layouts(world: Any) -> None:
+        world.agree(("relu", 7), ["S(0)" if world.rank else "S(1)"], "layouts of op relu")
+
+    with pytest.raises(CollectiveError, match=r"decide differently on layouts of op relu.*rank 0: \['S\(1\)'\]"):
+        ThreadWorld(2, 2.0).run(layouts)
+
+    def groups(world: Any) -> None:
+        parallel.placement("cpu", (2, 2)).group(world.rank % 2)
+
+    with pytest.raises(CollectiveError, match=r"the ranks run different collectives\. rank 0: split axis0"):
+        ThreadWorld(4, 2.0).run(groups)

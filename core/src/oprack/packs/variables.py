@@ -107,8 +107,8 @@ CORE = (
     EnvironmentVariable(
         "OPRACK_CHECK_COLLECTIVES",
         "256",
-        "How many collectives of each communicator are compared among the ranks, so that ranks which run different "
-        "ones are told; 0: none.",
+        "How many collectives of each communicator are compared among the ranks one by one, so that ranks which run "
+        "different ones are told; later ones every 50th time; 0: none.",
     ),
 )
 """Those that the core reads."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import threading
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
 
 CHECKED = 256
 """So many collectives of each communicator are compared among the ranks, unless OPRACK_CHECK_COLLECTIVES says."""
+EVERY = 50
+"""Of those after them, each of this number is compared, and all that ran since the last one by a checksum."""
+KINDS = 1024
+"""Later ones of another kind (name, dtype, shape) are compared as well, until there were so many kinds."""
+DECISIONS = 4096
+"""So many decisions of ranks, such as layouts that they choose, are compared."""
 RECORDED = 32
+_ALIKE = (
+    "All ranks must call the same ops in the same order on tensors of the same shapes: look for an if or a loop that "
+    "depends on the rank"
+)
 REDUCTIONS = ("sum", "max", "min", "prod")
 
 
@@ -28,7 +39,8 @@ class Communicator(ABC):
     All ranks of the group must call the same methods in the same order. An engine derives from this class and writes
     the methods whose names begin with an underscore: they get C-contiguous arrays and return new ones. The public
     methods record what runs, compare it among the ranks for the first calls (OPRACK_CHECK_COLLECTIVES: how many; 0:
-    none), and let the watchdog end the program when a call waits for longer than its limit.
+    none at all), for those of a new kind and for every 50th after them, and let the watchdog end the program when a
+    call waits for longer than its limit.
 
     Attributes:
         rank: This rank in the group, from 0.
@@ -54,7 +66,10 @@ class Communicator(ABC):
         self.rank, self.size, self.name = rank, size, name
         self.record: collections.deque[str] = collections.deque(maxlen=RECORDED)
         self.count = 0
-        self._unchecked = _checked_calls() if size > 1 else 0
+        self._checked = _checked_calls() if size > 1 else 0
+        self._ran, self._digest = 0, 0
+        self._kinds: set[tuple[Any, ...]] = set()
+        self._decisions: set[Any] = set()
 
     # Engines write these ----------------------------------------------------------------------------------------------
     @abstractmethod
@@ -201,7 +216,35 @@ class Communicator(ABC):
         """
         if self.size == 1:
             return [value]
-        return self._watched("gather_facts", lambda: self._gather_facts(value))  # type: ignore[no-any-return]
+        same = ["gather_facts", "", []]
+        found: list[Any] = self._watched("gather_facts", lambda: self._agreed(same, "gather_facts", value))
+        return found
+
+    def agree(self, key: Any, decision: Any, what: str) -> None:
+        """Compare among the ranks what each has decided, the first time that it is decided; collective.
+
+        Layouts that ranks choose by themselves have to be the same, or they would wait for each other, or take parts of
+        one array for those of another.
+
+        Args:
+            key: What is decided, hashable, made of what all ranks know, in one order on all of them.
+            decision: A small value that JSON can write.
+            what: For the message.
+
+        Raises:
+            CollectiveError: The ranks decide differently.
+        """
+        if not self._checked or key in self._decisions or len(self._decisions) >= DECISIONS:
+            return
+        self._decisions.add(key)
+        with WATCHDOG.watching(Pending(self, f"agree on {what}", self.count, threading.get_ident())):
+            facts = self._agreed(["agree", what, []], f"decides on {what}", decision)
+        if any(f != facts[0] for f in facts):
+            said = "; ".join(f"rank {r}: {f}" for r, f in enumerate(facts))
+            raise CollectiveError(
+                f"{self!r}: the ranks decide differently on {what}. {said}. Ranks decide by shapes, dtypes and layouts "
+                "of whole tensors, which have to be the same on all of them"
+            )
 
     def barrier(self) -> None:
         """Wait until every rank is here."""
@@ -220,7 +263,7 @@ class Communicator(ABC):
         """A tensor of this process, brought in place to where the engine's tensors lie; most engines leave it there."""
         return x
 
-    def split(self, color: int, key: int, name: str, size: int | None = None) -> Communicator:
+    def split(self, color: int, key: int, name: str, size: int | None = None, common: str = "") -> Communicator:
         """Groups of the ranks that give the same color, ordered by key; collective.
 
         Args:
@@ -228,30 +271,50 @@ class Communicator(ABC):
             key: Order in the group.
             name: The group's name, for messages.
             size: Its number of ranks where the caller knows it, for engines that can't ask the other ranks.
+            common: What all ranks say alike of these groups, which is compared.
 
         Returns:
             The group of this rank.
+
+        Raises:
+            CollectiveError: Ranks call other collectives, or open other groups.
         """
+        if self.size > 1:
+            with WATCHDOG.watching(Pending(self, f"split {name}", self.count + 1, threading.get_ident())):
+                self._agreed(["split", common, []], f"split {name}", None)
         return self._watched(f"split {name}", lambda: self._split(color, key, name))  # type: ignore[no-any-return]
 
     # What runs around each --------------------------------------------------------------------------------------------
     def _run(self, name: str, x: Any, agreed: tuple[int, ...], call: Callable[[], Any]) -> Any:
         what = f"{name} {_words(x.dtype, x.shape)}"
-        if self._unchecked:
-            self._unchecked -= 1
-            self._compare(name, x, agreed, what)
+        if self._checked:
+            self._check((name, str(x.dtype), agreed), what)
         return self._watched(what, call)
 
-    def _compare(self, name: str, x: Any, agreed: tuple[int, ...], what: str) -> None:
-        """Raise CollectiveError where ranks are about to run different collectives."""
+    def _check(self, kind: tuple[str, str, tuple[int, ...]], what: str) -> None:
+        """Compare a collective among the ranks if it is its turn."""
+        self._ran += 1  # not `count`, since ranks may send and receive each its own number of messages
+        known = kind in self._kinds or len(self._kinds) >= KINDS
+        if self._ran > self._checked and self._ran % EVERY and known:
+            self._digest = zlib.crc32(repr(kind).encode(), self._digest)
+            return
+        self._kinds.add(kind)
         with WATCHDOG.watching(Pending(self, what, self.count + 1, threading.get_ident())):
-            facts = self._gather_facts([name, str(x.dtype), list(agreed), what])
-        if any(f[:3] != facts[0][:3] for f in facts):
-            said = "; ".join(f"rank {r}: {f[3]}" for r, f in enumerate(facts))
+            digests = self._agreed([*kind[:2], list(kind[2])], what, self._digest)
+        if any(d != digests[0] for d in digests):
+            records = "; ".join(f"rank {r}: {last}" for r, last in enumerate(self._gather_facts(list(self.record))))
             raise CollectiveError(
-                f"{self!r}: the ranks run different collectives. {said}. All ranks must call the same ops in the same "
-                "order on tensors of the same shapes: look for an if or a loop that depends on the rank"
+                f"{self!r}: the ranks ran different collectives since they were compared last, so results may be "
+                f"wrong. The last ones were, {records}. {_ALIKE}"
             )
+
+    def _agreed(self, same: list[Any], what: str, value: Any) -> list[Any]:
+        """The value of each rank. Raises CollectiveError where ranks are about to run different collectives."""
+        facts = self._gather_facts([same, what, value])
+        if any(f[0] != facts[0][0] for f in facts):
+            said = "; ".join(f"rank {r}: {f[1]}" for r, f in enumerate(facts))
+            raise CollectiveError(f"{self!r}: the ranks run different collectives. {said}. {_ALIKE}")
+        return [f[2] for f in facts]
 
     def _watched(self, what: str, call: Callable[[], Any]) -> Any:
         self.count += 1
@@ -278,6 +341,7 @@ def _checked_calls() -> int:
         return CHECKED
     if not text.isdecimal():
         raise InvalidArgumentError(
-            f"OPRACK_CHECK_COLLECTIVES={text!r}; expected how many collectives are compared among the ranks, 0 for none"
+            f"OPRACK_CHECK_COLLECTIVES={text!r}; expected how many collectives are compared among the ranks one by "
+            "one, 0 for none"
         )
     return int(text)

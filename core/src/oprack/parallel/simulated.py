@@ -171,7 +171,10 @@ class FakeCommunicator(Communicator):
         """See Communicator; all ranks are taken to say what this one does."""
         return [value] * self.size
 
-    def split(self, color: int, key: int, name: str, size: int | None = None) -> Communicator:
+    def agree(self, key: Any, decision: Any, what: str) -> None:
+        """See Communicator; all ranks are taken to decide what this one does."""
+
+    def split(self, color: int, key: int, name: str, size: int | None = None, common: str = "") -> Communicator:
         """See Communicator; the number of ranks has to be given."""
         if size is None:
             raise InvalidArgumentError(f"split {name}: a simulated world can't ask other ranks; say the group's size")

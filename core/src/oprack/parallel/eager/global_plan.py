@@ -49,6 +49,7 @@ class Plan:
         self.sources = tuple(None if m is None else (m.layout or everywhere).even for m in metas)
         self.results = self._results(metas)
         self.choice = self._chosen(slots_in, slots_out, metas)
+        self._agree(metas)
         self.wanted = tuple(
             None if target is None or target is source else target
             for source, target in zip(self.sources, self.choice.inputs, strict=True)
@@ -63,6 +64,24 @@ class Plan:
         simple = not any(self.wanted) and planner is None and self.share == 1.0 and not self._draws
         self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
         self._call: Callable[..., Any] | None = None
+
+    def _agree(self, metas: Metas) -> None:
+        """Compare the choice among the ranks: those that lay a tensor out differently compute garbage, or hang."""
+        expr, here = self.expr, self.placement
+        if here.world.size == 1:
+            return
+        attrs = repr(sorted((k, repr(v)) for k, v in expr.attrs.items()))
+        dtypes = tuple([None if m is None else str(m.dtype) for m in metas])
+        sources = tuple([None if s is None else s.sbps for s in self.sources])
+        key = (expr.type, attrs, dtypes, sources, here.shape, here.axes, tuple(self._differentiated), self._agreed_on())
+        layouts = [
+            [None if y is None else repr(y.sbps) for y in ys] for ys in (self.choice.inputs, self.choice.outputs)
+        ]
+        here.world.agree(key, layouts, f"layouts of op {expr.type}")
+
+    def _agreed_on(self) -> Any:
+        """What else decides: a choice of the same is compared once."""
+        return tuple(self.shapes)
 
     def _results(self, metas: Metas) -> list[Any] | None:
         return logical_shapes(self.expr, metas, self.shapes)[0]

@@ -76,6 +76,9 @@ class SequencePlan(Plan):
         self._single = False
 
     # What is decided once ---------------------------------------------------------------------------------------------
+    def _agreed_on(self) -> Any:
+        return None  # not the offsets, which each batch has others of
+
     def _results(self, metas: Metas) -> list[Any] | None:
         found, self.lod_of = logical_shapes(self.expr, metas, self.shapes, self.lods)
         return found

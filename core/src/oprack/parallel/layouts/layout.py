@@ -79,8 +79,9 @@ class Placement:
             for size, at in zip([s for k, s in enumerate(self.shape) if k != axis], others, strict=True):
                 color = color * size + at
             name, size = self.axes[axis], self.shape[axis]
+            common = f"axis {axis} of {self!r}"
             self._groups[axis] = (
-                self.world if len(self.shape) == 1 else self.world.split(color, self.coords[axis], name, size)
+                self.world if len(self.shape) == 1 else self.world.split(color, self.coords[axis], name, size, common)
             )
         return self._groups[axis]
 

@@ -258,6 +258,9 @@ def accepted(program: RankProgram) -> Result | None:
             found = [run(program), run(program)]
         except Exception:
             return None
+    for name, lod in found[0].lods.items():
+        if lod and lod[-1][-1:] != found[0].arrays[name].shape[:1]:
+            return None  # a reshape has made it no sequences
     for a, b in zip(*(r.arrays.values() for r in found), strict=True):
         finite = a.dtype.kind not in "fc" or bool(np.isfinite(a).all())
         if a.size > _LARGEST or not finite or not np.array_equal(a, b):
