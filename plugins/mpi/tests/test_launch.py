@@ -2,9 +2,11 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,11 @@ FAILURES = {
         r"rank 1 on .*exit status 7",
         r"rank 1 of 2 on \S+ failed first: exit status 7",
     ),
+    "exits with a text": (
+        "sys.exit('no data')",
+        r"no data.*rank 1 of 2 .*failed: SystemExit: no data; at File .*line 7",
+        r"rank 1 of 2 on \S+ failed first: SystemExit: no data; at File .*line 7",
+    ),
     "hangs": (
         "import time; time.sleep(60)",
         r"rank 0 of 2 .*waits for more than 2 s in collective number \d+ of world: all_reduce_sum",
@@ -125,6 +132,42 @@ def test_all_ranks_end_when_one(way, tmp_path, engine):
     assert re.search("oprack launch: " + last, done.stderr, re.DOTALL), done.stderr
     assert "The last checkpoint that it saved: none" in done.stderr
     assert took < 30  # the limit, the start of Python on a busy machine, and no end that never comes
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_ranks_end_with_their_launcher(number, tmp_path):
+    """As when a scheduler ends a job, or a machine runs out of memory."""
+    program = tmp_path / "healthy.py"
+    program.write_text(
+        "import os, pathlib, time, numpy as np\nfrom oprack import parallel\nw = parallel.init()\n"
+        f"pathlib.Path({str(tmp_path)!r}, f'{{os.getpid()}}.pid').touch()\n"
+        "for k in range(600):\n    w.all_reduce(np.ones(4))\n    time.sleep(0.1)\n"
+    )
+    command = [sys.executable, "-m", "oprack", "launch", "-n", "2", str(program)]
+    launcher = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+        ranks = [int(path.stem) for path in tmp_path.glob("*.pid")]
+        launcher.send_signal(number)
+        assert launcher.wait(15) == (128 + number if number == signal.SIGTERM else -number)
+        wait_until(lambda: not any(runs(pid) for pid in ranks))
+    finally:
+        launcher.kill()
+        launcher.communicate()
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def mpiexec(folder: Path, said: str, *libraries: str) -> str:

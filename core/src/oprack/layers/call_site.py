@@ -17,7 +17,9 @@ def is_ours(frame: FrameType) -> bool:
     """Whether code of oprack or of a pack runs in a frame."""
     name = frame.f_globals.get("__name__") or ""
     top = name.partition(".")[0]
-    return top == "oprack" or top.startswith("oprack_") or name in _BETWEEN
+    if top == "oprack" or top.startswith("oprack_") or name in _BETWEEN:
+        return True
+    return frame.f_code.co_filename.startswith("<frozen ")  # while Python starts or imports
 
 
 def call_site(start: FrameType | None = None) -> list[str]:

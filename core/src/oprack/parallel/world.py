@@ -40,6 +40,11 @@ def world() -> Communicator:
     return _process
 
 
+def opened() -> Communicator | None:
+    """The world of this process if it is open; None before anybody asked for it."""
+    return _process
+
+
 def init(engine: str | None = None) -> Communicator:
     """As `world`, but may say which engine is opened.
 

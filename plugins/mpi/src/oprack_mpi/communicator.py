@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -101,6 +102,7 @@ class MPICommunicator(Communicator):
     def abort(self, code: int, reason: str = "") -> None:
         # Before the others are ended, since mpiexec then ends what would report it.
         write_report(reason or ended(code))
+        time.sleep(0.2)  # mpiexec drops what a rank has said and it has not read yet
         MPI.COMM_WORLD.Abort(code)
 
 

@@ -11,15 +11,20 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.parallel.watchdog import TIMEOUT
 
 from oprack_mpi.engines import ENGINE, SORTS, Engine, find_engine
-from oprack_mpi.reports import first_failure, first_report
+from oprack_mpi.reports import end_with_parent, ended_early, first_failure, first_report
 
 _GRACE = 3.0
-"""Seconds that mpiexec has to end the other ranks once one of them has reported that it failed."""
+"""Seconds that mpiexec has to end the other ranks once one of them has reported that it failed, or it got a signal."""
+_EARLY = 5.0
+"""Seconds after which it is said that a rank has come to its end while others run."""
+_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""By which a user, a scheduler or a closed terminal ends the launcher."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +59,10 @@ def run(args: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(prefix="oprack-launch-") as folder:
             rank = [sys.executable, "-m", "oprack_mpi.rank", folder, args.program, *args.arguments]
             command = [engine.mpiexec, *engine.options(args.ranks, args.hosts), *rank]
-            status = _waited(subprocess.Popen(command, env=variables), Path(folder))
+            number, status = _Job(command, variables, Path(folder), args.ranks).waited()
+            if number:
+                print(f"oprack launch: ended by {signal.Signals(number).name}", file=sys.stderr, flush=True)
+                return 128 + number
             if status == 0:
                 return 0
             print(f"oprack launch: {first_failure(Path(folder), args.ranks, status)}", file=sys.stderr, flush=True)
@@ -75,16 +83,47 @@ def environment(
     return found
 
 
-def _waited(process: subprocess.Popen[bytes], reports: Path) -> int:
-    """The exit status of mpiexec, which is ended when it outlives a failed rank; Ctrl-C is passed on."""
-    failed = 0.0
-    while True:
+class _Job:
+    """mpiexec and what it started, which end when the launcher is told to end, or ends itself."""
+
+    def __init__(self, command: list[str], variables: Mapping[str, str], reports: Path, ranks: int) -> None:
+        self._reports, self._ranks = reports, ranks
+        self._signal, self._since = 0, 0.0
+        self._told = False
+        # A launcher that is killed can tell nobody; mpiexec ends its ranks when it gets SIGTERM.
+        self._process = subprocess.Popen(command, env=variables, preexec_fn=lambda: end_with_parent(signal.SIGTERM))
+
+    def waited(self) -> tuple[int, int]:
+        """(the signal that ended the launcher, or 0; the exit status of mpiexec)."""
+        before = {number: signal.signal(number, self._ended_by) for number in _SIGNALS}
         try:
-            return process.wait(0.2)
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
-        except subprocess.TimeoutExpired:
-            if not failed:
-                failed = time.monotonic() if first_report(reports) else 0.0
-            elif time.monotonic() - failed > _GRACE:
-                process.kill() if time.monotonic() - failed > 2 * _GRACE else process.terminate()
+            while True:
+                try:
+                    return self._signal, self._process.wait(0.2)
+                except subprocess.TimeoutExpired:
+                    self._look()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _ended_by(self, number: int, _: Any) -> None:
+        self._signal = number
+        self._since = self._since or time.monotonic()
+        self._process.send_signal(number if number == signal.SIGINT else signal.SIGTERM)
+
+    def _look(self) -> None:
+        """End mpiexec when it outlives a rank that failed, or a signal; say when a rank has ended before the others."""
+        if not self._since:
+            self._since = time.monotonic() if first_report(self._reports) else 0.0
+        elif time.monotonic() - self._since > _GRACE:
+            self._process.kill() if time.monotonic() - self._since > 2 * _GRACE else self._process.terminate()
+        early = [] if self._told or self._since else ended_early(self._reports, self._ranks, _EARLY)
+        if early:
+            self._told = True
+            who = f"rank {early[0]} has" if len(early) == 1 else f"ranks {', '.join(early)} have"
+            print(
+                f"oprack launch: {who} come to the end of the program, others still run; those that wait for it in a "
+                "collective will fail when their limit is over",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -5,22 +5,22 @@ The program is a process of its own, since one that is killed can't report that.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 
-from oprack_mpi.reports import REPORTS, ended, rank, write_report
-
-_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+from oprack_mpi.reports import REPORTS, end_with_parent, ended, rank, write_report
 
 
 def main(argv: list[str]) -> int:
     """Run the program; returns its exit status, 128 and more for a signal."""
     os.environ[REPORTS], *program = argv
+    # What mpiexec runs on this machine may be killed itself.
+    end_with_parent(signal.SIGKILL)
     # The launcher's file descriptors are inherited: by them the ranks find each other.
-    child = subprocess.Popen([sys.executable, *program], close_fds=False, preexec_fn=_die_with_parent)
+    command = [sys.executable, "-m", "oprack_mpi.program", *program]
+    child = subprocess.Popen(command, close_fds=False, preexec_fn=lambda: end_with_parent(signal.SIGKILL))
     signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program, too
     code = child.wait()
@@ -32,12 +32,6 @@ def main(argv: list[str]) -> int:
             flush=True,
         )
     return code if code >= 0 else 128 - code
-
-
-def _die_with_parent() -> None:
-    """Let the program end with this process, which mpiexec kills when another rank failed (Linux alone)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
 
 
 if __name__ == "__main__":

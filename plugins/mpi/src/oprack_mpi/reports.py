@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import json
 import os
 import signal
 import sys
+import sysconfig
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from oprack.layers.call_site import user_line
@@ -20,8 +23,16 @@ REPORTS = "OPRACK_LAUNCH_REPORTS"
 _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 _EVERY = 0.5
 """Seconds between two looks at where this rank is."""
+_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")})
 _SHOWN = 8
 """Of so many ranks it is said where they were when another one failed."""
+
+
+def end_with_parent(number: int) -> None:
+    """Let this process get a signal when the one that started it ends, in whatever way (Linux alone)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, number)
 
 
 def rank() -> str:
@@ -68,11 +79,26 @@ class Whereabouts:
     def note(self) -> None:
         """Write where the main thread is, if that has changed."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        line = user_line(frame) if frame is not None else ""
+        line = _program_line(frame) if frame is not None else ""
         facts = {"line": line or self._last.get("line", ""), "checkpoint": last_checkpoint()}
         if facts != self._last:
             self._last = facts
             _write("where", facts)
+
+
+def _program_line(frame: FrameType) -> str:
+    """The line of the program where a thread is, or of a library when it runs nothing of the program."""
+    found: FrameType | None = frame
+    while found is not None and found.f_code.co_filename.startswith((*_LIBRARIES, "<frozen ")):
+        found = found.f_back
+    return (user_line(found) if found is not None else "") or user_line(frame)
+
+
+def ended_early(reports: Path, ranks: int, seconds: float) -> list[str]:
+    """Ranks of this machine that came to the end of their programs so long ago, while others have not."""
+    found = {path.stem: float(_read(path).get("time", 0)) for path in reports.glob("*.ended")}
+    long_ago = [number for number, when in found.items() if when and time.time() - when > seconds]
+    return sorted(long_ago, key=int) if len(found) < ranks else []
 
 
 def first_report(reports: Path) -> dict[str, Any] | None:
