@@ -18,6 +18,7 @@ from oprack.errors import (
     PreconditionNotMetError,
     UnimplementedError,
 )
+from oprack.parallel.world import open_engine
 from oprack.testing.worlds import ThreadWorld
 
 ROWS, STEPS = 10, 6
@@ -410,3 +411,116 @@ def test_without_a_launcher_a_global_tensor_is_one_of_one_rank():
     assert (y.is_global, y.shape, repr(y.layout)) == (True, X.shape, "[S(0)] on placement(cpu, axis0=1)")
     np.testing.assert_array_equal((y * 2).relu().numpy(), np.maximum(X * 2, 0))
     assert y.to_local().layout is None
+
+
+def test_a_module_gets_the_values_of_the_first_rank():
+    """As where each rank seeds by its number, for its data, before it makes the net."""
+
+    def rank(world: parallel.Communicator) -> list[np.ndarray]:
+        net = nn.Linear(4, 3)
+        net.weight.set_value(np.full((4, 3), world.rank + 1.0, "f4"))
+        net.bias.set_value(np.arange(3, dtype="f4") + world.rank)
+        parallel.to_global(net, parallel.placement(), {"weight": "S(1)"})
+        return [net.weight.numpy(), net.bias.numpy(), net.bias.to_local().numpy()]
+
+    for weight, bias, part in ThreadWorld(3).run(rank):
+        np.testing.assert_array_equal(weight, np.ones((4, 3)))
+        np.testing.assert_array_equal(bias, [0, 1, 2])
+        np.testing.assert_array_equal(part, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("grid", "sbps", "from_whole", "same"),
+    [
+        ((2,), "B", True, False),
+        ((2,), "S(0)", True, False),
+        ((2,), "B", False, False),
+        ((2,), "S(0)", False, True),  # each rank has rows of its own
+        ((2,), "P", False, True),
+        ((2, 2), ["S(0)", "B"], False, False),
+    ],
+)
+def test_copies_that_differ_are_refused(grid: tuple[int, ...], sbps: Any, from_whole: bool, same: bool):
+    def rank(world: parallel.Communicator) -> Any:
+        x = oprack.to_tensor(np.full((4, 2), world.rank, "f4"))
+        return x.to_global(parallel.placement("cpu", grid), sbps, from_whole=from_whole)
+
+    run = ThreadWorld(int(np.prod(grid))).run
+    if same:
+        run(rank)
+    else:
+        with pytest.raises(CollectiveError, match=r"ranks 0 and 1 bring .* of different values"):
+            run(rank)
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_gradients_of_whole_parameters_travel_together(clip: float | None):
+    """One sum for all of them, and those of one rank."""
+    rows = np.random.default_rng(1).standard_normal((6, 8)).astype("f4")
+
+    def step(net: nn.Module, x: oprack.Tensor) -> list[np.ndarray]:
+        sgd = optimizer.SGD(0.1, parameters=net.parameters())
+        net(x).square().mean().backward()
+        if clip:
+            parallel.clip_grad_norm(net.parameters(), clip)
+        sgd.step()
+        return [p.numpy() for p in net.parameters()]
+
+    def net() -> nn.Module:
+        return nn.Sequential(*(nn.Linear(8, 8) for _ in range(5)))
+
+    first = net()
+    state = {name: p.numpy().copy() for name, p in first.named_parameters()}
+    want = step(first, oprack.to_tensor(rows))
+
+    def rank(world: parallel.Communicator) -> Any:
+        grid = parallel.placement()
+        split = net()
+        split.set_state_dict(state)
+        parallel.to_global(split, grid)
+        x = oprack.to_tensor(rows).to_global(grid, "S(0)", from_whole=True)
+        found = step(split, x)
+        return found, [line for line in world.record if "all_reduce" in line]
+
+    for found, sums in ThreadWorld(3).run(rank):
+        for a, b in zip(found, want, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+        assert [line.split(": ")[1] for line in sums] == ["all_reduce_sum float32[360]"]
+
+
+def test_ranks_with_fewer_batches_end_the_loop_of_all():
+    def rank(world: parallel.Communicator) -> list[int]:
+        return list(parallel.even_batches(range(10 * world.rank, 10 * world.rank + 3 + world.rank)))
+
+    assert ThreadWorld(3).run(rank) == [[0, 1, 2], [10, 11, 12], [20, 21, 22]]
+    assert list(parallel.even_batches("ab")) == ["a", "b"]
+
+
+def test_a_rank_that_did_not_use_the_module_averages_with_the_others():
+    def rank(world: parallel.Communicator) -> np.ndarray:
+        net = parallel.DataParallel(nn.Linear(4, 2))
+        if world.rank:
+            net.average_gradients()
+        else:
+            net(oprack.to_tensor(np.ones((3, 4), "f4"))).sum().backward()
+        return net.weight.grad.numpy()
+
+    for found in ThreadWorld(2).run(rank):
+        np.testing.assert_array_equal(found, np.full((4, 2), 1.5))
+
+
+@pytest.mark.parametrize(
+    ("launcher", "size", "rank"),
+    [("torchrun", "WORLD_SIZE", "RANK"), ("paddle.distributed.launch", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID")],
+)
+def test_processes_of_other_launchers_do_not_train_alone(launcher, size, rank, monkeypatch):
+    monkeypatch.delenv("OPRACK_ENGINE", raising=False)
+    monkeypatch.setenv(size, "2")
+    monkeypatch.setenv(rank, "1")
+    with pytest.raises(InvalidArgumentError, match=rf"{launcher} started .* rank 1 of 2 .*`oprack launch -n 2 "):
+        open_engine()
+    monkeypatch.setenv("OPRACK_ENGINE", "local")
+    assert open_engine().size == 1
+    monkeypatch.delenv("OPRACK_ENGINE")
+    monkeypatch.setenv(size, "1")
+    assert open_engine().size == 1

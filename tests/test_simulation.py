@@ -76,7 +76,8 @@ def test_the_collectives_are_those_of_real_ranks(layouts: Any) -> None:
         report = FakeWorld(4, {"data": 2, "tensor": 2}).run(
             lambda _: trained(parallel.placement(), 8, 2, 8, layouts), rank
         )
-        assert {(n.axis, n.collective): n.count for n in report.lines} == dict(expected[rank])
+        sent = {(n.axis, n.collective): n.count for n in report.lines if n.axis != "world"}
+        assert sent == dict(expected[rank])
 
 
 def test_products_and_memory_are_those_of_the_formulas() -> None:

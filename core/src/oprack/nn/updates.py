@@ -17,7 +17,7 @@ from oprack.layers.variable import Variable
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.nn.part_norms import clip_factors, norm_clips, scaled, square_of
 from oprack.nn.update_program import update_program
-from oprack.parallel.training.modules import settled, square_of_all
+from oprack.parallel.training.modules import settle, settled, squares_of_all
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
@@ -87,6 +87,7 @@ class Updates:
             raise PreconditionNotMetError(
                 f"{type(self._optimizer).__name__}: no parameter has a gradient; call backward() before step()"
             )
+        settle(chosen)
         in_parts = any(p._meta.layout is not None and not p._meta.layout.is_broadcast for p in chosen)
         self._update(chosen, [_gradient(p) for p in chosen], in_parts)
 
@@ -151,8 +152,8 @@ class Updates:
 
     def _summed(self, squares: np.ndarray, chosen: set[int]) -> np.ndarray:
         """Sums over all parts of parameters, by position; those of this rank are given."""
-        for k in sorted(chosen):
-            squares[k] = square_of_all(float(squares[k]), self.parameters[k]._meta.layout)
+        at = sorted(chosen)
+        squares[at] = squares_of_all(squares[at], [self.parameters[k]._meta.layout for k in at])
         return squares
 
     def clear_grad(self) -> None:

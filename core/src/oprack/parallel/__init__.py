@@ -19,6 +19,7 @@ from oprack.parallel.layouts.layout import Layout, Placement
 from oprack.parallel.programs.average_gradients import average_gradients
 from oprack.parallel.programs.distribute import Distributed, distribute
 from oprack.parallel.rings import open_ring
+from oprack.parallel.training.batches import even_batches
 from oprack.parallel.training.data_parallel import DataParallel
 from oprack.parallel.training.modules import clip_grad_norm, to_global
 from oprack.parallel.training.pipeline import Pipeline
@@ -39,6 +40,7 @@ __all__ = [
     "broadcast",
     "clip_grad_norm",
     "distribute",
+    "even_batches",
     "init",
     "open_ring",
     "partial_sum",

@@ -71,6 +71,11 @@ class Communicator(ABC):
         self._kinds: set[tuple[Any, ...]] = set()
         self._decisions: set[Any] = set()
 
+    @property
+    def compares(self) -> bool:
+        """Whether ranks compare what they do, unless OPRACK_CHECK_COLLECTIVES is 0."""
+        return self._checked > 0
+
     # Engines write these ----------------------------------------------------------------------------------------------
     @abstractmethod
     def _all_reduce(self, x: Any, op: str) -> Any: ...

@@ -107,6 +107,7 @@ class FakeCommunicator(Communicator):
     def __init__(self, rank: int, size: int, name: str, links: Links, log: _Log) -> None:
         super().__init__(rank, size, name)
         self.links, self.log = links, log
+        self._checked = 0
 
     def restart(self) -> None:
         """Forget what was sent and computed so far, and the most that was held: setting up is no part of a step."""

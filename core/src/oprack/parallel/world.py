@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,11 @@ from oprack.parallel.links import LINKS, Links, own_facts
 
 _RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS")
 """Variables by which launchers of MPI are known; with none of them, no engine is imported."""
+_OTHERS = (
+    ("torchrun", "WORLD_SIZE", "RANK"),
+    ("paddle.distributed.launch", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID"),
+)
+"""Launchers whose processes don't meet by MPI: (name, variable of the number of ranks, of the rank)."""
 _USED: ContextVar[Communicator | None] = ContextVar("oprack_world", default=None)
 _process: Communicator | None = None
 
@@ -103,9 +109,12 @@ def open_engine(engine: str | None = None) -> Communicator:
 
     Raises:
         NotFoundError: No such engine is installed.
+        InvalidArgumentError: A launcher started several processes, none of which could find the others.
     """
     name = engine or os.environ.get("OPRACK_ENGINE", "")
     if name == "local" or not (name or launched()):
+        if name != "local":
+            _refuse_other_launchers()
         return Alone()
     found = engines()
     if not name:
@@ -123,6 +132,19 @@ def open_engine(engine: str | None = None) -> Communicator:
     if facts is not None:
         opened.links = Links.of_facts(facts, f"the file that {LINKS} names")
     return opened
+
+
+def _refuse_other_launchers() -> None:
+    """Raise InvalidArgumentError where each of several processes would take itself for the only one."""
+    for launcher, size, rank in _OTHERS:
+        ranks = os.environ.get(size, "")
+        if ranks.isdecimal() and int(ranks) > 1 and rank in os.environ:
+            raise InvalidArgumentError(
+                f"{launcher} started this process as rank {os.environ[rank]} of {ranks} ({size}={ranks}), but ranks of "
+                f"oprack meet by MPI, so each would train alone; start the program by `oprack launch -n {ranks} "
+                f"{sys.argv[0] or 'program.py'}` (or mpiexec, srun), or set OPRACK_ENGINE=local to let each process "
+                "run for itself"
+            )
 
 
 def placement(kind: str = "cpu", shape: Sequence[int] | None = None, axes: Sequence[str] | None = None) -> Placement:

@@ -21,6 +21,8 @@ from oprack.parallel.watchdog import failure, line_of
 from oprack_mpi.reports import Whereabouts, ended, write_report
 
 _OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN, "prod": MPI.PROD}
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Variables in which mpiexec and srun say how many ranks they started."""
 _SUMMED = np.dtype(np.float32)
 """In which dtype half floats are added."""
 
@@ -133,11 +135,12 @@ def open_world() -> Communicator:
         InvalidArgumentError: The MPI library does not let several threads call it, or is not that of mpiexec.
     """
     library = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
-    started = next((os.environ[n] for n in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE") if n in os.environ), "")
+    by, started = next(((n, os.environ[n]) for n in _SIZES if n in os.environ), ("", ""))
     if started.isdecimal() and int(started) != MPI.COMM_WORLD.Get_size():
         raise InvalidArgumentError(
-            f"mpiexec started {started} ranks, but the MPI library ({library}) knows of {MPI.COMM_WORLD.Get_size()}: "
-            "mpiexec is of another MPI. Start by oprack launch, or set MPI4PY_LIBMPI to the library of that mpiexec"
+            f"{started} ranks were started ({by}), but the MPI library ({library}) knows of "
+            f"{MPI.COMM_WORLD.Get_size()}: mpiexec or srun is of another MPI. Start by oprack launch, set "
+            "MPI4PY_LIBMPI to the library of that mpiexec, or give srun the interface of this MPI (srun --mpi=pmi2)"
         )
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise InvalidArgumentError(

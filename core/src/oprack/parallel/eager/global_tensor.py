@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.errors import CollectiveError, InvalidArgumentError, UnimplementedError
 from oprack.interpreter.modes import is_grad_enabled
+from oprack.parallel.communicator import EVERY
 from oprack.parallel.eager.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
 from oprack.parallel.layouts.boxing import box
 from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement, dual
@@ -18,6 +20,13 @@ from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
+
+_BROUGHT = 32
+"""Of so many tensors that ranks bring, values are compared; later of every 50th."""
+_SAME = (
+    "expected the same array on each: draw it with one seed on all ranks (oprack.seed), or take that of rank 0 by "
+    "parallel.world().broadcast(array)"
+)
 
 
 def global_tensor(part: Any, meta: TensorMeta, shape: Sequence[int], node: Any = None) -> Tensor:
@@ -142,6 +151,7 @@ def _brought(x: Tensor, target: Layout, from_whole: bool) -> tuple[tuple[int, ..
         return (rows.cuts[-1], *x.shape[1:]), x._value, rows
     if not from_whole:
         return _logical_shape(x, target), x._value, None
+    _require_same_wholes(x, target.placement)
     region = target.part(x.shape)
     zeroed = any(s.kind == "P" and c for s, c in zip(target.sbps, target.placement.coords, strict=True))
     return x.shape, np.zeros_like(x._value[region]) if zeroed else x._value[region].copy(), None
@@ -237,7 +247,8 @@ def whole(x: Tensor) -> Any:
 def _logical_shape(x: Tensor, target: Layout) -> tuple[int, ...]:
     """The shape of what the ranks' parts make up. Raises CollectiveError when they don't fit."""
     placement = target.placement
-    facts = placement.world.gather_facts([list(x.shape), str(x.dtype)])
+    copies = any(s.kind == "B" for s in target.sbps)
+    facts = placement.world.gather_facts([list(x.shape), str(x.dtype), _checksum(x, placement) if copies else None])
     shapes = [tuple(f[0]) for f in facts]
     ranks = [len(s) for s in shapes]
     target.require_dims(x.shape)
@@ -263,7 +274,48 @@ def _logical_shape(x: Tensor, target: Layout) -> tuple[int, ...]:
                 f"to_global: rank {rank} brings {x.dtype}{list(shape)}; expected {x.dtype}{list(expected)} as its part "
                 f"of {logical} in {target!r}, a balanced split"
             )
+    _require_same_copies(x, target, [f[2] for f in facts])
     return tuple(logical)
+
+
+def _checksum(x: Tensor, placement: Placement) -> int | None:
+    """A checksum of what a rank brings, of the first tensors and of some later ones; None of the others."""
+    world = placement.world
+    if not world.compares:
+        return None
+    number = world.__dict__["brought"] = world.__dict__.get("brought", 0) + 1
+    if number > _BROUGHT and number % EVERY:
+        return None
+    value = x._value.get() if hasattr(x._value, "get") else x._value  # of a device
+    return zlib.crc32(np.ascontiguousarray(value).tobytes())
+
+
+def _require_same_wholes(x: Tensor, placement: Placement) -> None:
+    """Raise CollectiveError where ranks bring different arrays, each of which is said to be the whole."""
+    own = _checksum(x, placement)
+    if own is None:
+        return
+    facts = placement.world.gather_facts([x.describe(), own])
+    if any(f != facts[0] for f in facts):
+        r = next(k for k, f in enumerate(facts) if f != facts[0])
+        raise CollectiveError(
+            f"to_global(from_whole=True): ranks 0 and {r} bring {facts[0][0]} and {facts[r][0]} of different values; "
+            f"{_SAME}, or leave from_whole out where each rank brings its own part"
+        )
+
+
+def _require_same_copies(x: Tensor, target: Layout, checksums: Sequence[int | None]) -> None:
+    """Raise CollectiveError where ranks that share an axis of broadcast bring different arrays."""
+    first: dict[tuple[int, ...], int] = {}
+    for rank, found in enumerate(checksums):
+        coords = target.placement.coords_of(rank)
+        part = tuple(0 if s.kind == "B" else at for s, at in zip(target.sbps, coords, strict=True))
+        other = first.setdefault(part, rank)
+        if checksums[other] != found:
+            raise CollectiveError(
+                f"to_global: ranks {other} and {rank} bring {x.describe()} of different values, which {target!r} takes "
+                f"for copies; {_SAME}"
+            )
 
 
 TENSOR_FUNCTIONS.update(whole=whole, gathered=gathered, ones=ones)

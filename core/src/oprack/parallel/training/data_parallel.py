@@ -29,7 +29,9 @@ class DataParallel:
 
     Parameters and buffers become those of rank 0. When `backward` returns, gradients are means over the ranks, so where
     the loss is a mean and each rank has as many rows, they are those of one rank with all rows. Tensors stay of this
-    process alone, so sequences with LoD and sparse gradients work as ever. Every rank must call backward as often.
+    process alone, so sequences with LoD and sparse gradients work as ever. Every rank must call backward as often, for
+    which there is `parallel.even_batches`. A parameter that only some ranks used counts as zero on the others; a rank
+    whose loss uses no parameter of the module calls `average_gradients()` after its backward.
 
     Args:
         module: The module; it may be called through this object or by itself.
@@ -76,7 +78,10 @@ class DataParallel:
             self._on = True
 
     def average_gradients(self) -> None:
-        """Average the gradients over the ranks now; `backward` does so by itself."""
+        """Average the gradients over the ranks now, collective; `backward` does so by itself where it made some.
+
+        A rank that has none, since its loss did not use the module, calls it when the others call backward.
+        """
         parameters = self._parameters
         # A parameter that only some ranks used counts as zero on the others.
         flags = np.array(

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
-from oprack.parallel.eager.global_tensor import box_part
+from oprack.interpreter.devices import context
+from oprack.parallel.eager.global_tensor import box_part, global_tensor
+from oprack.parallel.layouts.boxing import route
 from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.training.buckets import bucket_bytes, buckets
+from oprack.parallel.training.data_parallel import copy_from_first
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
     from oprack.nn import Module
@@ -22,7 +27,7 @@ M = TypeVar("M", bound="Module")
 
 
 def to_global(module: M, placement: Placement, layouts: Mapping[str, Any] | None = None) -> M:
-    """Lay a module's parameters and buffers out over a placement, in place. Every rank must hold the same values.
+    """Lay a module's parameters and buffers out over a placement, in place. They become those of rank 0.
 
     Args:
         module: The module.
@@ -36,10 +41,15 @@ def to_global(module: M, placement: Placement, layouts: Mapping[str, Any] | None
     Raises:
         InvalidArgumentError: A layout does not fit a shape, or a parameter is global already.
         NotFoundError: A pattern matches nothing.
+        CollectiveError: The modules of the ranks differ in names, shapes or dtypes.
     """
     rules = dict(layouts or {})
     used: set[str] = set()
     members = [*module.named_parameters(), *module.named_buffers()]
+    for _, tensor in members:
+        placement.world.adopt(tensor)
+    # Ranks that were seeded each by itself would have other values in parameters that are "whole on each".
+    copy_from_first("to_global", [(p, t) for p, t in members if t._meta.layout is None], placement.world)
     for path, tensor in members:
         pattern = next((p for p in rules if fnmatch.fnmatchcase(path, p)), None)
         if pattern is not None:
@@ -83,6 +93,34 @@ def settled(tensor: Tensor) -> Any:
     return box_part(gradient._value, tensor.shape, arrived, layout)
 
 
+def settle(parameters: Iterable[Tensor], bucket_mb: float = 4.0) -> None:
+    """Add up the gradients of global parameters that ranks have in summands, in messages of many; collective.
+
+    Args:
+        parameters: Tensors, in the same order on every rank. What is no sum alone is left to `settled`.
+        bucket_mb: The size of a message in MiB.
+    """
+    summed: dict[tuple[Placement, tuple[int, ...]], list[Tensor]] = {}
+    for p in parameters:
+        layout, gradient = p._meta.layout, p._grad
+        arrived = None if gradient is None else gradient._meta.layout
+        if layout is None or gradient is None or arrived is None or arrived.placement is not layout.placement:
+            continue
+        steps = route(arrived.even, layout)
+        sums = all(s.source.kind == "P" and s.target.kind == "B" for s in steps)
+        if steps and sums and not gradient.is_sparse and gradient.dtype == p.dtype:
+            summed.setdefault((layout.placement, tuple([s.axis for s in steps])), []).append(p)
+    for (placement, axes), members in summed.items():
+        for bucket in buckets(members, bucket_bytes(bucket_mb, "settle")):
+            with context(bucket.tensors[0].place).activate():
+                flat = bucket.joined([p._grad._value for p in bucket.tensors if p._grad is not None])
+                for axis in axes:
+                    flat = placement.group(axis).all_reduce(flat, in_place=True)
+            for p, value in zip(bucket.tensors, bucket.views(flat), strict=True):
+                assert p._meta.layout is not None
+                p._grad = global_tensor(value, p._meta.layout.meta(meta_of_value(value, p.place)), p.shape)
+
+
 def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
     """Scale gradients so that the norm of all of them together is at most `max_norm`; collective for global parameters.
 
@@ -107,13 +145,13 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
             "under parallel.Zero(optimizer, stage=2) ranks keep parts of gradients: give the optimizer "
             "grad_clip=ClipGradByGlobalNorm(norm)"
         )
-    total, local = 0.0, {}
+    settle(chosen)
+    local = {}
     for p in chosen:
         value = settled(p)
-        value = value.to_dense() if isinstance(value, SelectedRows) else value
-        local[id(p)] = value
-        total += square_of_all(square(value), p._meta.layout)
-    norm = math.sqrt(total)
+        local[id(p)] = value.to_dense() if isinstance(value, SelectedRows) else value
+    parts = np.array([square(local[id(p)]) for p in chosen])
+    norm = math.sqrt(squares_of_all(parts, [p._meta.layout for p in chosen]).sum())
     factor = min(1.0, max_norm / (norm + 1e-6))
     if factor < 1.0:
         for p in chosen:
@@ -135,11 +173,23 @@ def square(value: Any) -> float:
     return float(np.vdot(flat, flat).real) if flat.size else 0.0
 
 
-def square_of_all(part: float, layout: Layout | None) -> float:
-    """The sum over the ranks that have parts of a tensor, of which `part` is this one's; copies count once."""
-    if layout is None:
-        return part
-    for axis, s in enumerate(layout.sbps):
-        if s.kind == "S":
-            part = float(layout.placement.group(axis).all_reduce(np.array([part]))[0])
-    return part
+def squares_of_all(parts: np.ndarray, layouts: Sequence[Layout | None]) -> np.ndarray:
+    """For each tensor, the sum over the ranks that have parts of it, of which this one's is given; collective.
+
+    Args:
+        parts: Of this rank; copies count once.
+        layouts: Of the tensors.
+
+    Returns:
+        The sums.
+    """
+    found = parts.copy()
+    lines: dict[tuple[Placement, int], list[int]] = {}
+    for k, layout in enumerate(layouts):
+        for axis, s in enumerate(() if layout is None else layout.sbps):
+            if layout is not None and s.kind == "S":
+                lines.setdefault((layout.placement, axis), []).append(k)
+    # The axes of a grid in one order on all ranks; a sum over two of them goes over one after the other.
+    for (placement, axis), chosen in lines.items():
+        found[chosen] = placement.group(axis).all_reduce(found[chosen])
+    return found
