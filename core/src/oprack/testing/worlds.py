@@ -53,7 +53,7 @@ class ThreadCommunicator(Communicator):
             meeting.barrier.wait(meeting.wait)
         except threading.BrokenBarrierError:
             raise self._left_alone() from None
-        if len({type(v) for v in found}) > 1:
+        if len({isinstance(v, str) for v in found}) > 1:
             raise CollectiveError(
                 f"{self!r}: the ranks run different collectives, this one {', '.join(self.record)[-200:]}"
             )

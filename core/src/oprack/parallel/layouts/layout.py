@@ -173,9 +173,10 @@ class Layout:
                 found[s.dim] = (start + a, start + b)
         return tuple(found)
 
-    def part(self, shape: Sequence[int]) -> tuple[slice, ...]:
+    def part(self, shape: Sequence[int]) -> tuple[Any, ...]:
         """The index of this rank's part in an array of the logical shape."""
-        return tuple([slice(start, stop) for start, stop in self.region(shape)])
+        # The ellipsis makes an array of one without dims, which would be a number.
+        return (*(slice(start, stop) for start, stop in self.region(shape)), ...)
 
     def local_shape(self, shape: Sequence[int], coords: Sequence[int] | None = None) -> tuple[int, ...]:
         """The shape of the part that a rank has, by default this one."""
