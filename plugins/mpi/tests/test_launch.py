@@ -134,6 +134,29 @@ def test_all_ranks_end_when_one(way, tmp_path, engine):
     assert took < 30  # the limit, the start of Python on a busy machine, and no end that never comes
 
 
+def test_a_rank_that_waits_for_gradients_says_what_helps(tmp_path):
+    text = """
+import numpy as np, oprack
+from oprack import nn, parallel
+w = parallel.init()
+net = parallel.DataParallel(nn.Linear(4, 2))
+for batch in range(2 - w.rank):
+    net(oprack.to_tensor(np.ones((3, 4), "f4"))).sum().backward()
+"""
+    done = launch(tmp_path / "fewer.py", text, "-n", "2", "--timeout", str(LIMIT))
+    assert done.returncode == 75
+    assert "loop over parallel.even_batches(batches)" in done.stderr
+    assert (
+        launch(
+            tmp_path / "even.py",
+            text.replace("range(2 - w.rank)", "parallel.even_batches(range(2 - w.rank))"),
+            "-n",
+            "2",
+        ).returncode
+        == 0
+    )
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_ranks_end_with_their_launcher(number, tmp_path):
     """As when a scheduler ends a job, or a machine runs out of memory."""

@@ -57,6 +57,8 @@ class Communicator(ABC):
     """Shape and names of the axes of placements that say none; None: one axis of all ranks."""
     links = Links()
     """How long messages take, by which layouts are chosen; the same on all ranks."""
+    hint = ""
+    """What helps where other ranks do not come to what runs, for the message of one that waited too long."""
     place_kind = ""
     """Kind of the place of all tensors, whatever placements say; "" where they decide."""
     timed = True

@@ -81,7 +81,7 @@ class Pending:
         return (
             f"oprack: rank {c.rank} of {c.size} ({os.uname().nodename}, process {os.getpid()}) waits for more than "
             f"{limit:g} s in collective number {self.number} of {c.name}: {self.what}{where}. Another rank hangs, has "
-            f"ended, or runs something else; {TIMEOUT} sets the limit. "
+            f"ended, or runs something else; {TIMEOUT} sets the limit. {c.hint}"
             f"The last checkpoint that it saved: {saved}. The last collectives of this rank:\n    {last}"
         )
 

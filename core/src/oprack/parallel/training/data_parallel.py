@@ -23,6 +23,11 @@ from oprack.tensor.meta import meta_of_value
 if TYPE_CHECKING:
     from oprack.nn import Module
 
+_HINT = (
+    "Where ranks have other numbers of batches, loop over parallel.even_batches(batches); a rank whose loss uses no "
+    "parameter of the module calls average_gradients() of its DataParallel after backward. "
+)
+
 
 class DataParallel:
     """A module of which each rank has a copy: called on the rank's own data, it trains as one on all of the data.
@@ -91,7 +96,9 @@ class DataParallel:
             ],
             np.uint8,
         )
+        self._world.hint = _HINT
         present, sparse = self._world.all_reduce(flags, "max")
+        self._world.hint = ""
         for p, rows in zip(parameters, sparse, strict=True):
             if rows:
                 with context(p.place).activate():
