@@ -45,7 +45,7 @@ OTHERWISE_MEANT = {
     "op/sbp_signature.py": {"partial_sum", "broadcast"},
     "parallel/__init__.py": {"partial_sum"},
     "parallel/communicator.py": {"sum"},
-    "parallel/programs/boxing.py": {"scale"},  # of the role affine
+    "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine
     "parallel/simulated.py": {"sum"},
     "runtime/shape_operator.py": {"shape"},  # an attribute of values
     "tensor/shape_array.py": {"size"},  # a slot of a class

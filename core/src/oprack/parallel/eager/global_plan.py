@@ -19,7 +19,7 @@ from oprack.parallel.eager.logical_shapes import logical_shapes
 from oprack.parallel.eager.results import formed, node_of
 from oprack.parallel.eager.via import op_on_parts
 from oprack.parallel.layouts.layout import Layout, Placement
-from oprack.parallel.layouts.signatures import Choice, candidates, choose, exact
+from oprack.parallel.layouts.signatures import Choice, candidates, choose
 from oprack.tensor import LoDTensor, SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value
@@ -99,9 +99,10 @@ class Plan:
             *zip(slots_out, self.results or (), strict=False),
         ]:
             dims.setdefault(slot, []).append(shape)
-        found = self._fitting(candidates(rule, SbpContext(expr.type, expr.attrs, dims)), slots_in, slots_out)
         dtypes = ((slot, m.dtype) for slot, m in zip(slots_in, metas, strict=True) if m is not None)
-        found = exact(found, [slot for slot, dtype in dtypes if dtype is not None and dtype.kind in "iub"])
+        integers = [slot for slot, dtype in dtypes if dtype is not None and dtype.kind in "iub"]
+        found = candidates(rule, SbpContext(expr.type, expr.attrs, dims), integers)
+        found = self._fitting(found, slots_in, slots_out)
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
         self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]
         return self._choose(found, slots_in, slots_out, sizes)
@@ -112,9 +113,7 @@ class Plan:
         here, shapes, results, grads = self.placement, self.shapes, self.results or (), self._differentiated
         return choose(found, here, slots_in, slots_out, self.sources, shapes, sizes, None, results, grads)
 
-    def _fitting(
-        self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]
-    ) -> Sequence[Signature]:
+    def _fitting(self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]) -> list[Signature]:
         """Those of the op's signatures that may be used."""
         return found
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from oprack.errors import PreconditionNotMetError, UnimplementedError
 from oprack.interpreter.eager import EAGER
-from oprack.op.sbp import Sbp
 from oprack.parallel.eager.global_tensor import box_part, boxed, global_tensor
-from oprack.parallel.layouts.layout import Layout, dual
+from oprack.parallel.layouts.layout import dual, of_input, of_output
 from oprack.tensor import SelectedRows
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value
@@ -40,20 +39,10 @@ class GlobalRule:
         self.name: str = plan.expr.type
         self.outputs: list[int] = inner.outputs
         self.wrt: list[int] = inner.wrt
-        self._arriving = [self._of_output(plan.choice.outputs[j]) for j in self.outputs]
-        self._leaving = [self._of_input(plan.choice.inputs[i]) for i in self.wrt]
-
-    @staticmethod
-    def _of_output(layout: Layout) -> Layout:
-        """What the gradient of an output has to be: the gradient of a sum is the same for each summand."""
-        return layout.placement.layout([Sbp("B") if s.kind == "P" else s for s in layout.sbps])
-
-    def _of_input(self, layout: Layout | None) -> Layout:
-        assert layout is not None
-        sbps = []
-        for s, splits in zip(layout.sbps, self.plan.choice.splits, strict=True):
-            sbps.append(s if s.kind == "S" else Sbp("P") if s.kind == "B" and splits else Sbp("B"))
-        return layout.placement.layout(sbps)
+        self._arriving = [of_output(plan.choice.outputs[j]) for j in self.outputs]
+        # Those that are differentiated are there.
+        read = [layout for i in self.wrt if (layout := plan.choice.inputs[i]) is not None]
+        self._leaving = [of_input(layout, plan.choice.splits) for layout in read]
 
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool

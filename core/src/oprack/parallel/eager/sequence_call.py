@@ -83,9 +83,7 @@ class SequencePlan(Plan):
         found, self.lod_of = logical_shapes(self.expr, metas, self.shapes, self.lods)
         return found
 
-    def _fitting(
-        self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]
-    ) -> Sequence[Signature]:
+    def _fitting(self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]) -> list[Signature]:
         ranks = max(self.placement.shape)
         return [s for s in found if self._fits(s, slots_in, slots_out, ranks)]
 

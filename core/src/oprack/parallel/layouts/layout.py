@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
@@ -173,7 +174,7 @@ class Layout:
                 found[s.dim] = (start + a, start + b)
         return tuple(found)
 
-    def part(self, shape: Sequence[int]) -> tuple[Any, ...]:
+    def part(self, shape: Sequence[int]) -> tuple[slice | EllipsisType, ...]:
         """The index of this rank's part in an array of the logical shape."""
         # The ellipsis makes an array of one without dims, which would be a number.
         return (*(slice(start, stop) for start, stop in self.region(shape)), ...)
@@ -219,6 +220,27 @@ class Layout:
             found.without_grad = found if local.without_grad is local else self.meta(local.without_grad)
             found.with_tracking = found if local.with_tracking is local else self.meta(local.with_tracking)
         return found
+
+
+def of_output(layout: Layout) -> Layout:
+    """What the gradient of an output has to be: that of a sum is the same for each summand."""
+    return layout.placement.layout([Sbp("B") if s.kind == "P" else s for s in layout.sbps])
+
+
+def of_input(layout: Layout, splits: Sequence[bool]) -> Layout:
+    """What the gradient of an input is when a call on parts has computed it.
+
+    Args:
+        layout: That in which the call read the input.
+        splits: For each axis, whether ranks computed different things: each has a summand of what was whole then.
+
+    Returns:
+        The layout.
+    """
+    pairs = zip(layout.sbps, splits, strict=True)
+    return layout.placement.layout(
+        [s if s.kind == "S" else Sbp("P") if s.kind == "B" and split else Sbp("B") for s, split in pairs]
+    )
 
 
 def dual(source: Layout, arrived: Layout) -> Layout:

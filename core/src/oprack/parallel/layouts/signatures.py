@@ -12,7 +12,7 @@ from oprack.errors import DefinitionError
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.boxing import cost
-from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.layout import Layout, Placement, dual, of_input
 
 _MOST = 256
 """So many combinations of signatures over the axes are compared; of more, each axis is chosen for itself."""
@@ -42,10 +42,21 @@ class Choice:
         return tuple(any(s.kind != "B" for s in sig.inputs.values()) for sig in self.signatures)
 
 
-def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
-    """The signatures that a rule gives, and that everything is whole. Raises DefinitionError when it gives others.
+def candidates(rule: Any, ctx: SbpContext, integers: Collection[str] = ()) -> list[Signature]:
+    """The signatures of an op that hold, and that everything is whole.
 
     Those that make parts of a tensor from what is whole are left out: a slice is free, and somebody would gather it.
+
+    Args:
+        rule: The op's rule; None for an op without one.
+        ctx: What the rule may ask.
+        integers: Input slots that hold integers, whose mean is rounded, so that it is none of means.
+
+    Returns:
+        The signatures.
+
+    Raises:
+        DefinitionError: The rule gives something else.
     """
     found = [] if rule is None else list(rule(ctx))
     if not all(isinstance(s, Signature) for s in found):
@@ -54,18 +65,14 @@ def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
             "factors() makes it"
         )
     known = default_manager()
-    usable = (s for s in found if any(sbp != broadcast for sbp in s.inputs.values()))
-    return [REPLICATED, *(s for s in usable if not s.via or known.has_op(s.via))]
-
-
-def exact(found: Sequence[Signature], integers: Collection[str]) -> list[Signature]:
-    """The signatures that hold where some input slots hold integers, whose mean is rounded: it is none of means."""
+    split_here = [s for s in found if any(sbp != broadcast for sbp in s.inputs.values())]
+    found = [s for s in split_here if not s.via or known.has_op(s.via)]
     rounded = {s.share[0] for s in found if s.share is not None}.intersection(integers)
 
     def averages(signature: Signature, slot: str) -> bool:
         return signature.inputs.get(slot, broadcast).kind == "P" or bool(signature.share and signature.share[0] == slot)
 
-    return [s for s in found if not any(averages(s, slot) for slot in rounded)]
+    return [REPLICATED, *(s for s in found if not any(averages(s, slot) for slot in rounded))]
 
 
 def choose(
@@ -129,7 +136,8 @@ def choose(
             if source is not None and target is not None and shape is not None and source is not target:
                 seconds += cost(source, target, shape, size)
                 if k < len(differentiated) and differentiated[k]:
-                    seconds += cost(*_way_back(source, target, choice.splits), shape, size)
+                    leaving = of_input(target, choice.splits)
+                    seconds += cost(leaving, dual(source, leaving), shape, size)
                 changed += 1
         rank = (seconds, changed)
         if best is None or rank < best[0]:
@@ -151,20 +159,6 @@ def _owed(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
                 link = placement.world.links.of(placement.axes[axis])
                 seconds += link.seconds("reduce_scatter", size, placement.shape[axis])
     return seconds
-
-
-def _way_back(source: Layout, target: Layout, splits: Sequence[bool]) -> tuple[Layout, Layout]:
-    """The layout in which the gradient of an argument leaves a call, and that in which it has to arrive."""
-    whole, summands = Sbp("B"), Sbp("P")
-    leaving = [
-        s if s.kind == "S" else summands if s.kind == "B" and split else whole
-        for s, split in zip(target.sbps, splits, strict=True)
-    ]
-    arriving = [
-        s if s.kind == "S" else g if s.kind == "B" and g.kind == "P" else whole
-        for s, g in zip(source.sbps, leaving, strict=True)
-    ]
-    return source.placement.layout(leaving), source.placement.layout(arriving)
 
 
 def sbp(slots: Mapping[str, Sbp], slot: str) -> Sbp:

@@ -7,7 +7,7 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import InvalidArgumentError
 from oprack.op.grad_desc import grad_name
 from oprack.parallel.layouts.layout import Placement
-from oprack.parallel.programs.boxing import ProgramBoxing
+from oprack.parallel.programs.boxing_ops import ProgramBoxing
 from oprack.parallel.programs.distribute import Distributed, give_all_ranks, is_kept
 from oprack.parallel.rings import ring_number
 from oprack.program import Program

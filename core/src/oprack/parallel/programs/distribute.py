@@ -15,8 +15,8 @@ from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.boxing import box
 from oprack.parallel.layouts.layout import Layout, Placement
-from oprack.parallel.programs.boxing import ProgramBoxing
-from oprack.parallel.programs.layouts import require_even
+from oprack.parallel.programs.boxing_ops import ProgramBoxing
+from oprack.parallel.programs.facts import require_even
 from oprack.parallel.programs.rewriter import Rewriter
 from oprack.parallel.rings import ring_number
 from oprack.program import Program

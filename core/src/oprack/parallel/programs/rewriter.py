@@ -15,11 +15,10 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
-from oprack.parallel.layouts.layout import Layout, Placement, dual
-from oprack.parallel.layouts.signatures import REPLICATED, Choice, candidates, choose, exact
-from oprack.parallel.programs.boxing import ProgramBoxing
-from oprack.parallel.programs.gradients import Gradient, gradients_of, is_backward
-from oprack.parallel.programs.layouts import (
+from oprack.parallel.layouts.layout import Layout, Placement, dual, of_input, of_output
+from oprack.parallel.layouts.signatures import REPLICATED, Choice, candidates, choose
+from oprack.parallel.programs.boxing_ops import ProgramBoxing
+from oprack.parallel.programs.facts import (
     Argument,
     arguments,
     divides,
@@ -28,12 +27,11 @@ from oprack.parallel.programs.layouts import (
     is_integer,
     is_plain,
     itemsize,
-    of_input,
-    of_output,
     require_whole_attrs,
     results,
 )
-from oprack.parallel.programs.via import forward_on_parts, gradient_on_parts
+from oprack.parallel.programs.gradients import Gradient, gradients_of, is_backward
+from oprack.parallel.programs.stand_ins import forward_on_parts, gradient_on_parts
 
 _PLACES = 1_000_000
 """So far apart are the places by which two ranks' parts of one tensor draw random numbers."""
@@ -151,10 +149,9 @@ class Rewriter:
         made = [name for slot, _, name in outs if not info.proto.outputs[slot].extra]
         variables = [self.logical.find_var_recursive(name) for name in (*(name for _, _, name in ins), *made)]
         rule = info.sbp if all(is_plain(v) for v in variables) else None
-        found = candidates(rule, SbpContext(op.type, self._attrs(op, info), dims))
         integers = [slot for slot, _, name in ins if is_integer(self.logical.find_var_recursive(name))]
-        # Programs split dense tensors alone.
-        found = exact([s for s in found if s.by_sequence is None], integers)
+        found = candidates(rule, SbpContext(op.type, self._attrs(op, info), dims), integers)
+        found = [s for s in found if s.by_sequence is None]  # programs split dense tensors alone
         sizes = [itemsize(self.logical.find_var_recursive(name)) for _, _, name in ins]
         slots_in, slots_out = [slot for slot, _, _ in ins], [slot for slot, _, _ in outs]
         kept = [(slot, self.fixed[name]) for slot, _, name in outs if name in self.fixed]
@@ -232,7 +229,7 @@ class Rewriter:
         for slot, at, name in arguments(op.outputs):
             ref = grad.outputs[slot]
             key = ref.slot, at if ref.index is None else ref.index
-            leaving = of_input(computed.inputs[key][0], choice)
+            leaving = of_input(computed.inputs[key][0], choice.splits)
             wanted = dual(computed.sources[key], leaving)
             own = name if wanted is leaving else self.boxing.new_var(name, "OWN")
             op.outputs[slot][at] = own

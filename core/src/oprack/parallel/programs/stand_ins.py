@@ -14,7 +14,7 @@ from oprack.op.info import OpInfo
 from oprack.packs.manager import default_manager
 from oprack.parallel.eager.via import op_on_parts
 from oprack.parallel.layouts.signatures import Choice
-from oprack.parallel.programs.layouts import arguments
+from oprack.parallel.programs.facts import arguments
 
 
 def forward_on_parts(

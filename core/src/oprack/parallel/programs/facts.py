@@ -8,9 +8,8 @@ from typing import Any
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.op.info import OpInfo
-from oprack.op.sbp import Sbp, Signature
+from oprack.op.sbp import Signature
 from oprack.parallel.layouts.layout import Layout
-from oprack.parallel.layouts.signatures import Choice
 from oprack.parallel.programs.gradients import is_backward
 from oprack.types import EMPTY_VAR, VarType
 
@@ -92,16 +91,3 @@ def results(block: BlockDesc) -> set[str]:
     """Variables that forward ops write and no op but gradient ops and fetches reads."""
     read = {n for op in block.ops if not is_backward(op) and op.type != "fetch" for n in op.input_arg_names()}
     return {n for op in block.ops if not is_backward(op) for n in op.output_arg_names()} - read
-
-
-def of_output(layout: Layout) -> Layout:
-    """What the gradient of an output has to be: that of a sum is the same for each summand."""
-    return layout.placement.layout([Sbp("B") if s.kind == "P" else s for s in layout.sbps])
-
-
-def of_input(layout: Layout, choice: Choice) -> Layout:
-    """What the gradient of an input is: of one that was whole each rank has a summand if ranks computed parts."""
-    pairs = zip(layout.sbps, choice.splits, strict=True)
-    return layout.placement.layout(
-        [s if s.kind == "S" else Sbp("P") if s.kind == "B" and splits else Sbp("B") for s, splits in pairs]
-    )
