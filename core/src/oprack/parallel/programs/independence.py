@@ -18,7 +18,7 @@ from oprack.op.desc_infer import infer_op
 from oprack.op.info import OpInfo
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast, split
 from oprack.packs.manager import default_manager
-from oprack.parallel.programs.layouts import Argument, arguments, given
+from oprack.parallel.programs.facts import Argument, arguments, given
 from oprack.parallel.programs.sizes import Sizes
 from oprack.program import Program
 from oprack.records import dataclass

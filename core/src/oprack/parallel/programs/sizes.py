@@ -13,7 +13,7 @@ from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, broadcast, partial_sum
 from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
-from oprack.parallel.programs.layouts import arguments, given
+from oprack.parallel.programs.facts import arguments, given
 from oprack.records import dataclass
 from oprack.runtime import NaiveExecutor
 from oprack.tensor import LoDTensor, Scope

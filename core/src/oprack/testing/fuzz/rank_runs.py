@@ -262,7 +262,7 @@ def accepted(program: RankProgram) -> Result | None:
         if lod and lod[-1][-1:] != found[0].arrays[name].shape[:1]:
             return None  # a reshape has made it no sequences
     for a, b in zip(*(r.arrays.values() for r in found), strict=True):
-        finite = a.dtype.kind not in "fc" or bool(np.isfinite(a).all())
+        finite = a.dtype.kind not in ("f", "c") or bool(np.isfinite(a).all())
         if a.size > _LARGEST or not finite or not np.array_equal(a, b):
             return None
     return found[0]
