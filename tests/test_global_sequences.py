@@ -135,3 +135,17 @@ def test_values_gradients_and_lod_are_those_of_one_rank(name, sbp):
             np.testing.assert_allclose(found[0], value, atol=1e-5)
             np.testing.assert_allclose(found[1], grad, atol=1e-5)
             assert found[2] == lod
+
+
+def test_the_mean_of_sequences_of_which_a_rank_has_no_rows() -> None:
+    rows = np.arange(6.0).reshape(3, 2)
+
+    def rank(world: Any) -> Any:
+        x = oprack.to_tensor(rows, lod=[[0, 3, 3]], requires_grad=True)
+        y = F.mean(x.to_global(parallel.placement(), "S(0)", from_whole=True))
+        y.backward()
+        return y.numpy(), x.grad.numpy()
+
+    for mean, gradient in ThreadWorld(2).run(rank):
+        assert mean == 2.5
+        np.testing.assert_allclose(gradient, np.full((3, 2), 1 / 6))

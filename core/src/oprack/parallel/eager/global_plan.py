@@ -222,7 +222,8 @@ class Plan:
         """The global tensor of which an output of the call on the parts is this rank's part."""
         value, layout = y._value, self.choice.outputs[j]
         if self.share != 1.0 and layout.is_partial and not isinstance(value, SelectedRows):
-            value = value * np.asarray(self.share, value.dtype)
+            # The mean of no rows is no number, and no summand either.
+            value = value * np.asarray(self.share, value.dtype) if self.share else np.zeros_like(value)
         meta = self._metas_out[j].get(y._meta)
         if meta is None:
             meta = self._metas_out[j][y._meta] = layout.meta(y._meta)

@@ -173,8 +173,8 @@ def _moved(x: Tensor, step: Move, grid: Placement | None) -> Tensor:
     if grid is None:
         return x
     if step.by is not None:
-        x = x.to_global(placement("cpu", step.by[0]), step.by[1])
-    return x.to_global(grid, step.sbps)
+        x = x.to_global(placement("cpu", step.by[0]), step.by[1], from_whole=x.layout is None)
+    return x.to_global(grid, step.sbps, from_whole=x.layout is None)  # a call without inputs makes one of this process
 
 
 def _cotangent(y: Tensor) -> Tensor:
