@@ -149,3 +149,14 @@ def test_layouts_that_ranks_choose_and_groups_that_they_open_are_compared() -> N
 
     with pytest.raises(CollectiveError, match=r"the ranks run different collectives\. rank 0: split axis0"):
         ThreadWorld(4, 2.0).run(groups)
+
+
+def test_diagonals_lie_where_their_dims_say() -> None:
+    value = np.arange(6.0).reshape(3, 2)
+
+    def rank(_: Any) -> Any:
+        x = to_tensor(value).to_global(parallel.placement(), "S(0)", from_whole=True)
+        return F.diag_embed(x, dim1=0, dim2=2).numpy()
+
+    for found in ThreadWorld(2).run(rank):
+        np.testing.assert_array_equal(found, np.einsum("ni,ij->inj", value, np.eye(2)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad, normal_axis
-from oprack.op.sbp import leading
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 from oprack_tensor.ops.diagonal._family import OFFSET
 
@@ -17,7 +17,13 @@ class DiagEmbed(OpDef, type="diag_embed"):
     dim1 = Attr(-2, "Dim of Out for the rows.")
     dim2 = Attr(-1, "Dim of Out for the columns.")
     make_grad = empty_grad
-    sbp = leading(("Input",), ("Out",))
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("Input")) - 1)
+        out = list(names)
+        for axis in sorted(normal_axis(ctx.op_type, ctx.attr(a), len(names) + 2, a) for a in ("dim1", "dim2")):
+            out.insert(axis, None)
+        return factors({"Input": [*names, None]}, {"Out": out}, linear=(("Input",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("Input")
