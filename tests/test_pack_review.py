@@ -110,7 +110,14 @@ def oprack_ops(register: Register) -> None:
 
 def bake(folder: Path) -> Path:
     assert main(["new-pack", str(folder), "--no-input", "--pack-name", "odd", "--first-op", "good_square"]) == 0
-    return folder / "oprack-odd"
+    project = folder / "oprack-odd"
+    package = project / "src" / "oprack_odd"
+    for part in ("ops", "kernels"):  # a pack that grew: a folder with a file for each family
+        (package / part).mkdir()
+        (package / f"{part}.py").rename(package / part / "good_square.py")
+        (package / part / "__init__.py").touch()
+    subprocess.run([sys.executable, "-m", "oprack", "manifest", str(project)], check=True)
+    return project
 
 
 def checked(project: Path, *arguments: str) -> tuple[int, dict]:

@@ -34,8 +34,8 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     package = "src/oprack_two_words"
     assert _files(folder) == {
         ".github/workflows/publish.yml", ".github/workflows/test.yml", ".gitignore", "CHANGELOG.md", "LICENSE",
-        "README.md", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels/__init__.py",
-        f"{package}/kernels/my_op.py", f"{package}/ops.toml", f"{package}/ops/__init__.py", f"{package}/ops/my_op.py",
+        "README.md", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels.py",
+        f"{package}/ops.toml", f"{package}/ops.py",
         f"{package}/pack.py", f"{package}/py.typed", "ops.lock.json", "tests/cases/my_op.py",
         "tests/test_my_op.py", "tests/test_pack.py",
     }  # fmt: skip
@@ -88,7 +88,7 @@ def test_it_asks_for_seven_things(tmp_path: Path) -> None:
     done = subprocess.run(command, input="\n".join(answers) + "\n", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "[7/7] Licence" in done.stdout and "/8]" not in done.stdout
-    assert (tmp_path / "oprack-geo" / "src" / "oprack_geo" / "kernels" / "dist2.py").is_file()
+    assert (tmp_path / "oprack-geo" / "src" / "oprack_geo" / "kernels.py").is_file()
     assert "Ann" in (tmp_path / "oprack-geo" / "LICENSE").read_text()
     done = subprocess.run(command, input="geo_two\n", capture_output=True, text=True, check=False)
     assert done.returncode == 3 and "Traceback" not in done.stderr

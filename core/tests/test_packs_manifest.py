@@ -19,8 +19,8 @@ version = 2
 kernels.cpu = ["oprack_math.kernels.scale"]
 kernels.cuda = ["oprack_math.kernels.scale", "oprack_math.kernels.fast"]
 [ops.while]
-define = "oprack_control_flow.ops.loop.while_:While"
-operator = "oprack_control_flow.operators.loop.while_:WhileOp"
+define = "oprack_control_flow.ops.loop:While"
+operator = "oprack_control_flow.operators.while_:WhileOp"
 [kernels.relu]
 cpu = ["my_pack.kernels.fast_relu"]
 """

@@ -101,10 +101,3 @@ def test_feed_and_fetch() -> None:
     with pytest.raises(FeedError, match="got a SparseCooTensor; the program expects a LOD_TENSOR"):
         as_fed_value("y", COO, block.create_var("y", type=VarType.LOD_TENSOR, dtype="float32", shape=[3, 4]))
     assert Program.parse(program.serialize()).global_block().vars["x"].type is VarType.SPARSE_COO
-
-
-def test_transform_rows_has_another_name() -> None:
-    from oprack import device
-
-    with pytest.warns(DeprecationWarning, match="write transform_sparse"):
-        assert device.transform_rows is device.transform_sparse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oprack.kernel import KernelSpecialization
-from oprack_detection.kernels.anchor._by_shapes import by_shapes
+from oprack_detection.kernels.anchor import by_shapes
 
 
 def cells(Input, Image, *, step, xp):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oprack_detection.kernels._boxes import overlaps
-from oprack_detection.kernels.nms._polygons import polygon_areas, polygon_overlaps
+from oprack_detection.kernels.nms import polygon_areas, polygon_overlaps
 
 SQUARE = [0, 0, 2, 0, 2, 2, 0, 2]
 

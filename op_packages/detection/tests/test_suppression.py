@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oprack_detection.kernels.nms._suppression import best, suppress, suppress_each
+from oprack_detection.kernels.nms import best, suppress, suppress_each
 
 
 def overlap(a, b, pixel):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oprack_optimizer.kernels import _update
-from oprack_optimizer.kernels.adam import _family as adam
-from oprack_optimizer.kernels.momentum import _family as momentum
+from oprack_optimizer.kernels import _update, adam, momentum
 from oprack_optimizer.ops._state import MomentumRule
 
 ADAM = (0.9, 0.999, 1e-6, np)

@@ -393,6 +393,3 @@ def test_two_programs() -> None:
 def test_clips_and_regularizers_are_found_under_all_their_names():
     assert optimizer.GradientClipByNorm is ClipGradByNorm and optimizer.L2DecayRegularizer is L2Decay
     assert issubclass(L1Decay, optimizer.WeightDecay) and issubclass(ClipGradByValue, optimizer.GradientClip)
-    with pytest.warns(DeprecationWarning, match=r"oprack\.autodiff\.L2Decay .* write oprack\.optimizer\.L2Decay"):
-        from oprack.autodiff import L2Decay as moved
-    assert moved is L2Decay

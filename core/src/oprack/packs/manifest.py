@@ -3,16 +3,16 @@
 ```toml
 schema_version = 1
 [ops.scale]
-define = "oprack_math.ops.arithmetic.scale:Scale"       # the definition class, or OpFacets with an OpMaker
+define = "oprack_math.ops.arithmetic:Scale"       # the definition class, or OpFacets with an OpMaker
 version = 0                                     # number of OpVersion checkpoints
-kernels.cpu = ["oprack_math.kernels.arithmetic.scale"]  # modules with @kernel functions, by place
+kernels.cpu = ["oprack_math.kernels.arithmetic"]  # modules with @kernel functions, by place
 operator = "my_pack.operators.while_op:WhileOp" # only for an op that runs itself
 [kernels.relu]                                  # kernels for an op of another pack
 cpu = ["my_pack.kernels.fast_relu"]
 [facets]                                        # OpFacets for ops of other packs; schema_version 3
 relu = ["my_pack.ops.relu:relu"]
 [layers.layers]                                 # names below oprack.layers, by module; schema_version 2
-"oprack_math.layers.arithmetic.scale" = ["scale"]
+"oprack_math.layers.arithmetic" = ["scale"]
 ```
 """
 

@@ -17,7 +17,7 @@ from oprack.records import dataclass
 from oprack_cuda.library import CUDA, Library, LibraryPredicate, UnavailableError
 
 if TYPE_CHECKING:
-    from oprack_nn.kernels.conv._maps import Geometry
+    from oprack_nn.kernels.conv import Geometry
 
     from oprack_cuda.context import CUDADeviceContext
 

@@ -7,7 +7,7 @@ import pytest
 
 import oprack
 from oprack.errors import AttributeValueError
-from {{ cookiecutter.__import_name }}.kernels.{{ cookiecutter.first_op }} import {{ cookiecutter.first_op }}
+from {{ cookiecutter.__import_name }}.kernels import {{ cookiecutter.first_op }}
 
 
 def test_kernel_is_a_plain_function() -> None:

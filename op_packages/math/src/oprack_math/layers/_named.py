@@ -6,13 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-def named(layer: Callable[..., Any], module: str, doc: str, name: str | None = None) -> Callable[..., Any]:
-    """`layer` as if `module` (its __name__) defined it under `name`, by default the module's own, with `doc`."""
-    layer.__name__ = layer.__qualname__ = name or op_type_of(module)
+def named(layer: Callable[..., Any], module: str, name: str, doc: str) -> Callable[..., Any]:
+    """`layer` as if `module` defined it under `name`, with `doc`."""
+    layer.__name__ = layer.__qualname__ = name
     layer.__module__, layer.__doc__ = module, doc
     return layer
-
-
-def op_type_of(module: str) -> str:
-    """The op type after which a module is named."""
-    return module.rpartition(".")[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_nn.kernels.norm import batch_norm as plain
+from oprack_nn.kernels import batch_norm as plain
 from oprack_nn.ops._layout import is_channel_last
 
 from oprack_cuda.kernels._launch import I32, I64, cuda_kernel, dense, launch, launch_rows, sums_dtype

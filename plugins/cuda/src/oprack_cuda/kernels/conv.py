@@ -8,8 +8,7 @@ from typing import Any
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
-from oprack_nn.kernels.conv._conv_transpose import fit, output_dims
-from oprack_nn.kernels.conv._maps import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input
+from oprack_nn.kernels.conv import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input, fit, output_dims
 from oprack_nn.ops._layout import is_channel_last
 
 from oprack_cuda import dnn

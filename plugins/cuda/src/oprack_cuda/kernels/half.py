@@ -6,27 +6,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel_specs
 from oprack.types import HALF_FLOATS
-from oprack_nn.kernels.activation import prelu
-from oprack_nn.kernels.conv import (
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    conv3d_transpose,
-    depthwise_conv2d,
-    depthwise_conv2d_transpose,
-)
-from oprack_nn.kernels.loss import softmax_with_cross_entropy
-from oprack_nn.kernels.norm import batch_norm, group_norm, instance_norm
-from oprack_nn.kernels.pool import pool2d, pool3d
+from oprack_nn.kernels import batch_norm, conv, norm, pool, prelu, softmax_with_cross_entropy
 
 from oprack_cuda.wrap import declare, like, map_arrays
 
-AS_THEY_ARE = conv2d, depthwise_conv2d, conv3d, conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose
-IN_FLOAT32 = batch_norm, group_norm, instance_norm, prelu, softmax_with_cross_entropy, pool2d, pool3d
+# Op types, whose gradients are meant as well, and the modules with their kernels.
+AS_THEY_ARE = {
+    "conv2d conv3d depthwise_conv2d conv2d_transpose conv3d_transpose depthwise_conv2d_transpose": conv,
+}
+IN_FLOAT32 = {
+    "batch_norm": batch_norm,
+    "group_norm instance_norm": norm,
+    "prelu": prelu,
+    "softmax_with_cross_entropy": softmax_with_cross_entropy,
+    "pool2d pool3d": pool,
+}
 
 # outputs that stay float32: statistics, and gradients of float32 parameters
 _WIDE = {"Scale_grad", "Bias_grad"}
@@ -68,13 +67,12 @@ def _in_float32(spec: Any) -> Callable[..., Any]:
     return declare(like(function, call, __name__), [spec.op_type], HALF_FLOATS, spec.deterministic)
 
 
-def _first_order(module: ArrayModule) -> list[Any]:
-    """The kernels that a module declares for its op and the op's gradient."""
-    op_type = module.__name__.rpartition(".")[2]
-    specs = (s for s in kernel_specs(module) if s.place == "cuda" and s.library == "plain")
-    return [s for s in specs if s.op_type in (op_type, f"{op_type}_grad")]
+def _first_order(op_types: str, module: ModuleType) -> list[Any]:
+    """The kernels that a module declares for some ops and for their gradients."""
+    wanted = {name for op_type in op_types.split() for name in (op_type, f"{op_type}_grad")}
+    return [s for s in kernel_specs(module) if s.place == "cuda" and s.library == "plain" and s.op_type in wanted]
 
 
-for wrapped, modules in ((_as_it_is, AS_THEY_ARE), (_in_float32, IN_FLOAT32)):
-    for module in modules:
-        globals().update({f"half_{spec.op_type}": wrapped(spec) for spec in _first_order(module)})
+for wrapped, sources in ((_as_it_is, AS_THEY_ARE), (_in_float32, IN_FLOAT32)):
+    for op_types, module in sources.items():
+        globals().update({f"half_{spec.op_type}": wrapped(spec) for spec in _first_order(op_types, module)})

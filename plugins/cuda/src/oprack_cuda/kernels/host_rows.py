@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from oprack_nn.kernels.embedding.lookup_table import lookup_table_selected_rows
-from oprack_nn.kernels.embedding.lookup_table_v2 import lookup_table_v2_selected_rows
-from oprack_optimizer.kernels.descent.sgd import sgd_rows_of_rows
+from oprack_nn.kernels.embedding import lookup_table_selected_rows, lookup_table_v2_selected_rows
+from oprack_optimizer.kernels.descent import sgd_rows_of_rows
 
 from oprack_cuda.host_kernel import kernels_on_host
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack_tensor.kernels.index.put_along_axis import put_along_axis
+from oprack_tensor.kernels.put_along_axis import put_along_axis
 
 from oprack_cuda.host_kernel import kernels_on_host
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, decline
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_optimizer.kernels._update import scalar, working
-from oprack_optimizer.kernels.adam._family import powers, rates_of
+from oprack_optimizer.kernels.adam import powers, rates_of
 from oprack_optimizer.ops._state import AdamRule, AdamState, MomentumRule, MomentumState
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch, sums_dtype

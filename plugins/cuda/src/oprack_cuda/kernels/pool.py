@@ -10,8 +10,7 @@ from oprack.device import constant
 from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_nn.kernels._layout import to_channel_first
-from oprack_nn.kernels.pool._family import pool_geometry
-from oprack_nn.kernels.pool._windows import windows_of
+from oprack_nn.kernels.pool import pool_geometry, windows_of
 from oprack_nn.ops._layout import is_channel_last
 
 from oprack_cuda.kernels._launch import I32, cuda_kernel, dense, launch

@@ -8,7 +8,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext, decline
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_random.kernels._shape import given_shape
+from oprack_random.kernels import given_shape
 
 from oprack_cuda.kernels._launch import F64, I64, U64, cuda_kernel, dense, launch
 

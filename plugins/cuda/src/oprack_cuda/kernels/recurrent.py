@@ -5,10 +5,8 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
-from oprack_sequence.kernels.recurrent._gru_cell import GruCell
-from oprack_sequence.kernels.recurrent._lstm_cell import LstmCell
-from oprack_sequence.kernels.recurrent._rnn_layer import Layer
-from oprack_sequence.kernels.recurrent.rnn import run_layers
+from oprack_sequence.kernels.recurrent import GruCell, Layer, LstmCell
+from oprack_sequence.kernels.rnn import run_layers
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
 

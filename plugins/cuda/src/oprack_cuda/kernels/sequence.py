@@ -9,9 +9,9 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
+from oprack_sequence.kernels import expand as plain_expand
+from oprack_sequence.kernels import pad as plain_pad
 from oprack_sequence.kernels._lod import host, offsets_of, sequence_offsets, with_lod
-from oprack_sequence.kernels.expand import sequence_expand as plain_expand
-from oprack_sequence.kernels.pad import sequence_pad as plain_pad
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch, launch_rows
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from oprack_nn.kernels.conv._maps import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input
+from oprack_nn.kernels.conv import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input
 
 __version__ = "0"
 data_type = SimpleNamespace(HALF="float16", FLOAT="float32", DOUBLE="float64", BFLOAT16="bfloat16")

@@ -1,1 +1,0 @@
-"""Kernels of ops for losses of classes that ranks share."""

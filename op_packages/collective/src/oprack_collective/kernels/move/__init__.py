@@ -1,1 +1,0 @@
-"""Kernels of ops for data that moves between ranks."""

@@ -1,1 +1,0 @@
-"""Kernels of ops for which op runs before which, and rings of ranks."""

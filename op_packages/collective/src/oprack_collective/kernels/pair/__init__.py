@@ -1,1 +1,0 @@
-"""Kernels of ops by which one rank sends to another."""

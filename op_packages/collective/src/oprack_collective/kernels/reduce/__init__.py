@@ -1,1 +1,0 @@
-"""Kernels of ops for sums and other reductions over ranks."""

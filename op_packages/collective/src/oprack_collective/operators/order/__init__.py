@@ -1,1 +1,0 @@
-"""Operators that open rings of ranks."""

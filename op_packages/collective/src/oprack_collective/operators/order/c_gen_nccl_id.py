@@ -1,9 +1,0 @@
-"""Operator of c_gen_nccl_id."""
-
-from __future__ import annotations
-
-from oprack_collective.operators.order._id import GenIdOp
-
-
-class CGenNcclIdOp(GenIdOp):
-    op_type = "c_gen_nccl_id"

@@ -1,1 +1,0 @@
-"""Operators by which one rank sends arrays of tensors to another."""

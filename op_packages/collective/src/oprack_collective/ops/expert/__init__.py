@@ -1,1 +1,0 @@
-"""Definitions of ops for mixtures of experts, each on a rank of its own."""

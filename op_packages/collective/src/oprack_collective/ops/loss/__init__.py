@@ -1,1 +1,0 @@
-"""Definitions of ops for losses of classes that ranks share."""

@@ -1,1 +1,0 @@
-"""Definitions of ops for data that moves between ranks."""

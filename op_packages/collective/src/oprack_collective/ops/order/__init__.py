@@ -1,1 +1,0 @@
-"""Definitions of ops for which op runs before which, and rings of ranks."""

@@ -1,1 +1,0 @@
-"""Definitions of ops by which one rank sends to another."""

@@ -1,1 +1,0 @@
-"""Definitions of ops for sums and other reductions over ranks."""

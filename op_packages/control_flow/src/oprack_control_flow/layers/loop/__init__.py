@@ -1,1 +1,0 @@
-"""Blocks that run again and again."""

@@ -1,1 +1,0 @@
-"""Tensor arrays: written, read, counted, joined."""

@@ -1,1 +1,0 @@
-"""Sequences ordered by length, for loops over their places."""

@@ -1,1 +1,0 @@
-"""Sequences parted by a mask, and put together again."""

@@ -1,1 +1,0 @@
-"""Kernels of boxes: coding, clipping, overlap."""

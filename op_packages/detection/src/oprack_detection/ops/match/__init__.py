@@ -1,1 +1,0 @@
-"""Definitions of ops that match boxes with ground truth and choose what a detector learns from."""

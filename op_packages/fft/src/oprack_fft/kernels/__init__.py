@@ -1,1 +1,0 @@
-"""Kernels in NumPy, most of them for CuPy as well."""

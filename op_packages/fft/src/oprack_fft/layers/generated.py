@@ -1,7 +1,0 @@
-"""Layers that are made from the OpProtos of their ops."""
-
-from __future__ import annotations
-
-from oprack.layers import generated_layers
-
-__getattr__ = generated_layers("fft_c2c", "fft_c2r", "fft_r2c", "frame", "overlap_add", "stft")

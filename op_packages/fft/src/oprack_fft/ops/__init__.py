@@ -1,1 +1,0 @@
-"""Definitions: all of an op but its kernels."""

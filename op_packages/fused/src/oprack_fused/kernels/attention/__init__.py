@@ -1,1 +1,0 @@
-"""Kernels of attention and its softmax."""

@@ -1,1 +1,0 @@
-"""Kernels of products with a bias and an activation, and of pairs of element-wise functions."""

@@ -1,1 +1,0 @@
-"""Kernels of recurrent nets that begin with a product."""

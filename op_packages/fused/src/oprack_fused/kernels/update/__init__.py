@@ -1,1 +1,0 @@
-"""Kernels of updates of many parameters at once."""

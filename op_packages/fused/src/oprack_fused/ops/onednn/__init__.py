@@ -1,1 +1,0 @@
-"""Ops that Paddle's passes for oneDNN make of plain ones."""

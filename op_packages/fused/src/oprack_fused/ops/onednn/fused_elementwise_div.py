@@ -1,9 +1,0 @@
-"""fused_elementwise_div: all of the op but its kernel."""
-
-from __future__ import annotations
-
-from oprack_fused.ops.onednn._elementwise import FusedElementwise
-
-
-class FusedElementwiseDiv(FusedElementwise, type="fused_elementwise_div"):
-    r"""$$Out = fused\_output\_scale \cdot f(X / Y)$$, f the activation, with dims of size 1 put in."""

@@ -1,1 +1,0 @@
-"""Definitions of recurrent nets that begin with a product."""

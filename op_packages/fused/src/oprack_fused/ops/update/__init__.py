@@ -1,1 +1,0 @@
-"""Definitions of updates of many parameters at once."""

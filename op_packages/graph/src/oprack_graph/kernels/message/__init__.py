@@ -1,1 +1,0 @@
-"""Kernels of ops that move messages along the edges of a graph."""

@@ -1,1 +1,0 @@
-"""Kernels of ops on the nodes of a graph."""

@@ -1,1 +1,0 @@
-"""Layers of the ops of this pack."""

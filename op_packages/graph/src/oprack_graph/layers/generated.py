@@ -1,7 +1,0 @@
-"""Layers that are made from the OpProtos of their ops."""
-
-from __future__ import annotations
-
-from oprack.layers import generated_layers
-
-__getattr__ = generated_layers("graph_reindex", "graph_send_recv", "graph_send_ue_recv", "graph_send_uv")

@@ -1,1 +1,0 @@
-"""Definitions of ops that move messages along the edges of a graph."""

@@ -1,1 +1,0 @@
-"""Definitions of ops on the nodes of a graph."""

@@ -1,1 +1,0 @@
-"""Samples of the neighbours of nodes."""

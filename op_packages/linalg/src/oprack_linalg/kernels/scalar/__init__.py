@@ -1,1 +1,0 @@
-"""Kernels of numbers that say something of a matrix."""

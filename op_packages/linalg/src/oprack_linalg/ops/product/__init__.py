@@ -1,1 +1,0 @@
-"""Definitions of products and powers of matrices."""

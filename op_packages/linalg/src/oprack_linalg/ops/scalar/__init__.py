@@ -1,1 +1,0 @@
-"""Definitions of numbers that say something of a matrix."""

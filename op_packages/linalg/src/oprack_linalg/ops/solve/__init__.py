@@ -1,1 +1,0 @@
-"""Definitions of systems of equations."""

@@ -1,1 +1,0 @@
-"""Kernels of arithmetic with one tensor, and of sums of several."""

@@ -1,1 +1,0 @@
-"""Kernels of ops on the bits of integers."""

@@ -1,1 +1,0 @@
-"""Kernels of comparisons and of tests for infinities and NaN."""

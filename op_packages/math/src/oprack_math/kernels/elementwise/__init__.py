@@ -1,1 +1,0 @@
-"""Kernels of element-wise arithmetic with two inputs that broadcast."""

@@ -1,1 +1,0 @@
-"""Kernels of logic on truth values."""

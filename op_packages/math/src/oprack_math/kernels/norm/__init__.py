@@ -1,1 +1,0 @@
-"""Kernels of norms and of what limits them."""

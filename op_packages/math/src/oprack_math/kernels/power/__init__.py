@@ -1,1 +1,0 @@
-"""Kernels of powers, roots, e to the power of X and logarithms."""

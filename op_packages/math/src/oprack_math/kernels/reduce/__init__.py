@@ -1,1 +1,0 @@
-"""Kernels of reductions over dims, positions of extrema, and running sums."""

@@ -1,1 +1,0 @@
-"""Kernels of ops that give whole numbers."""

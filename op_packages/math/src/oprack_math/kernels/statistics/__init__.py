@@ -1,1 +1,0 @@
-"""Kernels of order statistics and of counts."""

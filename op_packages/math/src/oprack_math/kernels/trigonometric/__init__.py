@@ -1,1 +1,0 @@
-"""Kernels of trigonometric and hyperbolic functions and of their inverses."""

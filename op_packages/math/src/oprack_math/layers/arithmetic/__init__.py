@@ -1,1 +1,0 @@
-"""Layers of arithmetic with one tensor, and of sums of several."""

@@ -1,1 +1,0 @@
-"""Layers of comparisons, and whether all is finite."""

@@ -1,1 +1,0 @@
-"""Layers of element-wise arithmetic with two inputs that broadcast."""

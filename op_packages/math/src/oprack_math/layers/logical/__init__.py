@@ -1,1 +1,0 @@
-"""Layers of logic on truth values."""

@@ -1,0 +1,16 @@
+"""Layers of powers."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, Variable, check_variable
+
+from oprack_math.layers._numbers import NUMBERS
+
+
+def pow(x: Variable, factor: Variable | float = 1.0, name: str | None = None) -> Variable:
+    """x to the power of `factor`, a number or a Variable of one element. Op pow. Raises InvalidArgumentError."""
+    check_variable(x, "x", "pow", NUMBERS)
+    helper = LayerHelper("pow", name=name)
+    if isinstance(factor, int | float):
+        return helper.apply("pow", {"X": x}, {"factor": float(factor)})
+    return helper.apply("pow", {"X": x, "FactorTensor": check_variable(factor, "factor", "pow")})

@@ -1,1 +1,0 @@
-"""Layers of reductions over dims and of positions of extrema."""

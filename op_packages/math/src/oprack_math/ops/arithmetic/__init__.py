@@ -1,1 +1,0 @@
-"""Definitions of arithmetic with one tensor, and of sums of several."""

@@ -1,1 +1,0 @@
-"""Definitions of ops on the bits of integers."""

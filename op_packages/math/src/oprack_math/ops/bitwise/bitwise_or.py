@@ -1,9 +1,0 @@
-"""bitwise_or: all of the op but its kernels."""
-
-from __future__ import annotations
-
-from oprack_math.ops.bitwise._family import Bitwise
-
-
-class BitwiseOr(Bitwise, type="bitwise_or"):
-    r"""$$Out_i = X_i \mathbin{|} Y_i$$ bit by bit."""

@@ -1,1 +1,0 @@
-"""Definitions of comparisons and of tests for infinities and NaN."""

@@ -1,1 +1,0 @@
-"""Definitions of element-wise arithmetic with two inputs that broadcast."""

@@ -1,1 +1,0 @@
-"""Definitions of norms and of what limits them."""

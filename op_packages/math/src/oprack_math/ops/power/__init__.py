@@ -1,1 +1,0 @@
-"""Definitions of powers, roots, e to the power of X and logarithms."""

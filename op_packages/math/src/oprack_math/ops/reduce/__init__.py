@@ -1,1 +1,0 @@
-"""Definitions of reductions over dims, positions of extrema, and running sums."""

@@ -1,1 +1,0 @@
-"""Definitions of ops that give whole numbers."""

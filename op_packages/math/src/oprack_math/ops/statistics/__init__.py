@@ -1,1 +1,0 @@
-"""Definitions of order statistics and of counts."""

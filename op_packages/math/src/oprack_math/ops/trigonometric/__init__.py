@@ -1,1 +1,0 @@
-"""Definitions of trigonometric and hyperbolic functions and of their inverses."""

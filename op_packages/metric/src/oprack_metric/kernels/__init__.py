@@ -1,1 +1,0 @@
-"""Kernels, imported on the first use of their op."""

@@ -1,0 +1,116 @@
+"""Layers of this pack: functions that append its ops to a program; ops.toml names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oprack import initializer
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, Variable, check_variable
+from oprack.types import FLOATS
+
+
+# The layer accuracy.
+def accuracy(
+    input: Variable,
+    label: Variable,
+    k: int = 1,
+    correct: Variable | None = None,
+    total: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
+    """float32: the part of the rows whose label is among the k classes with the highest scores.
+
+    input: scores [N, classes]; label: int64 [N, 1]. correct, total: int32 Variables that receive the counts. Ops top_k,
+    accuracy. Raises InvalidArgumentError.
+    """
+    check_variable(input, "input", "accuracy", FLOATS)
+    check_variable(label, "label", "accuracy", {"int32", "int64"})
+    helper = LayerHelper("accuracy", name=name)
+    values, places = helper.apply("top_k", {"X": input}, {"k": k}, stop_gradient=True)
+    given = {slot: v for slot, v in (("Correct", correct), ("Total", total)) if v is not None}
+    inputs = {"Out": values, "Indices": places, "Label": label}
+    found, *_ = helper.apply("accuracy", inputs, outs=given, stop_gradient=True)
+    return found
+
+
+# The layer auc.
+def auc(
+    input: Variable,
+    label: Variable,
+    curve: str = "ROC",
+    num_thresholds: int = 2**12 - 1,
+    slide_steps: int = 1,
+    name: str | None = None,
+) -> tuple[Variable, Variable, list[Variable]]:
+    """(area under the curve over all batches, over the last slide_steps ones, [the four counters behind them]).
+
+    input: probabilities [N, 2] of the classes 0 and 1; label: int64 [N, 1]. curve: "ROC" or "PR". The counters are
+    persistable, so they go on from run to run. Op auc. Raises InvalidArgumentError.
+    """
+    check_variable(input, "input", "auc", FLOATS)
+    check_variable(label, "label", "auc", {"int32", "int64"})
+    if curve not in ("ROC", "PR"):
+        raise InvalidArgumentError(f"auc: curve is {curve!r}; expected 'ROC' or 'PR'")
+    helper = LayerHelper("auc", name=name)
+    results, counters = [], []
+    for steps in (0, slide_steps):
+        shape = [1, num_thresholds + 1] if steps == 0 else [(1 + steps) * (num_thresholds + 1) + 1]
+        stats = [
+            helper.create_global_variable(shape, "int64", persistable=True, initializer=initializer.Constant(0))
+            for _ in range(2)
+        ]
+        value, *_ = helper.apply(
+            "auc",
+            {"Predict": input, "Label": label, "StatPos": stats[0], "StatNeg": stats[1]},
+            {"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps},
+            outs={"StatPosOut": stats[0], "StatNegOut": stats[1]},
+            stop_gradient=True,
+        )
+        results.append(value)
+        counters += stats
+    return results[0], results[1], counters
+
+
+# The layer chunk_eval.
+def chunk_eval(
+    input: Variable,
+    label: Variable,
+    chunk_scheme: str,
+    num_chunk_types: int,
+    excluded_chunk_types: Sequence[int] | None = None,
+    seq_length: Variable | None = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable, Variable, Variable, Variable, Variable]:
+    """(precision, recall, F1, chunks found, chunks of the labels, chunks found rightly) of tagged sequences.
+
+    input, label: int64 tags [rows, 1] with LoD, or [N, T] with seq_length. chunk_scheme: "IOB", "IOE", "IOBES" or
+    "plain". excluded_chunk_types: kinds that do not count. Op chunk_eval. Raises InvalidArgumentError.
+    """
+    inputs = {
+        "Inference": check_variable(input, "input", "chunk_eval", {"int64"}),
+        "Label": check_variable(label, "label", "chunk_eval", {"int64"}),
+        "SeqLength": seq_length,
+    }
+    attrs = {
+        "chunk_scheme": chunk_scheme,
+        "num_chunk_types": num_chunk_types,
+        "excluded_chunk_types": list(excluded_chunk_types or []),
+    }
+    return LayerHelper("chunk_eval", name=name).apply("chunk_eval", inputs, attrs, stop_gradient=True)
+
+
+# The layer mean_iou.
+def mean_iou(
+    input: Variable, label: Variable, num_classes: int, name: str | None = None
+) -> tuple[Variable, Variable, Variable]:
+    """(mean intersection over union, wrong predictions by class, right ones by class) of int labels of one shape.
+
+    Op mean_iou.
+    """
+    inputs = {
+        "Predictions": check_variable(input, "input", "mean_iou", {"int32", "int64"}),
+        "Labels": check_variable(label, "label", "mean_iou", {"int32", "int64"}),
+    }
+    helper = LayerHelper("mean_iou", name=name)
+    return helper.apply("mean_iou", inputs, {"num_classes": num_classes}, stop_gradient=True)

@@ -1,1 +1,0 @@
-"""Definitions of the ops, without any array library."""

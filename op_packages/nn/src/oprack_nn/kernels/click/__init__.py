@@ -1,1 +1,0 @@
-"""Kernels of ops for models of clicks: their features and statistics."""

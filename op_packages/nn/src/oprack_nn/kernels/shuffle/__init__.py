@@ -1,1 +1,0 @@
-"""Kernels of rearrangements of channels and pixels."""

@@ -1,1 +1,0 @@
-"""Definitions of ops for models of clicks: their features and statistics."""

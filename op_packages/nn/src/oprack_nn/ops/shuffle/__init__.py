@@ -1,1 +1,0 @@
-"""Definitions of rearrangements of channels and pixels."""

@@ -1,1 +1,0 @@
-"""Kernels of adam and the rules derived from it."""

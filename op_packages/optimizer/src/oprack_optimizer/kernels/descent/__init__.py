@@ -1,1 +1,0 @@
-"""Kernels of plain gradient descent, also with a proximal step or with noise."""

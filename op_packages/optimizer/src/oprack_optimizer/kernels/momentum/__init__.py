@@ -1,1 +1,0 @@
-"""Kernels of gradient descent with momentum."""

@@ -1,1 +1,0 @@
-"""Kernels of ops that say how a training goes on: learning rates."""

@@ -1,1 +1,0 @@
-"""Definitions of rules with a rate for each element, by the squares of its gradients."""

@@ -1,1 +1,0 @@
-"""Definitions of adam and the rules derived from it."""

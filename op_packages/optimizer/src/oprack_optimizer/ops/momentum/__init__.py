@@ -1,1 +1,0 @@
-"""Definitions of gradient descent with momentum."""

@@ -1,1 +1,0 @@
-"""Definitions of ops that say how a training goes on: learning rates."""

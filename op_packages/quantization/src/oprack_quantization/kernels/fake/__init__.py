@@ -1,1 +1,0 @@
-"""Kernels of fake quantization: floats that hold what integers would."""

@@ -1,1 +1,0 @@
-"""Kernels of quantization by given scales, and of the way back."""

@@ -1,1 +1,0 @@
-"""Kernels of tables of quantized numbers."""

@@ -1,1 +1,0 @@
-"""Layers of this pack: functions that append its ops to a program; ops.toml names them."""

@@ -1,1 +1,0 @@
-"""Definitions of fake quantization: floats that hold what integers would."""

@@ -1,1 +1,0 @@
-"""Definitions of quantization by given scales, and of the way back."""

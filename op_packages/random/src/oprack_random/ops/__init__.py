@@ -1,1 +1,0 @@
-"""Definitions; they import no array library."""

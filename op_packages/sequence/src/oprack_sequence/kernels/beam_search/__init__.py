@@ -1,1 +1,0 @@
-"""Search for the best sentences: one step, and the way back."""

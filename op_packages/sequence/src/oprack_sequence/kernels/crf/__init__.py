@@ -1,1 +1,0 @@
-"""Conditional random fields: the loss, and the best path."""

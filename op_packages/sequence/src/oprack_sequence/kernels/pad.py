@@ -1,0 +1,81 @@
+"""Sequences as a padded batch, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import LoDTensor, ShapeOnly, numpy_dtype
+from oprack.types import FLOATS, INTEGERS
+
+from oprack_sequence.kernels._lod import host, offsets_of, positions, segment_ids, sequence_offsets, with_lod
+
+
+# sequence_mask --------------------------------------------------------------------------------------------------------
+@kernel("sequence_mask", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_mask(
+    X: Array, MaxLenTensor: Array | None = None, *, maxlen: int, out_dtype: int, xp: ArrayModule
+) -> Array:
+    """A comparison with 0, 1, 2 ...; the size of the result is read from X when maxlen is -1."""
+    if MaxLenTensor is not None:
+        maxlen = int(MaxLenTensor.reshape(-1)[0])
+    elif maxlen < 0:
+        maxlen = max(int(X.max()), 0) if X.size else 0
+    return (xp.arange(maxlen) < X[..., None]).astype(numpy_dtype(out_dtype))
+
+
+# sequence_pad ---------------------------------------------------------------------------------------------------------
+@kernel("sequence_pad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_pad(
+    X: Array, PadValue: Array, *, padded_length: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array]:
+    """One scatter of rows into the padding."""
+    offsets = sequence_offsets(ctx, "X")
+    lengths = np.diff(offsets)
+    longest = int(lengths.max()) if len(lengths) else 0
+    if padded_length == -1:
+        padded_length = longest
+    step = X.shape[1:]
+    if PadValue.size != 1 and tuple(PadValue.shape) != tuple(step):
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: PadValue has shape {list(PadValue.shape)}; expected one element or a row's {list(step)}"
+        )
+    out = xp.empty((len(lengths), padded_length, *step), X.dtype)
+    out[...] = PadValue.reshape(()) if PadValue.size == 1 else PadValue
+    out[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))] = X
+    return out, xp.asarray(lengths)
+
+
+@kernel("sequence_pad_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_pad_grad(Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    """One gather of rows."""
+    offsets = sequence_offsets(ctx, "X")
+    return Out_grad[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))]
+
+
+# sequence_unpad -------------------------------------------------------------------------------------------------------
+@kernel("sequence_unpad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_unpad(X: Array, Length: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
+    """One gather of rows."""
+    lengths = host(Length).reshape(-1).astype(np.int64)
+    batch, longest = X.shape[:2]
+    if len(lengths) != batch or (lengths < 0).any() or (lengths > longest).any():
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Length is {lengths.tolist()}; expected {batch} lengths from 0 to {longest}, "
+            f"since X has shape {list(X.shape)}"
+        )
+    offsets = offsets_of(lengths)
+    out = X[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))]
+    if out.ndim == 1:
+        out = out.reshape(-1, 1)
+    return with_lod(out, [offsets])
+
+
+@kernel("sequence_unpad_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_unpad_grad(X: ShapeOnly, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    """One scatter of rows into zeros."""
+    offsets = sequence_offsets(ctx, "Out@GRAD")
+    x_grad = xp.zeros(X.shape, Out_grad.dtype)
+    rows = Out_grad if X.ndim > 2 else Out_grad.reshape(-1)
+    x_grad[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))] = rows
+    return x_grad

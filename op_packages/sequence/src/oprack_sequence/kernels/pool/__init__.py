@@ -1,1 +1,0 @@
-"""One row for each sequence or segment."""

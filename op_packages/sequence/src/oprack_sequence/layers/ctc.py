@@ -1,0 +1,86 @@
+"""Labels without alignment: the loss, the labels of a path, and how far labels are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
+from oprack.types import FLOATS
+
+
+# Layer of ctc_align.
+def ctc_greedy_decoder(
+    input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0, name: str | None = None
+) -> Variable | tuple[Variable, Variable]:
+    """The best class of each row, without repetitions and blanks: int64 [rows, 1] with LoD.
+
+    input: probabilities [rows, classes + 1] with LoD. With input_length [sequences, 1], input is [sequences, T,
+    classes + 1] and the result ([sequences, T] filled up with padding_value, lengths [sequences, 1]). Ops top_k,
+    ctc_align. Raises InvalidArgumentError.
+    """
+    check_variable(input, "input", "ctc_greedy_decoder", FLOATS)
+    helper = LayerHelper("ctc_greedy_decoder", name=name)
+    _, best = helper.apply("top_k", {"X": input}, {"k": 1}, stop_gradient=True)
+    attrs = {"blank": blank, "merge_repeated": True, "padding_value": padding_value}
+    if input_length is None:
+        return helper.apply("ctc_align", {"Input": best}, attrs, stop_gradient=True)
+    best = helper.apply("squeeze2", {"X": best}, {"axes": [2]}, stop_gradient=True)
+    length = helper.create_variable_for_type_inference(stop_gradient=True)
+    inputs = {
+        "Input": best,
+        "InputLength": check_variable(input_length, "input_length", "ctc_greedy_decoder", {"int32", "int64"}),
+    }
+    return helper.apply("ctc_align", inputs, attrs, outs={"OutputLength": length}, stop_gradient=True)
+
+
+# Layer of edit_distance.
+def edit_distance(
+    input: Variable,
+    label: Variable,
+    normalized: bool = True,
+    ignored_tokens: Sequence[int] | None = None,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """(distances [sequences, 1], number of sequences [1]): insertions, deletions and replacements from input to label.
+
+    input, label: int64 ids [rows, 1] with LoD, or [sequences, T] with lengths. normalized: divided by the length of
+    label. ignored_tokens: ids that are left out first (with LoD only). Ops sequence_erase, edit_distance.
+    """
+    helper = LayerHelper("edit_distance", name=name)
+    hyps = check_variable(input, "input", "edit_distance", {"int64"})
+    refs = check_variable(label, "label", "edit_distance", {"int64"})
+    if ignored_tokens:
+        tokens = {"tokens": list(ignored_tokens)}
+        hyps = helper.apply("sequence_erase", {"X": hyps}, tokens, stop_gradient=True)
+        refs = helper.apply("sequence_erase", {"X": refs}, tokens, stop_gradient=True)
+    inputs = {"Hyps": hyps, "Refs": refs, "HypsLength": input_length, "RefsLength": label_length}
+    number, distances = helper.apply("edit_distance", inputs, {"normalized": normalized}, stop_gradient=True)
+    return distances, number
+
+
+# Layer of warpctc.
+def warpctc(
+    input: Variable,
+    label: Variable,
+    blank: int = 0,
+    norm_by_times: bool = False,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
+    """CTC loss [sequences, 1] of unscaled scores.
+
+    input: [rows, classes + 1] with LoD, or [T, sequences, classes + 1] with input_length [sequences]; label: int32
+    [rows, 1] with LoD, or [sequences, L] with label_length. blank: the class that stands for nothing. norm_by_times:
+    gradients are divided by the length. Op warpctc. Raises InvalidArgumentError.
+    """
+    inputs = {
+        "Logits": check_variable(input, "input", "warpctc", FLOATS),
+        "Label": check_variable(label, "label", "warpctc", {"int32", "int64"}),
+        "LogitsLength": input_length,
+        "LabelLength": label_length,
+    }
+    attrs = {"blank": blank, "norm_by_times": norm_by_times}
+    return LayerHelper("warpctc", name=name).apply("warpctc", inputs, attrs)

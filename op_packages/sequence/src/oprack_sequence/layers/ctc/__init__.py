@@ -1,1 +1,0 @@
-"""Labels without alignment: the loss, the labels of a path, and how far labels are apart."""

@@ -1,1 +1,0 @@
-"""Sequences as a padded batch, and back."""

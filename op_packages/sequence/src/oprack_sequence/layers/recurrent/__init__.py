@@ -1,1 +1,0 @@
-"""Recurrent networks: over whole sequences, over padded batches, one step."""

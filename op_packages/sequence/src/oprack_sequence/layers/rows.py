@@ -1,0 +1,78 @@
+"""The rows of each sequence: joined, cut, reversed, counted, weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
+from oprack.types import FLOATS
+
+
+# Layer of add_position_encoding.
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
+    """alpha * input + beta * sines and cosines of the place in the sequence; [B, T, D], or [rows, D] with LoD.
+
+    Op add_position_encoding.
+    """
+    input = check_variable(input, "input", "add_position_encoding", FLOATS)
+    attrs = {"alpha": float(alpha), "beta": float(beta)}
+    return LayerHelper("add_position_encoding", name=name).apply("add_position_encoding", {"X": input}, attrs)
+
+
+# Layer of sequence_concat.
+def sequence_concat(input: Sequence[Variable], name: str | None = None) -> Variable:
+    """Sequence i of the result is sequence i of each variable of the list, one after another. Op sequence_concat."""
+    values = [check_variable(v, "input", "sequence_concat") for v in input]
+    return LayerHelper("sequence_concat", name=name).apply("sequence_concat", {"X": values})
+
+
+# Layer of sequence_enumerate.
+def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name: str | None = None) -> Variable:
+    """[rows, win_size]: each id and those after it in its sequence, pad_value beyond its end. Op sequence_enumerate."""
+    input = check_variable(input, "input", "sequence_enumerate", {"int32", "int64"})
+    attrs = {"win_size": win_size, "pad_value": pad_value}
+    helper = LayerHelper("sequence_enumerate", name=name)
+    return helper.apply("sequence_enumerate", {"X": input}, attrs, stop_gradient=True)
+
+
+# Layer of sequence_reshape.
+def sequence_reshape(input: Variable, new_dim: int, name: str | None = None) -> Variable:
+    """The elements of each sequence as rows of `new_dim`. Op sequence_reshape."""
+    input = check_variable(input, "input", "sequence_reshape")
+    return LayerHelper("sequence_reshape", name=name).apply("sequence_reshape", {"X": input}, {"new_dim": new_dim})
+
+
+# Layer of sequence_reverse.
+def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
+    """The rows of each sequence in reverse order. Op sequence_reverse."""
+    x = check_variable(x, "x", "sequence_reverse")
+    return LayerHelper("sequence_reverse", name=name).apply("sequence_reverse", {"X": x})
+
+
+# Layer of sequence_scatter.
+def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
+    """Row i of input, with sequence i of updates added at the columns of sequence i of index. Op sequence_scatter."""
+    inputs = {
+        "X": check_variable(input, "input", "sequence_scatter"),
+        "Ids": check_variable(index, "index", "sequence_scatter", {"int32", "int64"}),
+        "Updates": check_variable(updates, "updates", "sequence_scatter"),
+    }
+    return LayerHelper("sequence_scatter", name=name).apply("sequence_scatter", inputs)
+
+
+# Layer of sequence_slice.
+def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
+    """Of each sequence `length[i]` rows from row `offset[i]` on; both are [sequences, 1]. Op sequence_slice."""
+    inputs = {
+        "X": check_variable(input, "input", "sequence_slice"),
+        "Offset": check_variable(offset, "offset", "sequence_slice", {"int32", "int64"}),
+        "Length": check_variable(length, "length", "sequence_slice", {"int32", "int64"}),
+    }
+    return LayerHelper("sequence_slice", name=name).apply("sequence_slice", inputs)
+
+
+# Layer of sequence_softmax.
+def sequence_softmax(input: Variable, name: str | None = None) -> Variable:
+    """Softmax over the rows of each sequence; input: [rows] or [rows, 1] with LoD. Op sequence_softmax."""
+    check_variable(input, "input", "sequence_softmax", FLOATS)
+    return LayerHelper("sequence_softmax", name=name).apply("sequence_softmax", {"X": input})

@@ -1,1 +1,0 @@
-"""Rows and sequences repeated for another LoD, and the LoD itself."""

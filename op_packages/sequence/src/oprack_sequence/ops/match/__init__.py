@@ -1,1 +1,0 @@
-"""Sequences against sequences, as models of search match queries with titles."""

@@ -1,0 +1,103 @@
+"""Sequences as a padded batch, and back."""
+
+from __future__ import annotations
+
+import itertools
+
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    GradOpDef,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    Output,
+    dtype_of,
+    empty_grad,
+)
+from oprack.types import AttrType, VarType
+
+
+class SequenceMask(OpDef, type="sequence_mask"):
+    """$$Y_{..., j} = j < X_{...}$$ for j from 0 to maxlen - 1."""
+
+    X = Input("Lengths, of any shape.")
+    MaxLenTensor = Input("One-element tensor that overrides `maxlen`.", dispensable=True)
+    Y = Output("[shape of X, maxlen] of out_dtype; no LoD.")
+    maxlen = Attr(-1, "Size of the last dim; -1 is the largest element of X.").check(
+        lambda v: v > 0 or v == -1, "-1 or a value of at least 1"
+    )
+    out_dtype = Attr(REQUIRED, "dtype of Y, as a wire number.", type=AttrType.INT)
+    expected_kernel_type = dtype_of("X")
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        maxlen = ctx.attr("maxlen")
+        if ctx.has_input("MaxLenTensor"):
+            value = ctx.scalar("MaxLenTensor")
+            maxlen = -1 if value is None else int(value)
+            ctx.require(value is None or maxlen > 0, f"MaxLenTensor holds {maxlen}; expected at least 1")
+        elif maxlen < 0:
+            lengths = ctx.value("X")
+            maxlen = -1 if lengths is None else max(int(lengths.max()), 0) if lengths.size else 0
+        ctx.set_dim("Y", (*ctx.dim("X"), maxlen))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_dtype("Y", ctx.attr("out_dtype"))
+
+
+class SequencePad(OpDef, type="sequence_pad"):
+    r"""$$Out_{i,t} = X_{o_i + t}$$ for t < Length_i, else PadValue, where o_i is the first row of sequence i."""
+
+    X = Input("[N, ...] of rank 2 or more, with LoD.")
+    PadValue = Input("One element, or one for each element of a row of X.")
+    Out = Output("[number of sequences, padded length, ...]; no LoD.")
+    Length = Output("int64 [number of sequences].")
+    padded_length = Attr(-1, "Length to pad to; -1 is that of the longest sequence.")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.require_lod("X")
+        dim = ctx.dim("X")
+        ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected rank 2 or more: reshape it to [N, 1]")
+        count, length, lod = -1, ctx.attr("padded_length"), ctx.lod("X")
+        if lod:
+            count = len(lod[-1]) - 1
+            longest = max((b - a for a, b in itertools.pairwise(lod[-1])), default=0)
+            ctx.require(
+                length == -1 or length >= longest,
+                f"attribute padded_length is {length}, but the longest sequence has {longest} rows; expected at least "
+                "as many, or -1",
+            )
+            length = longest if length == -1 else length
+        ctx.set_dim("Out", (count, length, *dim[1:]))
+        ctx.set_dim("Length", (count,))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_dtype("Out", ctx.dtype("X"))
+        ctx.set_dtype("Length", VarType.INT64)
+
+
+class SequencePadGrad(GradOpDef, of=SequencePad, reads="X Out@GRAD", shape_of="X", grads_of="X"):
+    """Takes the rows out of the padded gradient."""
+
+
+class SequenceUnpad(OpDef, type="sequence_unpad"):
+    r"""$$Out_{o_i + t} = X_{i,t}$$ for t < Length_i, o_i the sum of the lengths before: the inverse of
+    sequence_pad.
+    """
+
+    X = Input("[B, T, ...].")
+    Length = Input("int64 [B] or [B, 1], each from 0 to T.")
+    Out = Output("[sum of Length, ...], at least [.., 1], with one LoD level.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        dim = ctx.dim("X")
+        ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected [B, T, ...]")
+        ctx.set_dim("Out", (-1, *(dim[2:] or (1,))))
+        ctx.set_lod_level("Out", 1)
+
+
+class SequenceUnpadGrad(GradOpDef, of=SequenceUnpad, shape_of="X", grads_of="X"):
+    """Puts the rows back at their places; the padding gets zero."""

@@ -1,1 +1,0 @@
-"""The rows of each sequence: joined, cut, reversed, counted, weighed."""

@@ -1,1 +1,0 @@
-"""Kernels of ops that make sparse tensors, and take them apart."""

@@ -1,1 +1,0 @@
-"""Kernels of ops over elements of a row."""

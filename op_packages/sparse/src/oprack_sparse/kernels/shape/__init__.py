@@ -1,1 +1,0 @@
-"""Kernels of ops that move elements."""

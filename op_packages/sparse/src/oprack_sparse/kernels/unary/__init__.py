@@ -1,1 +1,0 @@
-"""Kernels of ops of every listed element."""

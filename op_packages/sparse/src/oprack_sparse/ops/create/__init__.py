@@ -1,1 +1,0 @@
-"""Ops that make sparse tensors, and take them apart."""

@@ -1,1 +1,0 @@
-"""Ops of two sparse tensors, element by element."""

@@ -1,1 +1,0 @@
-"""Ops over elements of a row."""

@@ -1,1 +1,0 @@
-"""Ops that move elements."""

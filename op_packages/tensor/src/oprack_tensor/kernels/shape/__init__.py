@@ -1,1 +1,0 @@
-"""The same elements in other dims, repeated where dims grow; and what the dims are."""

@@ -1,1 +1,0 @@
-"""Order along a dim, the largest, and the different ones."""

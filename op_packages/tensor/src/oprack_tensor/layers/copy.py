@@ -1,0 +1,55 @@
+"""The same elements again: in memory of their own, as another dtype, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
+from oprack.layers import LayerHelper, Variable, check_dtype, check_variable
+from oprack.types import ALL_DTYPES, dtype_enum
+
+# Layer of assign and assign_value.
+_VALUE_SLOTS = {
+    "bool": "bool_values",
+    "int32": "int32_values",
+    "int64": "int64_values",
+    "float32": "fp32_values",
+    "float64": "fp64_values",
+}
+
+
+def assign(
+    input: Array | Sequence[float | str] | Variable, output: Variable | None = None, name: str | None = None
+) -> Variable:
+    """The values of a Variable, or of an array, list or number that the program then carries.
+
+    output: a Variable that receives them (a loop's state, say). Ops assign, assign_value. Raises InvalidArgumentError.
+    """
+    helper = LayerHelper("assign", name=name)
+    outs = None if output is None else {"Out": check_variable(output, "output", "assign")}
+    if hasattr(input, "desc"):
+        return helper.apply("assign", {"X": check_variable(input, "input", "assign")}, outs=outs)
+    import numpy as np
+
+    array = np.asarray(input)
+    if array.dtype == np.float64 and not isinstance(input, np.ndarray | np.generic):
+        array = array.astype(np.float32)  # Python's numbers are float32 here, as in Fluid
+    slot = _VALUE_SLOTS.get(str(array.dtype))
+    if slot is None:
+        raise InvalidArgumentError(
+            f"assign: input is {type(input).__name__} of dtype {array.dtype}; expected a Variable, or an array of "
+            f"{', '.join(_VALUE_SLOTS)}"
+        )
+    values = [int(v) for v in array.ravel()] if slot == "bool_values" else array.ravel().tolist()
+    attrs = {"shape": list(array.shape), "dtype": int(dtype_enum(str(array.dtype))), slot: values}
+    return helper.apply("assign_value", {}, attrs, outs=outs, stop_gradient=True)
+
+
+# Layer of cast.
+def cast(x: Variable, dtype: object, name: str | None = None) -> Variable:
+    """x as another dtype. Op cast. Raises InvalidArgumentError."""
+    check_variable(x, "x", "cast")
+    out_dtype = dtype_enum(check_dtype(dtype, "dtype", "cast", ALL_DTYPES))
+    attrs = {"in_dtype": int(dtype_enum(x.dtype)), "out_dtype": int(out_dtype)}
+    return LayerHelper("cast", name=name).apply("cast", {"X": x}, attrs)

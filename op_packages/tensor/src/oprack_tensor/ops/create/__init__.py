@@ -1,1 +1,0 @@
-"""Tensors made from a shape, a range or values of the program."""

@@ -1,1 +1,0 @@
-"""Diagonals: read, written, and made matrices of."""

@@ -1,1 +1,0 @@
-"""Tensors put together along a dim, and taken apart."""

@@ -1,1 +1,0 @@
-"""The same elements in another order."""

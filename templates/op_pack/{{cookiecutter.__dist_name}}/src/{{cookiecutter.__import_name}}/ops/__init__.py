@@ -1,1 +1,0 @@
-"""Definitions of ops; they import no array library."""
