@@ -37,14 +37,29 @@ class SharedMethods(Reductions, Operators, OpMethods):
 
     # Shapes and dtypes ------------------------------------------------------------------------------------------------
     def astype(self, dtype: object) -> Tensor:  # type: ignore[override]
-        """The values as another dtype."""
+        """Casts the elements to another dtype.
+
+        Args:
+            dtype: The name of the dtype, such as "float32", or one of NumPy's.
+
+        Returns:
+            Tensor of the same shape.
+        """
         x: Any = self
         name = dtype_name(dtype)
         found: Tensor = function_for("convert")(x, in_dtype=int(dtype_enum(x.dtype)), out_dtype=int(dtype_enum(name)))
         return found
 
     def cast(self, dtype: object = None, **attrs: Any) -> Tensor:
-        """The values as another dtype: `astype`, or op cast with its own attributes."""
+        """Casts the elements to another dtype.
+
+        Args:
+            dtype: The dtype; None: as the attributes say.
+            attrs: Attributes of op cast, in place of dtype.
+
+        Returns:
+            Tensor of the same shape.
+        """
         return function_for("convert")(self, **attrs) if dtype is None else self.astype(dtype)
 
     def clone(self) -> Tensor:
@@ -53,19 +68,28 @@ class SharedMethods(Reductions, Operators, OpMethods):
         return found
 
     def reshape(self, *sizes: Any, shape: Any = None) -> Tensor:
-        """The elements in another shape, one dim of which may be -1; 0 keeps the dim."""
+        """Gives the elements another shape.
+
+        Args:
+            sizes: The sizes, one by one or as one list; one may be -1, the size that is left over, and 0 keeps that of
+                the same dim.
+            shape: The sizes as a list, by keyword.
+
+        Returns:
+            Tensor of that shape.
+        """
         found: Tensor = function_for("change_shape")(self, shape=_ints(sizes, shape))
         return found
 
     def transpose(self, *axes: Any, perm: Any = None) -> Tensor:
-        """Dims in the order of a list, default reversed; of two numbers, these two dims swapped.
+        """Reorders the dims: as a list says, or, given two numbers, by swapping these two; without arguments reversed.
 
         Args:
             axes: The order, as numbers or a list.
-            perm: The order, as a list.
+            perm: The order as a list, by keyword.
 
         Returns:
-            The tensor.
+            Tensor with reordered dims.
 
         Raises:
             InvalidArgumentError: The call is `x.transpose(0, 1)` of two dims, which PyTorch swaps and NumPy leaves
@@ -95,33 +119,82 @@ class SharedMethods(Reductions, Operators, OpMethods):
         return self.transpose()
 
     def squeeze(self, *axes: Any, axis: Any = None) -> Tensor:
-        """Without dims of size 1, all or these."""
+        """Removes dims of size 1.
+
+        Args:
+            axes: The dims, one by one or as one list; none: all of size 1.
+            axis: A dim or a list, by keyword.
+
+        Returns:
+            Tensor with fewer dims.
+        """
         found: Tensor = function_for("remove_dims")(self, axes=_ints(axes, axis))
         return found
 
     def unsqueeze(self, *axes: Any, axis: Any = None) -> Tensor:
-        """With new dims of size 1."""
+        """Inserts dims of size 1.
+
+        Args:
+            axes: Their places in the result, one by one or as one list.
+            axis: A place or a list, by keyword.
+
+        Returns:
+            Tensor with more dims.
+        """
         found: Tensor = function_for("insert_dims")(self, axes=_ints(axes, axis))
         return found
 
     def flatten(self, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
-        """Dims from start_axis to stop_axis as one."""
+        """Merges neighbouring dims into one.
+
+        Args:
+            start_axis: The first dim.
+            stop_axis: The last dim.
+
+        Returns:
+            Tensor with fewer dims.
+        """
         found = function_for("merge_dims")(self, start_axis=start_axis, stop_axis=stop_axis)
         return found  # type: ignore[no-any-return]
 
     def tile(self, *times: Any, repeat_times: Any = None) -> Tensor:
-        """Repeated so often along each dim."""
+        """Repeats the tensor along its dims.
+
+        Args:
+            times: How often along each dim, one by one or as one list.
+            repeat_times: How often, as a list, by keyword.
+
+        Returns:
+            Tensor of the repeated size.
+        """
         found: Tensor = function_for("repeat_dims")(self, repeat_times=_ints(times, repeat_times))
         return found
 
     def expand(self, *sizes: Any, shape: Any = None) -> Tensor:
-        """Broadcast to a shape; -1 keeps a dim."""
+        """Broadcasts to a shape.
+
+        Args:
+            sizes: The sizes, one by one or as one list; -1 keeps a dim.
+            shape: The sizes as a list, by keyword.
+
+        Returns:
+            Tensor of that shape.
+        """
         found: Tensor = function_for("broadcast_to")(self, shape=_ints(sizes, shape))
         return found
 
     # Parts ------------------------------------------------------------------------------------------------------------
     def split(self, num_or_sections: Any = None, axis: int = 0, **attrs: Any) -> list[Tensor]:
-        """So many equal parts along a dim, or parts of the sizes in a list, one of which may be -1."""
+        """Cuts into parts along a dim.
+
+        Args:
+            num_or_sections: The number of parts, which are equal, or a list of their sizes, one of which may be -1.
+            axis: The dim.
+            attrs: Attributes of op split.
+
+        Returns:
+            List of tensors.
+        """
         if isinstance(num_or_sections, list | tuple):
             attrs["sections"] = [int(n) for n in num_or_sections]
         elif num_or_sections is not None:
@@ -129,7 +202,15 @@ class SharedMethods(Reductions, Operators, OpMethods):
         return function_for("split_dim")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     def unbind(self, axis: int = 0, **attrs: Any) -> list[Tensor]:
-        """The slices along a dim, without it."""
+        """Cuts into the slices along a dim, which they lose.
+
+        Args:
+            axis: The dim.
+            attrs: Attributes of op unbind.
+
+        Returns:
+            List of tensors.
+        """
         return function_for("unbind_dim")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     def gather(self, index: Any, axis: int = 0, **attrs: Any) -> Tensor:
@@ -190,12 +271,28 @@ class SharedMethods(Reductions, Operators, OpMethods):
         return function_for("clamp")(self, **attrs)  # type: ignore[no-any-return]
 
     def pow(self, y: Any = None, **attrs: Any) -> Tensor:
-        """`self ** y`, or op pow with its own attributes."""
+        """Raises elements to a power, `self ** y`.
+
+        Args:
+            y: The exponent, a number or a tensor that broadcasts; None: as the attributes say.
+            attrs: Attributes of op pow, in place of y.
+
+        Returns:
+            Tensor of the broadcast shape.
+        """
         found: Any = function_for("number_power")(self, **attrs) if y is None else self**y
         return found  # type: ignore[no-any-return]
 
     def softmax(self, axis: int = -1, **attrs: Any) -> Tensor:
-        r"""$$e^{x_i} / \sum_j e^{x_j}$$ along a dim."""
+        r"""Normalizes along a dim to positive numbers of sum 1, $$e^{x_i} / \sum_j e^{x_j}$$.
+
+        Args:
+            axis: The dim.
+            attrs: Attributes of op softmax.
+
+        Returns:
+            Tensor of the same shape and dtype.
+        """
         return function_for("softmax_along")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
 

@@ -19,44 +19,129 @@ class Reductions:
     __slots__: tuple[str, ...] = ()
 
     def sum(self, axis: Any = None, keepdim: bool = False, dtype: object = None, **other: Any) -> Tensor:
-        """Over all dims, or over these; dtype: that in which to add."""
+        """Adds up the elements over all dims or some.
+
+        Args:
+            axis: A dim or a list of dims; None: all.
+            keepdim: Whether reduced dims stay, with size 1.
+            dtype: The dtype to which elements are cast before they are added; None: their own.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            The sums.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("sum", _ARGUMENTS, other)
         x: Any = self if dtype is None else self.astype(dtype)  # type: ignore[attr-defined]
         return _reduced("sum_along", x, axis, keepdim)
 
     def mean(self, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
-        """Over all dims, or over these."""
+        """Takes the mean of the elements over all dims or some.
+
+        Args:
+            axis: A dim or a list of dims; None: all.
+            keepdim: Whether reduced dims stay, with size 1.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            The means.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("mean", _ARGUMENTS, other)
         return _reduced("mean_along", self, axis, keepdim)
 
     def max(self, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
-        """The largest, over all dims or over these; where they are says argmax."""
+        """Takes the largest element over all dims or some; argmax says where it is.
+
+        Args:
+            axis: A dim or a list of dims; None: all.
+            keepdim: Whether reduced dims stay, with size 1.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            The maxima.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("max", _ARGUMENTS, other)
         return _reduced("max_along", self, axis, keepdim)
 
     def min(self, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
-        """The smallest, over all dims or over these; where they are says argmin."""
+        """Takes the smallest element over all dims or some; argmin says where it is.
+
+        Args:
+            axis: A dim or a list of dims; None: all.
+            keepdim: Whether reduced dims stay, with size 1.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            The minima.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("min", _ARGUMENTS, other)
         return _reduced("min_along", self, axis, keepdim)
 
     def prod(self, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
-        """Over all dims, or over these."""
+        """Multiplies the elements over all dims or some.
+
+        Args:
+            axis: A dim or a list of dims; None: all.
+            keepdim: Whether reduced dims stay, with size 1.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            The products.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("prod", _ARGUMENTS, other)
         return _reduced("product_along", self, axis, keepdim)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False, **other: Any) -> Tensor:
-        """Where the largest element of a dim is; without a dim, where among all elements, counted in order."""
+        """Finds the place of the largest element along a dim, or among all elements.
+
+        Args:
+            axis: The dim; None: of the flattened tensor.
+            keepdim: Whether reduced dims stay, with size 1.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            Tensor of int64.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("argmax", _ARGUMENTS, other)
         return _place("argmax_along", self, axis, keepdim)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False, **other: Any) -> Tensor:
-        """Where the smallest element of a dim is; without a dim, where among all elements, counted in order."""
+        """Finds the place of the smallest element along a dim, or among all elements.
+
+        Args:
+            axis: The dim; None: of the flattened tensor.
+            keepdim: Whether reduced dims stay, with size 1.
+            other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+        Returns:
+            Tensor of int64.
+
+        Raises:
+            TypeError: There is no argument of that name; the message says which to write.
+        """
         if other:
             refuse_others("argmin", _ARGUMENTS, other)
         return _place("argmin_along", self, axis, keepdim)

@@ -16,29 +16,77 @@ Axis = int | Sequence[int] | None
 
 
 def all(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are true, over all dims or some."""
+    """Tells whether all elements are true, over all dims or some.
+
+    Args:
+        x: A tensor of bools; numbers are true unless they are 0.
+        axis: A dim or several, over which to reduce; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of bool.
+    """
     return F.reduce_all(_bools(x), **_dims(axis, keepdim))
 
 
 def any(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is true, over all dims or some."""
+    """Tells whether any element is true, over all dims or some.
+
+    Args:
+        x: A tensor of bools; numbers are true unless they are 0.
+        axis: A dim or several, over which to reduce; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of bool.
+    """
     return F.reduce_any(_bools(x), **_dims(axis, keepdim))
 
 
 def amax(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The largest, over all dims or some; equal ones share the gradient evenly."""
+    """Takes the maximum over all dims or some; elements that are equal share its gradient evenly.
+
+    Args:
+        x: A tensor of numbers.
+        axis: A dim or several, over which to reduce; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of the dtype of x.
+    """
     return F.reduce_amax(x, **_dims(axis, keepdim))
 
 
 def amin(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The smallest, over all dims or some; equal ones share the gradient evenly."""
+    """Takes the minimum over all dims or some; elements that are equal share its gradient evenly.
+
+    Args:
+        x: A tensor of numbers.
+        axis: A dim or several, over which to reduce; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of the dtype of x.
+    """
     return F.reduce_amin(x, **_dims(axis, keepdim))
 
 
 def var(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    r"""$$\frac{1}{n - 1} \sum_i (x_i - \bar x)^2$$ over all dims or some; n instead of n - 1 with unbiased=False.
+    r"""Computes the variance over all dims or some.
 
-    NaN where the number to divide by is 0 or less.
+    $$\frac{1}{n - 1} \sum_i (x_i - \bar x)^2$$; NaN where the number to divide by is 0 or less.
+
+    Args:
+        x: A tensor of floats.
+        axis: A dim or several, over which to reduce; None: all.
+        unbiased: Whether to divide by n - 1; False: by n.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of the dtype of x.
+
+    Raises:
+        InvalidArgumentError: A size over which to reduce is not known while a program is written.
     """
     difference = x - x.mean(axis, keepdim=True)
     total = (difference * difference).sum(axis, keepdim)
@@ -56,12 +104,38 @@ def var(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = Fal
 
 
 def std(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    r"""$$\sqrt{var(x)}$$"""
+    r"""Computes the standard deviation over all dims or some, $$\sqrt{var(x)}$$.
+
+    Args:
+        x: A tensor of floats.
+        axis: A dim or several, over which to reduce; None: all.
+        unbiased: Whether the variance is divided by n - 1; False: by n.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of the dtype of x.
+
+    Raises:
+        InvalidArgumentError: As var.
+    """
     return F.sqrt(var(x, axis, unbiased, keepdim))
 
 
 def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
-    """The middle element, or the mean of the two in the middle, of all or of a dim; NaN where one is there."""
+    """Takes the median: the middle element, or the mean of the two in the middle; NaN if any element is NaN.
+
+    Args:
+        x: A tensor of numbers.
+        axis: The dim; None: of all elements.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of the median; for an even number of integers, of the dtype that division gives.
+
+    Raises:
+        InvalidArgumentError: There is no such dim, it has no elements, or its size is not known while a program is
+            written.
+    """
     limit = max(x.ndim, 1)
     if axis is not None and not -limit <= int(axis) < limit:
         raise InvalidArgumentError(
@@ -89,26 +163,65 @@ def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
 
 
 def logsumexp(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    r"""$$\log \sum_i e^{x_i}$$ over all dims or some."""
+    r"""Computes the logarithm of the sum of exponentials over all dims or some, without overflow.
+
+    $$\log \sum_i e^{x_i}$$
+
+    Args:
+        x: A tensor of floats.
+        axis: A dim or several, over which to reduce; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of the dtype of x.
+    """
     if axis is None:
         return F.logsumexp(x, reduce_all=True, keepdim=keepdim)
     return F.logsumexp(x, axis=_ints(axis), keepdim=keepdim)
 
 
 def cumsum(x: Tensor, axis: int | None = None, dtype: object = None, **attrs: Any) -> Tensor:
-    r"""$$out_i = \sum_{j \le i} x_j$$ along a dim; without one, of the flat tensor. attrs: of op cumsum."""
+    r"""Computes running sums along a dim, $$out_i = \sum_{j \le i} x_j$$.
+
+    Args:
+        x: A tensor of numbers.
+        axis: The dim; None: of the flattened tensor.
+        dtype: The dtype to which x is cast first; None: its own.
+        attrs: Attributes of op cumsum: exclusive, reverse.
+
+    Returns:
+        Tensor of the shape of x, flat if axis is None.
+    """
     x = x if dtype is None else x.astype(dtype)
     return F.cumsum(x, flatten=True, **attrs) if axis is None else F.cumsum(x, axis=int(axis), **attrs)
 
 
 def cumprod(x: Tensor, dim: int | None = None, dtype: object = None) -> Tensor:
-    r"""$$out_i = \prod_{j \le i} x_j$$ along a dim; without one, of the flat tensor."""
+    r"""Computes running products along a dim, $$out_i = \prod_{j \le i} x_j$$.
+
+    Args:
+        x: A tensor of numbers.
+        dim: The dim; None: of the flattened tensor.
+        dtype: The dtype to which x is cast first; None: its own.
+
+    Returns:
+        Tensor of the shape of x, flat if dim is None.
+    """
     x = x if dtype is None else x.astype(dtype)
     return F.cumprod(x.reshape([-1]), dim=0) if dim is None else F.cumprod(x, dim=int(dim))
 
 
 def count_nonzero(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """How many elements are not 0, over all dims or some: int64."""
+    """Counts elements that are not 0, over all dims or some.
+
+    Args:
+        x: A tensor of numbers.
+        axis: A dim or several, over which to reduce; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of int64.
+    """
     return _bools(x).astype("int64").sum(axis, keepdim)
 
 
@@ -128,6 +241,16 @@ def _dims(axis: Axis, keepdim: bool) -> dict[str, Any]:
 
 
 def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest element of a dim, counted from 1, and where it is: (values, indices)."""
+    """Finds the k-th smallest element along a dim.
+
+    Args:
+        x: A tensor of numbers.
+        k: Which one, counted from 1.
+        axis: The dim.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        (values, indices): the elements in the dtype of x, and their places along axis as int64.
+    """
     found = F.kthvalue(x, k=int(k), axis=int(axis), keepdim=keepdim)
     return found.out, found.indices

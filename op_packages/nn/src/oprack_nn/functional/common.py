@@ -16,13 +16,33 @@ _MODES = {"upscale_in_train": "upscale_in_train", "downscale_in_infer": "downgra
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """$$x W + b$$ over the last dim; weight: [in, out], PyTorch's transposed."""
+    """Applies an affine map to the last dim: $$x W + b$$.
+
+    Args:
+        x: Tensor [..., in].
+        weight: Matrix [in, out], as in Paddle; PyTorch has its transpose.
+        bias: [out]; None: no bias.
+
+    Returns:
+        Tensor [..., out].
+    """
     y = F.matmul_v2(x, weight)
     return y if bias is None else F.elementwise_add(y, bias)
 
 
 def embedding(x: Tensor, weight: Tensor, padding_idx: int | None = None, sparse: bool = False) -> Tensor:
-    """Rows of weight by number; padding_idx: a number whose row counts as zeros; sparse: SelectedRows as gradient."""
+    """Looks up rows of a table by integer.
+
+    Args:
+        x: Row numbers, int32 or int64, any shape.
+        weight: The table [rows, size].
+        padding_idx: A row number, negative counting from the end, that reads as zeros and gets no gradient; None: there
+            is none.
+        sparse: Whether the gradient of weight is SelectedRows of the rows that were read, rather than a dense tensor.
+
+    Returns:
+        Tensor [*x.shape, size] of the dtype of weight.
+    """
     return F.lookup_table_v2(x, weight, padding_idx=-1 if padding_idx is None else padding_idx, is_sparse=sparse)
 
 
@@ -33,10 +53,21 @@ def dropout(
     training: bool = True,
     mode: str = "upscale_in_train",
 ) -> Tensor:
-    """In training each element is 0 with probability p, and the others are divided by 1 - p.
+    """Sets elements to 0 at random in training, each with probability p.
 
-    axis: the dims along which to draw; the others share what was drawn. mode: "downscale_in_infer" multiplies by 1 - p
-    outside of training instead.
+    Args:
+        x: Tensor of floats, any shape.
+        p: Probability of 0, from 0 to 1.
+        axis: Dims along which to draw independently; along the others the drawn mask is shared. None: all dims.
+        training: Whether to drop; False returns x, scaled as mode says.
+        mode: "upscale_in_train" divides the kept elements by 1 - p in training; "downscale_in_infer" instead multiplies
+            by 1 - p outside of training.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+
+    Raises:
+        InvalidArgumentError: mode is neither of the two.
     """
     if mode not in _MODES:
         raise InvalidArgumentError(f"dropout: mode is {mode!r}; expected one of {', '.join(_MODES)}")
@@ -48,12 +79,30 @@ def dropout(
 
 
 def dropout2d(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Dropout of whole channels of images [N, C, H, W]."""
+    """Sets whole channels of images to 0 at random in training, each with probability p.
+
+    Args:
+        x: Images [N, C, H, W].
+        p: Probability of 0, from 0 to 1; the other channels are divided by 1 - p.
+        training: Whether to drop; False returns x.
+
+    Returns:
+        Images of the shape and dtype of x.
+    """
     return dropout(x, p, [0, 1], training)
 
 
 def dropout3d(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Dropout of whole channels of volumes [N, C, D, H, W]."""
+    """Sets whole channels of volumes to 0 at random in training, each with probability p.
+
+    Args:
+        x: Volumes [N, C, D, H, W].
+        p: Probability of 0, from 0 to 1; the other channels are divided by 1 - p.
+        training: Whether to drop; False returns x.
+
+    Returns:
+        Volumes of the shape and dtype of x.
+    """
     return dropout(x, p, [0, 1], training)
 
 
@@ -64,14 +113,39 @@ def layer_norm(
     bias: Tensor | None = None,
     epsilon: float = 1e-5,
 ) -> Tensor:
-    r"""$$\frac{x - \bar x}{\sqrt{var + \epsilon}} w + b$$ over the last dims, of sizes normalized_shape."""
+    r"""Normalizes over the last dims to mean 0 and variance 1, then scales and shifts.
+
+    $$\frac{x - \bar x}{\sqrt{var + \epsilon}} w + b$$ with the biased variance (Ba et al., 2016).
+
+    Args:
+        x: Tensor of floats [..., *normalized_shape].
+        normalized_shape: The sizes of the dims over which to normalize; one number: the last dim alone.
+        weight: The scale w, as many elements as normalized_shape has; None: 1.
+        bias: The shift b, as many elements as normalized_shape has; None: 0.
+        epsilon: Added to the variance against division by zero.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     rank = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
     flat = [v if v is None or v.ndim == 1 else v.reshape([-1]) for v in (weight, bias)]
     return F.layer_norm(x, *flat, begin_norm_axis=x.ndim - rank, epsilon=float(epsilon))
 
 
 def normalize(x: Tensor, p: float = 2.0, axis: int = 1, epsilon: float = 1e-12) -> Tensor:
-    r"""$$x / \max(\|x\|_p, \epsilon)$$ along a dim."""
+    r"""Divides vectors along a dim by their p-norm.
+
+    $$x / \max(\|x\|_p, \epsilon)$$
+
+    Args:
+        x: Tensor of floats, any shape.
+        p: Order of the norm; math.inf for the largest magnitude.
+        axis: The dim along which vectors lie.
+        epsilon: The least number by which to divide.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     if p == 2.0:
         size = F.sqrt((x * x).sum(axis, keepdim=True))
     elif math.isinf(p):
@@ -82,13 +156,36 @@ def normalize(x: Tensor, p: float = 2.0, axis: int = 1, epsilon: float = 1e-12) 
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
-    r"""$$\frac{x_1 \cdot x_2}{\max(\|x_1\| \|x_2\|, \epsilon)}$$ along a dim."""
+    r"""Computes the cosine of the angle between vectors along a dim.
+
+    $$\frac{x_1 \cdot x_2}{\max(\|x_1\| \|x_2\|, \epsilon)}$$
+
+    Args:
+        x1: Tensor of floats.
+        x2: Tensor that broadcasts with x1.
+        axis: The dim along which vectors lie.
+        eps: The least product of norms by which to divide.
+
+    Returns:
+        Tensor of the broadcast shape without axis, from -1 to 1.
+    """
     sizes = (x1 * x1).sum(axis) * (x2 * x2).sum(axis)
     return (x1 * x2).sum(axis) / F.sqrt(sizes.clip(min=eps * eps))
 
 
 def label_smooth(label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1) -> Tensor:
-    r"""$$(1 - \epsilon) y + \epsilon \mu$$ of one-hot labels; mu: a distribution [1, classes], default the even one."""
+    r"""Mixes one-hot labels with a prior distribution (Szegedy et al., 2016).
+
+    $$(1 - \epsilon) y + \epsilon \mu$$
+
+    Args:
+        label: One-hot labels or probabilities [N, classes], floats.
+        prior_dist: The distribution mu, [1, classes]; None: 1 / classes for each class.
+        epsilon: The weight of the prior, from 0 to 1.
+
+    Returns:
+        Tensor of the shape and dtype of label.
+    """
     return F.label_smooth(label, prior_dist, epsilon=float(epsilon))
 
 
@@ -101,9 +198,22 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     training: bool = True,
 ) -> Tensor:
-    r"""$$softmax(Q K^T / \sqrt d + mask) V$$ of [batch, length, heads, d].
+    r"""Computes attention of queries to keys and values (Vaswani et al., 2017).
 
-    attn_mask: added to the scores, or bool with True where to look; is_causal: each place looks at those before it.
+    $$softmax(Q K^T / \sqrt d + mask) V$$ for each head.
+
+    Args:
+        query: Queries [batch, queries, heads, d].
+        key: Keys [batch, keys, heads, d].
+        value: Values [batch, keys, heads, d_v].
+        attn_mask: Broadcast to [batch, heads, queries, keys]: floats are added to the scores; bools say where to look.
+            None: everywhere.
+        dropout_p: Probability with which an attention weight is dropped in training.
+        is_causal: Whether a position attends to itself and those before it alone.
+        training: Whether dropout is applied.
+
+    Returns:
+        Tensor [batch, queries, heads, d_v].
     """
     q, k, v = (F.transpose2(t, axis=[0, 2, 1, 3]) for t in (query, key, value))
     scores = F.matmul_v2(q, k, trans_y=True) * (1.0 / math.sqrt(query.shape[-1]))

@@ -23,7 +23,28 @@ def conv1d(
     groups: int = 1,
     data_format: str = "NCL",
 ) -> Tensor:
-    """Of lines [N, C, L], with weight [filters, C / groups, size]; padding: numbers, "SAME" or "VALID"."""
+    r"""Applies a 1-D convolution (cross-correlation) to a batch of sequences.
+
+    $$out_{n, k} = b_k + \sum_c w_{k, c} \star x_{n, c}$$; computed by op conv2d over images of height 1.
+
+    Args:
+        x: Sequences [N, C, L], or [N, L, C] with data_format="NLC".
+        weight: Filters [filters, C / groups, size], of the dtype of x.
+        bias: One number per filter, [filters]; None: no bias.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            pads so that stride 1 keeps the size, "VALID" pads nothing.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        data_format: "NCL" or "NLC", the order of the dims of x and of the result.
+
+    Returns:
+        The sequences [N, filters, L_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
+            above.
+    """
     attrs = line_paddings(padding) | {"strides": line(stride, 1), "dilations": line(dilation, 1), "groups": int(groups)}
     images = x.unsqueeze(row(data_format))
     found = F.conv2d(images, weight.unsqueeze(2), data_format=channels_first(data_format, 1), **attrs)
@@ -40,7 +61,28 @@ def conv2d(
     groups: int = 1,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """Of images [N, C, H, W], with weight [filters, C / groups, H, W]; padding: numbers, "SAME" or "VALID"."""
+    r"""Applies a 2-D convolution (cross-correlation) to a batch of images.
+
+    $$out_{n, k} = b_k + \sum_c w_{k, c} \star x_{n, c}$$, by op conv2d.
+
+    Args:
+        x: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        weight: Filters [filters, C / groups, height, width], of the dtype of x.
+        bias: One number per filter, [filters]; None: no bias.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            pads so that stride 1 keeps the size, "VALID" pads nothing.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        data_format: "NCHW" or "NHWC", the order of the dims of x and of the result.
+
+    Returns:
+        The images [N, filters, H_out, W_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
+            above.
+    """
     return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -54,7 +96,28 @@ def conv3d(
     groups: int = 1,
     data_format: str = "NCDHW",
 ) -> Tensor:
-    """Of volumes [N, C, D, H, W], with weight [filters, C / groups, D, H, W]; padding: numbers, "SAME" or "VALID"."""
+    r"""Applies a 3-D convolution (cross-correlation) to a batch of volumes.
+
+    $$out_{n, k} = b_k + \sum_c w_{k, c} \star x_{n, c}$$, by op conv3d.
+
+    Args:
+        x: Volumes [N, C, D, H, W], or [N, D, H, W, C] with data_format="NDHWC".
+        weight: Filters [filters, C / groups, depth, height, width], of the dtype of x.
+        bias: One number per filter, [filters]; None: no bias.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            pads so that stride 1 keeps the size, "VALID" pads nothing.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        data_format: "NCDHW" or "NDHWC", the order of the dims of x and of the result.
+
+    Returns:
+        The volumes [N, filters, D_out, H_out, W_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
+            above.
+    """
     return _conv("conv3d", 3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -70,7 +133,32 @@ def conv1d_transpose(
     output_size: Sizes | None = None,
     data_format: str = "NCL",
 ) -> Tensor:
-    """The gradient of conv1d as an operation of its own: lines [N, C, L], weight [C, filters / groups, size]."""
+    """Applies a 1-D transposed convolution, the gradient of conv1d with respect to its input, to a batch of sequences.
+
+    Computed by op conv2d_transpose over images of height 1.
+
+    Args:
+        x: Sequences [N, C, L], or [N, L, C] with data_format="NLC".
+        weight: Filters [C, filters / groups, size], of the dtype of x.
+        bias: One number per filter, [filters]; None: no bias.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            pads so that stride 1 keeps the size, "VALID" pads nothing.
+        output_padding: Elements added at the end of each spatial dim of the result, one number or one per dim; ignored
+            if output_size is given.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        output_size: Spatial size of the result, one number or one per dim, among those that the stride leaves open;
+            None: the smallest one plus output_padding.
+        data_format: "NCL" or "NLC", the order of the dims of x and of the result.
+
+    Returns:
+        The sequences [N, filters, L_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
+            above.
+    """
     attrs = line_paddings(padding) | {"strides": line(stride, 1), "dilations": line(dilation, 1), "groups": int(groups)}
     attrs |= _output(1, output_padding, output_size, ahead=True)
     images = x.unsqueeze(row(data_format))
@@ -90,7 +178,30 @@ def conv2d_transpose(
     output_size: Sizes | None = None,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """The gradient of conv2d as an operation of its own: images [N, C, H, W], weight [C, filters / groups, H, W]."""
+    """Applies a 2-D transposed convolution, the gradient of conv2d with respect to its input, to a batch of images.
+
+    Args:
+        x: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        weight: Filters [C, filters / groups, height, width], of the dtype of x.
+        bias: One number per filter, [filters]; None: no bias.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            pads so that stride 1 keeps the size, "VALID" pads nothing.
+        output_padding: Elements added at the end of each spatial dim of the result, one number or one per dim; ignored
+            if output_size is given.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        output_size: Spatial size of the result, one number or one per dim, among those that the stride leaves open;
+            None: the smallest one plus output_padding.
+        data_format: "NCHW" or "NHWC", the order of the dims of x and of the result.
+
+    Returns:
+        The images [N, filters, H_out, W_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
+            above.
+    """
     more = _output(2, output_padding, output_size)
     return _conv("conv2d_transpose", 2, x, weight, bias, stride, padding, dilation, groups, data_format, **more)
 
@@ -107,7 +218,30 @@ def conv3d_transpose(
     output_size: Sizes | None = None,
     data_format: str = "NCDHW",
 ) -> Tensor:
-    """The gradient of conv3d as an operation of its own: volumes [N, C, D, H, W], weight [C, filters / groups, ...]."""
+    """Applies a 3-D transposed convolution, the gradient of conv3d with respect to its input, to a batch of volumes.
+
+    Args:
+        x: Volumes [N, C, D, H, W], or [N, D, H, W, C] with data_format="NDHWC".
+        weight: Filters [C, filters / groups, depth, height, width], of the dtype of x.
+        bias: One number per filter, [filters]; None: no bias.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            pads so that stride 1 keeps the size, "VALID" pads nothing.
+        output_padding: Elements added at the end of each spatial dim of the result, one number or one per dim; ignored
+            if output_size is given.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        output_size: Spatial size of the result, one number or one per dim, among those that the stride leaves open;
+            None: the smallest one plus output_padding.
+        data_format: "NCDHW" or "NDHWC", the order of the dims of x and of the result.
+
+    Returns:
+        The volumes [N, filters, D_out, H_out, W_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
+            above.
+    """
     more = _output(3, output_padding, output_size)
     format_ = channels_first(data_format, 3)
     attrs = paddings(padding, 3) | more | {"strides": per_dim(stride, 3), "dilations": per_dim(dilation, 3)}

@@ -103,21 +103,64 @@ def _weights(weight: Tensor, label: Tensor, soft: bool, axis: int, ignore_index:
 def softmax_with_cross_entropy(
     logits: Tensor, label: Tensor, soft_label: bool = False, ignore_index: int = -100, axis: int = -1
 ) -> Tensor:
-    """cross_entropy of logits without a reduction, with 1 at the dim of the classes."""
+    """Computes cross entropy of softmax for each example, without a reduction.
+
+    Args:
+        logits: Unnormalized scores of the classes, floats.
+        label: Class numbers, int64, of the shape of logits with 1 along axis; with soft_label, probabilities of the
+            shape of logits.
+        soft_label: Whether labels are probabilities.
+        ignore_index: A class number whose examples have loss 0; it has no meaning with soft_label.
+        axis: The dim of the classes.
+
+    Returns:
+        The losses, of the shape of logits with 1 along axis.
+    """
     return F.softmax_with_cross_entropy(logits, label, soft_label=soft_label, ignore_index=ignore_index, axis=axis).loss
 
 
 def nll_loss(
     input: Tensor, label: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    r"""$$-w_y \, input_y$$ of log-probabilities [N, C] or [N, C, H, W]; the mean is the weighted one."""
+    r"""Computes the negative log-likelihood of class numbers.
+
+    $$-w_y \, input_y$$; the mean is divided by the sum of the weights.
+
+    Args:
+        input: Log-probabilities [N, C] or [N, C, H, W].
+        label: Class numbers, int64, [N] or [N, H, W].
+        weight: A factor per class, [C]; None: 1.
+        ignore_index: A class number that is left out of the loss and of the mean.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or of the shape of label with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     check_reduction("nll_loss", reduction)
     found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
     return found.out if isinstance(found, tuple) else found
 
 
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    r"""$$-w (y \log x + (1 - y) \log(1 - x))$$ of probabilities."""
+    r"""Computes binary cross entropy of probabilities.
+
+    $$-w (y \log x + (1 - y) \log(1 - x))$$
+
+    Args:
+        input: Probabilities between 0 and 1.
+        label: Targets from 0 to 1, of the shape of input.
+        weight: Factors of the losses, broadcast to them; None: 1.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or of the shape of input with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     loss = F.bce_loss(input, label)
     return reduced(loss if weight is None else loss * weight, reduction, "binary_cross_entropy")
 
@@ -129,7 +172,23 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    r"""$$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$ of logits; p: pos_weight."""
+    r"""Computes binary cross entropy of the sigmoid of logits, without overflow.
+
+    $$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$
+
+    Args:
+        logit: Unnormalized scores, floats.
+        label: Targets from 0 to 1, of the shape of logit.
+        weight: Factors of the losses, broadcast to them; None: 1.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+        pos_weight: The factor p of positive examples, broadcast to logit; None: 1.
+
+    Returns:
+        The loss: one number, or of the shape of logit with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     check_reduction("binary_cross_entropy_with_logits", reduction)
     loss = F.sigmoid_cross_entropy_with_logits(logit, label)
     if pos_weight is not None:
@@ -138,49 +197,154 @@ def binary_cross_entropy_with_logits(
 
 
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
-    """$$(input - label)^2$$; warns when their shapes differ."""
+    """Computes the squared error, $$(input - label)^2$$.
+
+    Args:
+        input: Predictions, floats.
+        label: Targets, of the shape of input; other shapes are broadcast, with a warning.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or the errors with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     warn_of_broadcast("mse_loss", input, label)
     return reduced(squared_error(input, label), reduction, "mse_loss")
 
 
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
-    """$$(input - label)^2$$, element by element."""
+    """Computes the squared error of each element, $$(input - label)^2$$.
+
+    Args:
+        input: Predictions, floats.
+        label: Targets, of a shape that broadcasts with input.
+
+    Returns:
+        The errors, of the broadcast shape.
+    """
     return squared_error(input, label)
 
 
 def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
-    """$$|input - label|$$; warns when their shapes differ."""
+    """Computes the absolute error, $$|input - label|$$.
+
+    Args:
+        input: Predictions, floats.
+        label: Targets, of the shape of input; other shapes are broadcast, with a warning.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or the errors with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     warn_of_broadcast("l1_loss", input, label)
     return reduced(F.abs(F.elementwise_sub(input, label)), reduction, "l1_loss")
 
 
 def smooth_l1_loss(input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    r"""$$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$."""
+    r"""Computes the Huber loss: squared for small errors, linear for large ones.
+
+    $$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$.
+
+    Args:
+        input: Predictions, floats.
+        label: Targets, of the shape of input.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+        delta: The error at which the loss becomes linear.
+
+    Returns:
+        The loss: one number, or of the shape of input with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     warn_of_broadcast("smooth_l1_loss", input, label)
     return reduced(huber_error(input, label, delta), reduction, "smooth_l1_loss")
 
 
 def kl_div(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
-    r"""$$y (\log y - input)$$ of log-probabilities; "batchmean" divides the sum by the number of rows."""
+    r"""Computes the Kullback-Leibler divergence of predictions from targets.
+
+    $$y (\log y - input)$$, 0 where y is 0.
+
+    Args:
+        input: Log-probabilities.
+        label: Probabilities y, of the shape of input.
+        reduction: "mean", "sum", "batchmean" (the sum divided by the size of dim 0), or "none".
+
+    Returns:
+        The divergence: one number, or of the shape of input with reduction "none".
+    """
     return F.kldiv_loss(input, label, reduction=reduction)
 
 
 def margin_ranking_loss(
     input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    r"""$$\max(0, -y (input - other) + margin)$$; y is 1 where input should be the larger, else -1."""
+    r"""Penalizes pairs that are in the wrong order or nearer than a margin.
+
+    $$\max(0, -y (input - other) + margin)$$
+
+    Args:
+        input: The first scores, floats.
+        other: The second scores, of the shape of input.
+        label: 1 where input should be the larger, -1 where other should be, in the dtype of input.
+        margin: The difference from which on a pair costs nothing.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or of the shape of input with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     return reduced(F.relu((other - input) * label + margin), reduction, "margin_ranking_loss")
 
 
 def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    r"""input where the label is 1, $$\max(0, margin - input)$$ where it is -1."""
+    r"""Penalizes distances of similar pairs, and distances below a margin of others.
+
+    input where label is 1, $$\max(0, margin - input)$$ where it is -1.
+
+    Args:
+        input: Distances, floats.
+        label: 1 for similar pairs and -1 for others, of the shape of input.
+        margin: The distance from which on a dissimilar pair costs nothing.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or of the shape of input with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     return reduced(F.where(label == 1, input, F.relu(margin - input)), reduction, "hinge_embedding_loss")
 
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    r"""$$1 - \cos$$ where the label is 1, $$\max(0, \cos - margin)$$ where it is -1, of vectors in the last dim."""
+    r"""Penalizes the angle of similar pairs of vectors, and similarity of others.
+
+    $$1 - \cos$$ where label is 1, $$\max(0, \cos - margin)$$ where it is -1.
+
+    Args:
+        input1: Vectors [..., size].
+        input2: Vectors, of the shape of input1.
+        label: 1 for similar pairs and -1 for others, [...].
+        margin: The cosine up to which a dissimilar pair costs nothing.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or of the shape of label with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     cos = cosine_similarity(input1, input2, axis=-1)
     return reduced(F.where(label == 1, 1.0 - cos, F.relu(cos - margin)), reduction, "cosine_embedding_loss")
 
@@ -195,7 +359,26 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    r"""$$\max(0, \|a - p\| - \|a - n\| + margin)$$ of the last dim; swap: n's distance to p if it is less."""
+    r"""Penalizes triplets whose anchor is not nearer to its positive than to its negative by a margin.
+
+    $$\max(0, \|a - p\| - \|a - n\| + margin)$$, norms taken over the last dim.
+
+    Args:
+        input: Anchors [..., size].
+        positive: Vectors that should be near, of the shape of input.
+        negative: Vectors that should be far, of the shape of input.
+        margin: The difference of distances from which on a triplet costs nothing.
+        p: Order of the norm.
+        epsilon: Added to the differences, so that the norm has a gradient at 0.
+        swap: Whether the distance of negative from positive counts where it is less than that from the anchor.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Returns:
+        The loss: one number, or [...] with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
     near, far = (_distance(input, other, p, epsilon) for other in (positive, negative))
     if swap:
         far = F.elementwise_min(far, _distance(positive, negative, p, epsilon))

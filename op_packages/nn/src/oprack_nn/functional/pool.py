@@ -21,7 +21,24 @@ def max_pool1d(
     return_mask: bool = False,
     ceil_mode: bool = False,
 ) -> Any:
-    """The largest of each window of lines [N, C, L]; return_mask: where it is, too. stride: default the window."""
+    """Takes the maximum of each window of a batch of sequences.
+
+    Args:
+        x: Sequences [N, C, L].
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input, which never are the maximum: one number, one per spatial dim, or two
+            per spatial dim (before, after); "SAME" or "VALID".
+        return_mask: Whether to return the places of the maxima too; goes with padding of numbers and ceil_mode=False.
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+
+    Returns:
+        The maxima [N, C, L_out]; with return_mask (maxima, places), the places as int32 indices into L.
+
+    Raises:
+        InvalidArgumentError: return_mask is combined with "SAME", "VALID" or ceil_mode, or a size has another number of
+            elements.
+    """
     if return_mask:
         size, step = line(kernel_size, 1), line(kernel_size if stride is None else stride, 1)
         pads = line_paddings(padding)
@@ -39,7 +56,26 @@ def max_pool2d(
     ceil_mode: bool = False,
     data_format: str = "NCHW",
 ) -> Any:
-    """The largest of each window of images [N, C, H, W]; return_mask: where it is, too. stride: default the window."""
+    """Takes the maximum of each window of a batch of images.
+
+    Args:
+        x: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input, which never are the maximum: one number, one per spatial dim, or two
+            per spatial dim (before, after); "SAME" or "VALID".
+        return_mask: Whether to return the places of the maxima too; goes with padding of numbers and ceil_mode=False.
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        data_format: "NCHW" or "NHWC"; with return_mask, "NCHW".
+
+    Returns:
+        The maxima [N, C, H_out, W_out]; with return_mask (maxima, places), the places as int32 indices into the
+        flattened image H * W.
+
+    Raises:
+        InvalidArgumentError: return_mask is combined with "SAME", "VALID" or ceil_mode, or a size has another number of
+            elements.
+    """
     return _max(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
@@ -52,7 +88,26 @@ def max_pool3d(
     ceil_mode: bool = False,
     data_format: str = "NCDHW",
 ) -> Any:
-    """The largest of each window of volumes [N, C, D, H, W]; return_mask: where it is, too."""
+    """Takes the maximum of each window of a batch of volumes.
+
+    Args:
+        x: Volumes [N, C, D, H, W], or [N, D, H, W, C] with data_format="NDHWC".
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input, which never are the maximum: one number, one per spatial dim, or two
+            per spatial dim (before, after); "SAME" or "VALID".
+        return_mask: Whether to return the places of the maxima too; goes with padding of numbers and ceil_mode=False.
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        data_format: "NCDHW" or "NDHWC"; with return_mask, "NCDHW".
+
+    Returns:
+        The maxima [N, C, D_out, H_out, W_out]; with return_mask (maxima, places), the places as int32 indices into the
+        flattened volume D * H * W.
+
+    Raises:
+        InvalidArgumentError: return_mask is combined with "SAME", "VALID" or ceil_mode, or a size has another number of
+            elements.
+    """
     return _max(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
@@ -64,7 +119,22 @@ def avg_pool1d(
     exclusive: bool = True,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The mean of each window of lines [N, C, L]; exclusive: padding does not count."""
+    """Takes the mean of each window of a batch of sequences.
+
+    Args:
+        x: Sequences [N, C, L].
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Zeros around the input: one number, two (before, after), "SAME" or "VALID".
+        exclusive: Whether the mean is that of the elements of the input alone; False: padding counts as zeros.
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+
+    Returns:
+        The means [N, C, L_out].
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of these.
+    """
     return _line("avg", x, kernel_size, stride, padding, ceil_mode, exclusive=exclusive)
 
 
@@ -77,7 +147,24 @@ def avg_pool2d(
     exclusive: bool = True,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """The mean of each window of images [N, C, H, W]; exclusive: padding does not count."""
+    """Takes the mean of each window of a batch of images.
+
+    Args:
+        x: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        exclusive: Whether the mean is that of the elements of the input alone; False: padding counts as zeros.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        The means [N, C, H_out, W_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is none of these.
+    """
     return _pool("avg", 2, x, kernel_size, stride, padding, ceil_mode, data_format, exclusive=exclusive)
 
 
@@ -90,37 +177,102 @@ def avg_pool3d(
     exclusive: bool = True,
     data_format: str = "NCDHW",
 ) -> Tensor:
-    """The mean of each window of volumes [N, C, D, H, W]; exclusive: padding does not count."""
+    """Takes the mean of each window of a batch of volumes.
+
+    Args:
+        x: Volumes [N, C, D, H, W], or [N, D, H, W, C] with data_format="NDHWC".
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        exclusive: Whether the mean is that of the elements of the input alone; False: padding counts as zeros.
+        data_format: "NCDHW" or "NDHWC".
+
+    Returns:
+        The means [N, C, D_out, H_out, W_out], in the order of dims of x.
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding or data_format is none of these.
+    """
     return _pool("avg", 3, x, kernel_size, stride, padding, ceil_mode, data_format, exclusive=exclusive)
 
 
 def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
-    """Means of so many windows as output_size says: [N, C, L] to [N, C, output_size]."""
+    """Divides each sequence into output_size windows and takes the mean of each.
+
+    Args:
+        x: Sequences [N, C, L].
+        output_size: Number of windows.
+
+    Returns:
+        The means [N, C, output_size].
+    """
     return F.pool2d(x.unsqueeze(2), pooling_type="avg", ksize=line(output_size, 1), adaptive=True).squeeze(2)
 
 
 def adaptive_avg_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
-    """Means of so many windows as output_size says: [N, C, H, W] to [N, C, *output_size]."""
+    """Divides each image into a grid of windows and takes the mean of each.
+
+    Args:
+        x: Images [N, C, H, W].
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+
+    Returns:
+        The means [N, C, *output_size].
+    """
     return F.pool2d(x, pooling_type="avg", ksize=_sizes(x, output_size, 2), adaptive=True)
 
 
 def adaptive_avg_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
-    """Means of so many windows as output_size says: [N, C, D, H, W] to [N, C, *output_size]."""
+    """Divides each volume into a grid of windows and takes the mean of each.
+
+    Args:
+        x: Volumes [N, C, D, H, W].
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+
+    Returns:
+        The means [N, C, *output_size].
+    """
     return F.pool3d(x, pooling_type="avg", ksize=_sizes(x, output_size, 3), adaptive=True)
 
 
 def adaptive_max_pool1d(x: Tensor, output_size: int) -> Tensor:
-    """The largest of so many windows as output_size says: [N, C, L] to [N, C, output_size]."""
+    """Divides each sequence into output_size windows and takes the maximum of each.
+
+    Args:
+        x: Sequences [N, C, L].
+        output_size: Number of windows.
+
+    Returns:
+        The maxima [N, C, output_size].
+    """
     return F.max_pool2d_with_index(x.unsqueeze(2), ksize=line(output_size, 1), adaptive=True).out.squeeze(2)
 
 
 def adaptive_max_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
-    """The largest of so many windows as output_size says: [N, C, H, W] to [N, C, *output_size]."""
+    """Divides each image into a grid of windows and takes the maximum of each.
+
+    Args:
+        x: Images [N, C, H, W].
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+
+    Returns:
+        The maxima [N, C, *output_size].
+    """
     return F.max_pool2d_with_index(x, ksize=_sizes(x, output_size, 2), adaptive=True).out
 
 
 def adaptive_max_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
-    """The largest of so many windows as output_size says: [N, C, D, H, W] to [N, C, *output_size]."""
+    """Divides each volume into a grid of windows and takes the maximum of each.
+
+    Args:
+        x: Volumes [N, C, D, H, W].
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+
+    Returns:
+        The maxima [N, C, *output_size].
+    """
     return F.max_pool3d_with_index(x, ksize=_sizes(x, output_size, 3), adaptive=True).out
 
 

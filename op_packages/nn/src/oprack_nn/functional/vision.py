@@ -87,17 +87,46 @@ def upsample(
     align_mode: int = 0,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """interpolate, under its older name."""
+    """Resizes images; the older name of interpolate.
+
+    Args:
+        x: Images [N, C, H, W], sequences [N, C, L] or volumes [N, C, D, H, W], or with channels last.
+        size: The new size, one number or one per spatial dim.
+        scale_factor: How many times as large instead, one number or one per spatial dim.
+        mode: "nearest"; "linear", "bilinear", "bicubic" or "trilinear", as the rank is; "area" for means.
+        align_corners: Whether the centres of the corner pixels stay where they are.
+        align_mode: 0 counts from the centres of pixels, 1 from their corners.
+        data_format: With the channels second ("NCHW" ...) or last ("NHWC" ...).
+
+    Returns:
+        The resized images, of the dtype of x.
+
+    Raises:
+        InvalidArgumentError: Both or neither of size and scale_factor are given, or mode does not fit the rank.
+    """
     return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
 
 
 def pad(
     x: Tensor, pad: int | Sequence[int], mode: str = "constant", value: float = 0.0, data_format: str = "NCHW"
 ) -> Tensor:
-    """Elements added around images: [left, right, top, bottom, front, back], as many pairs as dims they have.
+    """Adds elements around images, or along every dim of a tensor.
 
-    With a pair for every dim of x, the pairs go from the first dim to the last instead. mode: "constant", "reflect",
-    "replicate" or "circular".
+    Args:
+        x: Images [N, C, H, W], sequences [N, C, L] or volumes [N, C, D, H, W], or with channels last; any shape when
+            pad has a pair for every dim.
+        pad: How many elements to add: [left, right, top, bottom, front, back], pairs from the last spatial dim to the
+            first, or one number for all. With mode "constant" and a pair for every dim of x, pairs from the first dim
+            to the last.
+        mode: What to add: "constant", "reflect", "replicate" or "circular".
+        value: The number that "constant" adds.
+        data_format: With the channels second ("NCHW" ...) or last ("NHWC" ...).
+
+    Returns:
+        The padded tensor, of the dtype of x.
+
+    Raises:
+        InvalidArgumentError: pad has not two numbers for each of some spatial dims, or for every dim of x.
     """
     sizes = [pad] * (2 * (x.ndim - 2)) if isinstance(pad, int) else [int(v) for v in pad]
     if len(sizes) == 2 * x.ndim and mode == "constant":
@@ -117,27 +146,78 @@ def pad(
 
 
 def zeropad2d(x: Tensor, padding: int | Sequence[int], data_format: str = "NCHW") -> Tensor:
-    """Zeros around images: [left, right, top, bottom], or one number for all."""
+    """Adds zeros around images.
+
+    Args:
+        x: Images [N, C, H, W].
+        padding: How many: [left, right, top, bottom], or one number for all four sides.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        The padded images, of the dtype of x.
+
+    Raises:
+        InvalidArgumentError: padding has another number of elements.
+    """
     return pad(x, [padding] * 4 if isinstance(padding, int) else padding, data_format=data_format)
 
 
 def pixel_shuffle(x: Tensor, upscale_factor: int, data_format: str = "NCHW") -> Tensor:
-    """Channels as pixels: [N, C r^2, H, W] to [N, C, H r, W r]."""
+    """Rearranges channels into pixels: [N, C r^2, H, W] to [N, C, H r, W r] (Shi et al., 2016).
+
+    Args:
+        x: Images whose number of channels is a multiple of the square of upscale_factor.
+        upscale_factor: The factor r.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        The larger images.
+    """
     return F.pixel_shuffle(x, upscale_factor=int(upscale_factor), data_format=data_format)
 
 
 def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW") -> Tensor:
-    """Pixels as channels: [N, C, H r, W r] to [N, C r^2, H, W]."""
+    """Rearranges pixels into channels: [N, C, H r, W r] to [N, C r^2, H, W].
+
+    Args:
+        x: Images whose height and width are multiples of downscale_factor.
+        downscale_factor: The factor r.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        The smaller images.
+    """
     return F.pixel_unshuffle(x, downscale_factor=int(downscale_factor), data_format=data_format)
 
 
 def channel_shuffle(x: Tensor, groups: int, data_format: str = "NCHW") -> Tensor:
-    """Channels of groups in turn: the first of each group, then the second of each, and so on."""
+    """Interleaves the channels of groups: the first of each group, then the second of each, and so on (Zhang et al.,
+    2018).
+
+    Args:
+        x: Images [N, C, H, W] with a number of channels that is a multiple of groups.
+        groups: Number of groups.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        Images of the shape of x.
+    """
     return F.channel_shuffle(x, groups=int(groups), data_format=data_format)
 
 
 def unfold(x: Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1) -> Tensor:
-    """The windows of images as columns: [N, C, H, W] to [N, C times the window's size, windows]."""
+    """Extracts the windows of images as columns (im2col).
+
+    Args:
+        x: Images [N, C, H, W].
+        kernel_sizes: Size of a window, one number or [height, width].
+        strides: Step between windows, one number or [height, width].
+        paddings: Zeros around images: one number, [height, width], or [top, left, bottom, right].
+        dilations: Distance between the elements of a window, one number or [height, width].
+
+    Returns:
+        Columns [N, C * window size, windows].
+    """
     pads = _pair(paddings)
     return F.unfold(
         x,
@@ -151,7 +231,19 @@ def unfold(x: Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, di
 def fold(
     x: Tensor, output_sizes: Any, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1
 ) -> Tensor:
-    """Columns as the windows of images, whose overlapping elements are added: the opposite of unfold."""
+    """Adds up columns as the windows of images (col2im): the transpose of unfold.
+
+    Args:
+        x: Columns [N, C * window size, windows].
+        output_sizes: Size of the images, one number or [height, width].
+        kernel_sizes: Size of a window, one number or [height, width].
+        strides: Step between windows, one number or [height, width].
+        paddings: Zeros around images: one number, [height, width], or [top, left, bottom, right].
+        dilations: Distance between the elements of a window, one number or [height, width].
+
+    Returns:
+        Images [N, C, *output_sizes]; elements of windows that overlap are added.
+    """
     pads = _pair(paddings)
     return F.fold(
         x,
@@ -166,12 +258,32 @@ def fold(
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = True
 ) -> Tensor:
-    """Images [N, C, H, W] at the places of a grid [N, h, w, 2], from -1 to 1."""
+    """Samples images at the points of a grid.
+
+    Args:
+        x: Images [N, C, H, W].
+        grid: Points (x, y) [N, h, w, 2]; -1 and 1 are the borders of the image.
+        mode: Interpolation between pixels: "bilinear" or "nearest".
+        padding_mode: Values outside of images: "zeros", "border" or "reflection".
+        align_corners: Whether -1 and 1 are the centres of the corner pixels; False: their outer edges.
+
+    Returns:
+        Images [N, C, h, w].
+    """
     return F.grid_sampler(x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
 
 
 def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool = True) -> Tensor:
-    """The grid [N, h, w, 2] of an affine map [N, 2, 3], for grid_sample."""
+    """Makes the grid of an affine map, for grid_sample.
+
+    Args:
+        theta: Maps [N, 2, 3], floats.
+        out_shape: The shape [N, C, h, w] of the images to be sampled.
+        align_corners: Whether -1 and 1 are the centres of the corner pixels; False: their outer edges.
+
+    Returns:
+        Grids [N, h, w, 2].
+    """
     return F.affine_grid(theta, output_shape=[int(v) for v in out_shape], align_corners=align_corners)
 
 

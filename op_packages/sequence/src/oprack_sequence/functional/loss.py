@@ -20,9 +20,23 @@ def ctc_loss(
     reduction: str = "mean",
     norm_by_times: bool = False,
 ) -> Tensor:
-    """Connectionist temporal classification of logits [time, batch, classes] and labels [batch, length], int32.
+    """Computes the loss of connectionist temporal classification (Graves et al., 2006).
 
-    The mean is that of the losses by the lengths of their labels.
+    Args:
+        log_probs: Unnormalized scores [time, batch, classes], despite the name; softmax is part of the loss.
+        labels: Class numbers [batch, length], cast to int32.
+        input_lengths: The number of time steps of each example, [batch], integers.
+        label_lengths: The number of labels of each example, [batch], integers.
+        blank: The class number of the blank.
+        reduction: "mean", after each loss was divided by the length of its labels; "sum"; or "none" for the loss of
+            each example.
+        norm_by_times: Whether gradients are divided by the number of time steps.
+
+    Returns:
+        The loss: one number, or [batch] with reduction "none".
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
     """
     check_reduction("ctc_loss", reduction)
     lengths = [v.astype("int64") for v in (input_lengths, label_lengths)]

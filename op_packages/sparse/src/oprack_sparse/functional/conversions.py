@@ -37,7 +37,17 @@ def to_dense(x: Tensor) -> Tensor:
 
 
 def to_sparse_coo(x: Tensor, sparse_dim: int) -> Tensor:
-    """The elements other than zero by the coordinates of the leading sparse_dim dims; op sparse_to_sparse_coo."""
+    """Converts a tensor to coordinate format (COO): the elements other than zero and their coordinates.
+
+    Op sparse_to_sparse_coo.
+
+    Args:
+        x: A dense tensor, or one in CSR.
+        sparse_dim: How many leading dims coordinates have; the others stay dense in each element.
+
+    Returns:
+        The sparse tensor.
+    """
     return F.sparse_to_sparse_coo(x, sparse_dim=sparse_dim)
 
 

@@ -17,37 +17,109 @@ Shape = int | Sequence[Any]
 
 
 def zeros(shape: Shape, dtype: object = None) -> Tensor:
-    """Zeros in a shape; dtype: default float32."""
+    """Makes a tensor of zeros.
+
+    Args:
+        shape: Sizes of the dims; one number makes a vector.
+        dtype: Dtype of the result; None: float32.
+
+    Returns:
+        Tensor of the given shape.
+
+    Raises:
+        InvalidArgumentError: dtype is a size, as in `zeros(2, 3)`; sizes go in a list.
+    """
     return _filled("zeros", shape, 0.0, dtype or "float32")
 
 
 def ones(shape: Shape, dtype: object = None) -> Tensor:
-    """Ones in a shape; dtype: default float32."""
+    """Makes a tensor of ones.
+
+    Args:
+        shape: Sizes of the dims; one number makes a vector.
+        dtype: Dtype of the result; None: float32.
+
+    Returns:
+        Tensor of the given shape.
+
+    Raises:
+        InvalidArgumentError: dtype is a size, as in `ones(2, 3)`; sizes go in a list.
+    """
     return _filled("ones", shape, 1.0, dtype or "float32")
 
 
 def full(shape: Shape, fill_value: Any, dtype: object = None) -> Tensor:
-    """One number in a shape; dtype: default float32, as Paddle 2 has it, whatever the number is."""
+    """Makes a tensor that holds one number everywhere.
+
+    Args:
+        shape: Sizes of the dims; one number makes a vector.
+        fill_value: The number.
+        dtype: Dtype of the result; None: float32, as in Paddle 2, whatever the number is.
+
+    Returns:
+        Tensor of the given shape.
+
+    Raises:
+        InvalidArgumentError: dtype is an integer; sizes go in a list.
+    """
     return _filled("full", shape, fill_value, dtype or "float32")
 
 
 def empty(shape: Shape, dtype: object = None) -> Tensor:
-    """A tensor to be written to; its elements are 0, so that no run depends on what memory held before."""
+    """Makes a tensor that is meant to be written to.
+
+    Its elements are 0, so that no run depends on what memory held before.
+
+    Args:
+        shape: Sizes of the dims; one number makes a vector.
+        dtype: Dtype of the result; None: float32.
+
+    Returns:
+        Tensor of the given shape.
+
+    Raises:
+        InvalidArgumentError: dtype is a size, as in `empty(2, 3)`; sizes go in a list.
+    """
     return _filled("empty", shape, 0.0, dtype or "float32")
 
 
 def zeros_like(x: Tensor, dtype: object = None) -> Tensor:
-    """Zeros in the shape and dtype of x, or in another dtype."""
+    """Makes a tensor of zeros in the shape of another.
+
+    Args:
+        x: The tensor whose shape to take.
+        dtype: Dtype of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full_like(x, 0, dtype)
 
 
 def ones_like(x: Tensor, dtype: object = None) -> Tensor:
-    """Ones in the shape and dtype of x, or in another dtype."""
+    """Makes a tensor of ones in the shape of another.
+
+    Args:
+        x: The tensor whose shape to take.
+        dtype: Dtype of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full_like(x, 1, dtype)
 
 
 def full_like(x: Tensor, fill_value: float, dtype: object = None) -> Tensor:
-    """One number in the shape and dtype of x, or in another dtype."""
+    """Makes a tensor that holds one number everywhere, in the shape of another.
+
+    Args:
+        x: The tensor whose shape to take.
+        fill_value: The number.
+        dtype: Dtype of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     name = dtype_name(dtype or x.dtype)
     if rounded_by_attribute(name, fill_value):
         return F.fill_any_like(x, value=0.0, dtype=name) + fill_value
@@ -55,14 +127,32 @@ def full_like(x: Tensor, fill_value: float, dtype: object = None) -> Tensor:
 
 
 def empty_like(x: Tensor, dtype: object = None) -> Tensor:
-    """A tensor to be written to, in the shape and dtype of x; its elements are 0."""
+    """Makes a tensor that is meant to be written to, in the shape of another; its elements are 0.
+
+    Args:
+        x: The tensor whose shape to take.
+        dtype: Dtype of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full_like(x, 0, dtype)
 
 
 def arange(start: float = 0, end: float | None = None, step: float = 1, dtype: object = None) -> Tensor:
-    r"""$$start + k \cdot step$$ for k = 0, 1, ... while it is before end; with one number, that is the end.
+    r"""Makes numbers at equal steps: $$start + k \cdot step$$ for k = 0, 1, ... while it is before end.
 
-    dtype: default int64, float32 where a number is floating.
+    Args:
+        start: The first number; without end, this is the end, and numbers start from 0.
+        end: The end, which is not reached; None: as above.
+        step: The difference between two numbers, positive or negative.
+        dtype: Dtype of the result; None: int64, or float32 if one of the numbers is a float.
+
+    Returns:
+        Tensor of one dim.
+
+    Raises:
+        InvalidArgumentError: step is 0.
     """
     if end is None:
         start, end = 0, start
@@ -73,35 +163,90 @@ def arange(start: float = 0, end: float | None = None, step: float = 1, dtype: o
 
 
 def linspace(start: float, stop: float, num: int, dtype: object = None) -> Tensor:
-    r"""num numbers at equal distances: $$start + k (stop - start) / (num - 1)$$; dtype: default float32."""
+    """Makes num numbers at equal distances, $$start + k (stop - start) / (num - 1)$$.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        num: How many numbers.
+        dtype: Dtype of the result; None: float32.
+
+    Returns:
+        Tensor [num].
+    """
     name = dtype_name(dtype or "float32")
     ends = (_one("linspace", v if hasattr(v, "desc") else float(v), name) for v in (start, stop))
     return F.linspace(*ends, _one("linspace", num if hasattr(num, "desc") else int(num), "int32"), dtype=name)
 
 
 def logspace(start: float, stop: float, num: int, base: float = 10.0, dtype: object = None) -> Tensor:
-    r"""num powers of a base: $$base^{start + k (stop - start) / (num - 1)}$$; dtype: default float32."""
+    """Makes num powers of a base at equal ratios, $$base^{start + k (stop - start) / (num - 1)}$$.
+
+    Args:
+        start: The first exponent.
+        stop: The last exponent.
+        num: How many numbers.
+        base: The base of the powers.
+        dtype: Dtype of the result; None: float32.
+
+    Returns:
+        Tensor [num].
+    """
     return base ** linspace(start, stop, num, dtype)
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype: object = None) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere; by default a square in float32."""
+    """Makes a matrix with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        num_rows: Number of rows.
+        num_columns: Number of columns; None: as many as rows.
+        dtype: Dtype of the result; None: float32.
+
+    Returns:
+        Tensor [num_rows, num_columns].
+    """
     columns = num_rows if num_columns is None else num_columns
     return F.eye(num_rows=int(num_rows), num_columns=int(columns), dtype=dtype_name(dtype or "float32"))
 
 
 def tril(x: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangle of the last two dims, up to a diagonal; zeros above."""
+    """Keeps the lower triangle of matrices and writes zeros above it.
+
+    Args:
+        x: Matrices in the last two dims.
+        diagonal: The last diagonal that is kept: 0 the main one, positive ones above it, negative ones below.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.tril_triu(x, diagonal=int(diagonal), lower=True)
 
 
 def triu(x: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of the last two dims, from a diagonal on; zeros below."""
+    """Keeps the upper triangle of matrices and writes zeros below it.
+
+    Args:
+        x: Matrices in the last two dims.
+        diagonal: The first diagonal that is kept: 0 the main one, positive ones above it, negative ones below.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.tril_triu(x, diagonal=int(diagonal), lower=False)
 
 
 def diag(x: Tensor, offset: int = 0, padding_value: float = 0.0) -> Tensor:
-    """A matrix with x [n] on a diagonal, or the diagonal of a matrix x."""
+    """Makes a matrix with a vector on a diagonal, or takes a diagonal of a matrix.
+
+    Args:
+        x: A vector [n] or a matrix.
+        offset: Which diagonal: 0 the main one, positive ones above it, negative ones below.
+        padding_value: The number off the diagonal, if x is a vector.
+
+    Returns:
+        Tensor: a matrix if x is a vector, else a vector.
+    """
     return F.diag_v2(x, offset=int(offset), padding_value=float(padding_value))
 
 
