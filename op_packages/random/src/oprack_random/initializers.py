@@ -21,7 +21,16 @@ def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 class Uniform(Initializer):
-    """From U[low, high): op uniform_random. seed 0: the executor's."""
+    """Draws from the uniform distribution over [low, high): op uniform_random.
+
+    Args:
+        low: The lower bound.
+        high: The upper bound.
+        seed: Seed of the generator; 0: that of the executor.
+
+    Raises:
+        InvalidArgumentError: low is not less than high.
+    """
 
     def __init__(self, low: float = -1.0, high: float = 1.0, seed: int = 0) -> None:
         if not low < high:
@@ -33,7 +42,16 @@ class Uniform(Initializer):
 
 
 class Normal(Initializer):
-    """From N(loc, scale^2): op gaussian_random. seed 0: the executor's."""
+    """Draws from the normal distribution N(loc, scale^2): op gaussian_random.
+
+    Args:
+        loc: The mean.
+        scale: The standard deviation.
+        seed: Seed of the generator; 0: that of the executor.
+
+    Raises:
+        InvalidArgumentError: scale is negative.
+    """
 
     op_type = "gaussian_random"
 
@@ -47,16 +65,30 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Normal):
-    """From N(loc, scale^2), cut off at two standard deviations: op truncated_gaussian_random."""
+    """Draws from N(loc, scale^2), cut off at two standard deviations: op truncated_gaussian_random.
+
+    Args:
+        loc: The mean.
+        scale: The standard deviation.
+        seed: Seed of the generator; 0: that of the executor.
+
+    Raises:
+        InvalidArgumentError: scale is negative.
+    """
 
     op_type = "truncated_gaussian_random"
 
 
 class Xavier(Initializer):
-    r"""Keeps the variance of signals and gradients (Glorot and Bengio 2010), the default of weights.
+    r"""Keeps the variance of signals and gradients (Glorot and Bengio, 2010), the default of weights.
 
-    uniform: $$U[-l, l), l = \sqrt{6 / (fan\_in + fan\_out)}$$, else $$N(0, 2 / (fan\_in + fan\_out))$$. fan_in and
-    fan_out: default from the shape, [in, out] or [out, in, *kernel].
+    Draws from $$U[-l, l), l = \sqrt{6 / (fan\_in + fan\_out)}$$ or $$N(0, 2 / (fan\_in + fan\_out))$$.
+
+    Args:
+        uniform: Whether to draw from the uniform distribution; False: the normal one.
+        fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        fan_out: Number of outputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        seed: Seed of the generator; 0: that of the executor.
     """
 
     def __init__(
@@ -75,7 +107,15 @@ class Xavier(Initializer):
 
 
 class MSRA(Initializer):
-    r"""For rectifiers (He et al. 2015): uniform $$U[-l, l), l = \sqrt{6 / fan\_in}$$, else $$N(0, 2 / fan\_in)$$."""
+    r"""Keeps the variance of signals behind rectifiers (He et al., 2015).
+
+    Draws from $$U[-l, l), l = \sqrt{6 / fan\_in}$$ or $$N(0, 2 / fan\_in)$$.
+
+    Args:
+        uniform: Whether to draw from the uniform distribution; False: the normal one.
+        fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        seed: Seed of the generator; 0: that of the executor.
+    """
 
     def __init__(self, uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> None:
         self.uniform, self.fan_in, self.seed = uniform, fan_in, seed
@@ -90,21 +130,41 @@ class MSRA(Initializer):
 
 
 class XavierUniform(Xavier):
-    r"""$$U[-l, l), l = \sqrt{6 / (fan\_in + fan\_out)}$$, under Paddle 2's name."""
+    r"""Draws from $$U[-l, l), l = \sqrt{6 / (fan\_in + fan\_out)}$$: Xavier under Paddle 2's name.
+
+    Args:
+        fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        fan_out: Number of outputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+    """
 
     def __init__(self, fan_in: float | None = None, fan_out: float | None = None) -> None:
         super().__init__(True, fan_in, fan_out)
 
 
 class XavierNormal(Xavier):
-    r"""$$N(0, 2 / (fan\_in + fan\_out))$$, under Paddle 2's name."""
+    r"""Draws from $$N(0, 2 / (fan\_in + fan\_out))$$: Xavier under Paddle 2's name.
+
+    Args:
+        fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        fan_out: Number of outputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+    """
 
     def __init__(self, fan_in: float | None = None, fan_out: float | None = None) -> None:
         super().__init__(False, fan_in, fan_out)
 
 
 class KaimingUniform(Initializer):
-    r"""$$U[-l, l), l = gain \sqrt{3 / fan\_in}$$ (He et al. 2015); the gain is that of `nonlinearity`."""
+    r"""Draws from $$U[-l, l), l = gain \sqrt{3 / fan\_in}$$ (He et al., 2015).
+
+    Args:
+        fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        negative_slope: The slope of "leaky_relu" for negative elements.
+        nonlinearity: The activation behind the parameter, which says the gain: "relu", "leaky_relu", "tanh", "selu",
+            "linear", "sigmoid", "conv1d", "conv2d" or "conv3d".
+
+    Raises:
+        InvalidArgumentError: nonlinearity is none of these.
+    """
 
     uniform = True
 
@@ -131,7 +191,16 @@ class KaimingUniform(Initializer):
 
 
 class KaimingNormal(KaimingUniform):
-    r"""$$N(0, gain^2 / fan\_in)$$ (He et al. 2015); the gain is that of `nonlinearity`."""
+    r"""Draws from $$N(0, gain^2 / fan\_in)$$ (He et al., 2015).
+
+    Args:
+        fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
+        negative_slope: The slope of "leaky_relu" for negative elements.
+        nonlinearity: The activation behind the parameter, which says the gain, as for KaimingUniform.
+
+    Raises:
+        InvalidArgumentError: nonlinearity is none of those.
+    """
 
     uniform = False
 

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
 
 class Bilinear(Module):
-    r"""$$out_k = x_1^T W_k x_2 + b_k$$: op bilinear_tensor_product."""
+    """Applies a bilinear form to two inputs, $$out_k = x_1^T W_k x_2 + b_k$$: op bilinear_tensor_product.
+
+    x1 is [N, in1_features], x2 [N, in2_features], the result [N, out_features].
+
+    Args:
+        in1_features: Size of the first input.
+        in2_features: Size of the second input.
+        out_features: Size of the result.
+        weight_attr: Attributes of the parameter weight [out_features, in1_features, in2_features].
+        bias_attr: Attributes of the parameter bias [1, out_features]; False: no bias.
+    """
 
     def __init__(
         self,

@@ -32,7 +32,11 @@ class _Activation(Module):
 
 
 class CELU(_Activation):
-    r"""$$\max(0, x) + \min(0, \alpha (e^{x / \alpha} - 1))$$"""
+    r"""Applies $$\max(0, x) + \min(0, \alpha (e^{x / \alpha} - 1))$$ (Barron, 2017).
+
+    Args:
+        alpha: The limit towards minus infinity, negated.
+    """
 
     op_type = "celu"
 
@@ -41,7 +45,11 @@ class CELU(_Activation):
 
 
 class ELU(_Activation):
-    r"""$$x$$ where it is positive, else $$\alpha (e^x - 1)$$."""
+    r"""Applies the exponential linear unit: $$x$$ where it is positive, else $$\alpha (e^x - 1)$$.
+
+    Args:
+        alpha: The limit towards minus infinity, negated.
+    """
 
     op_type = "elu"
 
@@ -50,7 +58,11 @@ class ELU(_Activation):
 
 
 class GELU(_Activation):
-    r"""$$x \Phi(x)$$ with the normal distribution; approximate: by tanh."""
+    r"""Applies the Gaussian error linear unit, $$x \Phi(x)$$ with the normal distribution function $$\Phi$$.
+
+    Args:
+        approximate: Whether to compute $$\Phi$$ by its approximation with tanh.
+    """
 
     op_type = "gelu"
 
@@ -59,7 +71,11 @@ class GELU(_Activation):
 
 
 class GLU(Module):
-    r"""$$a \, \sigma(b)$$ of the two halves of x along a dim."""
+    r"""Applies the gated linear unit, $$a \, \sigma(b)$$ of the two halves of x along a dim.
+
+    Args:
+        axis: The dim that is halved.
+    """
 
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
@@ -70,7 +86,11 @@ class GLU(Module):
 
 
 class Hardshrink(_Activation):
-    """x, with 0 where it is from -threshold to threshold."""
+    """Replaces elements between -threshold and threshold by 0.
+
+    Args:
+        threshold: The largest magnitude that becomes 0.
+    """
 
     op_type = "hard_shrink"
 
@@ -91,7 +111,12 @@ class Hardswish(_Activation):
 
 
 class Hardtanh(Module):
-    """x cut to between two numbers."""
+    """Cuts elements to the interval [min, max].
+
+    Args:
+        min: The lower bound.
+        max: The upper bound.
+    """
 
     def __init__(self, min: float = -1.0, max: float = 1.0) -> None:
         super().__init__()
@@ -102,7 +127,12 @@ class Hardtanh(Module):
 
 
 class LeakyReLU(_Activation):
-    """x where it is positive, else negative_slope times x; alpha: another name for the slope, that of the op."""
+    """Applies the leaky rectified linear unit: x where it is positive, else negative_slope times x.
+
+    Args:
+        negative_slope: The slope for negative elements.
+        alpha: Another name of negative_slope, that of op leaky_relu, which goes before it.
+    """
 
     op_type = "leaky_relu"
 
@@ -117,7 +147,11 @@ class LogSigmoid(_Activation):
 
 
 class LogSoftmax(_Activation):
-    r"""$$x_i - \log \sum_j e^{x_j}$$ along a dim."""
+    r"""Takes the logarithm of softmax along a dim, $$x_i - \log \sum_j e^{x_j}$$.
+
+    Args:
+        axis: The dim.
+    """
 
     op_type = "log_softmax"
 
@@ -126,7 +160,12 @@ class LogSoftmax(_Activation):
 
 
 class Maxout(_Activation):
-    """The largest of every `groups` neighbouring channels."""
+    """Takes the maximum of every `groups` neighbouring channels (Goodfellow et al., 2013).
+
+    Args:
+        groups: How many channels become one.
+        axis: The dim of the channels, a multiple of groups in size.
+    """
 
     op_type = "maxout"
 
@@ -141,7 +180,14 @@ class Mish(_Activation):
 
 
 class PReLU(Module):
-    """x where it is positive, else weight times x; weight: one number, or one for each of num_parameters channels."""
+    """Applies a leaky rectified linear unit with a learned slope: x where it is positive, else weight times x.
+
+    Args:
+        num_parameters: Number of slopes: 1, or that of the channels.
+        init: What the slopes start from.
+        weight_attr: Attributes of the parameter weight.
+        data_format: "NCHW", "NCL" and the like when channels are dim 1, "NHWC" and the like when they are last.
+    """
 
     def __init__(
         self,
@@ -172,7 +218,14 @@ class ReLU6(_Activation):
 
 
 class SELU(_Activation):
-    r"""$$scale \cdot x$$ where it is positive, else $$scale \cdot \alpha (e^x - 1)$$."""
+    r"""Applies the scaled exponential linear unit (Klambauer et al., 2017).
+
+    $$scale \cdot x$$ where it is positive, else $$scale \cdot \alpha (e^x - 1)$$.
+
+    Args:
+        scale: The factor of all elements.
+        alpha: The factor of the exponential part.
+    """
 
     op_type = "selu"
 
@@ -197,7 +250,11 @@ class SiLU(Silu):
 
 
 class Softmax(_Activation):
-    r"""$$e^{x_i} / \sum_j e^{x_j}$$ along a dim."""
+    r"""Normalizes along a dim to positive numbers of sum 1, $$e^{x_i} / \sum_j e^{x_j}$$.
+
+    Args:
+        axis: The dim.
+    """
 
     op_type = "softmax"
 
@@ -206,7 +263,12 @@ class Softmax(_Activation):
 
 
 class Softplus(_Activation):
-    r"""$$\log(1 + e^{\beta x}) / \beta$$, and x itself where that is beyond the threshold."""
+    r"""Applies a smooth form of ReLU: $$\log(1 + e^{\beta x}) / \beta$$.
+
+    Args:
+        beta: How sharp the bend at 0 is.
+        threshold: Where beta * x is beyond it, the result is x itself.
+    """
 
     op_type = "softplus"
 
@@ -215,7 +277,11 @@ class Softplus(_Activation):
 
 
 class Softshrink(_Activation):
-    """x moved towards 0 by the threshold, at most to 0."""
+    """Moves elements towards 0 by threshold; those between -threshold and threshold become 0.
+
+    Args:
+        threshold: The distance, at least 0.
+    """
 
     op_type = "softshrink"
 
@@ -248,7 +314,11 @@ class Tanhshrink(_Activation):
 
 
 class ThresholdedReLU(_Activation):
-    """x where it is beyond the threshold, else 0."""
+    """Keeps the elements beyond a threshold; the others become 0.
+
+    Args:
+        threshold: The threshold.
+    """
 
     op_type = "thresholded_relu"
 

@@ -127,7 +127,20 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """Self-attention, attention to what an encoder gave, then two linear maps; arguments as TransformerEncoderLayer."""
+    """Layer of a decoder: self-attention, attention to the encoder's result, then two linear maps.
+
+    Each part is added to its input and normalized.
+
+    Args:
+        d_model: Width of the inputs and of the result.
+        nhead: Number of heads, of which d_model is a multiple.
+        dim_feedforward: Width between the two linear maps.
+        dropout: Probability of dropout after each part.
+        activation: Name of the function of oprack.functional between the linear maps, such as "relu" or "gelu".
+        attn_dropout: Probability of dropout of attention weights; None: dropout.
+        act_dropout: Probability of dropout after the activation; None: dropout.
+        normalize_before: Whether the input of each part is normalized instead of its result.
+    """
 
     def __init__(
         self,
@@ -163,7 +176,13 @@ class TransformerDecoderLayer(_TransformerLayer):
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer, each with parameters of its own, one after the other, and a norm at the end."""
+    """Stack of encoder layers, copies of one with parameters of their own.
+
+    Args:
+        encoder_layer: The first layer, a TransformerEncoderLayer.
+        num_layers: Number of layers.
+        norm: A module that is applied to the result, such as LayerNorm; None: none.
+    """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -177,7 +196,13 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer, each with parameters of its own, one after the other, and a norm at the end."""
+    """Stack of decoder layers, copies of one with parameters of their own.
+
+    Args:
+        decoder_layer: The first layer, a TransformerDecoderLayer.
+        num_layers: Number of layers.
+        norm: A module that is applied to the result, such as LayerNorm; None: none.
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -193,7 +218,19 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder (Vaswani et al. 2017); arguments as those of their layers."""
+    """Encoder and decoder of a transformer (Vaswani et al., 2017).
+
+    Args:
+        d_model: Width of the inputs and of the result.
+        nhead: Number of heads, of which d_model is a multiple.
+        num_encoder_layers: Number of layers of the encoder.
+        num_decoder_layers: Number of layers of the decoder.
+        dim_feedforward: Width between the two linear maps.
+        dropout: Probability of dropout after each part.
+        activation: Name of the function of oprack.functional between the linear maps, such as "relu" or "gelu".
+        normalize_before: Whether the input of each part is normalized instead of its result; then encoder and decoder
+            end with a LayerNorm.
+    """
 
     def __init__(
         self,

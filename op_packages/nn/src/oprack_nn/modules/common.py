@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 class Identity(Module):
-    """x as it is; arguments of any kind are accepted, so that it can stand for another part."""
+    """Returns its input; it accepts any arguments, so that it can stand for another module.
+
+    Args:
+        args: Ignored.
+        kwargs: Ignored.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -27,9 +32,15 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x @ weight + bias over the last dim: ops matmul_v2 and elementwise_add.
+    """Applies an affine map to the last dim, x @ weight + bias: ops matmul_v2 and elementwise_add.
 
-    weight: [in_features, out_features]. bias_attr: False leaves the bias out.
+    x is [..., in_features], the result [..., out_features].
+
+    Args:
+        in_features: Size of the last dim of the input.
+        out_features: Size of the last dim of the result.
+        weight_attr: Attributes of the parameter weight [in_features, out_features].
+        bias_attr: Attributes of the parameter bias [out_features]; False: no bias.
     """
 
     def __init__(
@@ -45,10 +56,17 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """Rows of a table by number: op lookup_table_v2.
+    """Looks up rows of a learned table by integer: op lookup_table_v2.
 
-    sparse: the table's gradient is SelectedRows, of the rows that a batch reads. padding_idx: a number whose row counts
-    as zeros.
+    ids are int32 or int64 of any shape, the result [*ids.shape, embedding_dim].
+
+    Args:
+        num_embeddings: Number of rows.
+        embedding_dim: Size of a row.
+        padding_idx: A row number that reads as zeros and gets no gradient; None: there is none.
+        sparse: Whether the gradient of the table is SelectedRows of the rows that a batch reads, rather than a dense
+            tensor.
+        weight_attr: Attributes of the parameter weight [num_embeddings, embedding_dim]; it starts from N(0, 1).
     """
 
     def __init__(
@@ -69,10 +87,13 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """In training each element is 0 with probability p.
+    """Sets elements to 0 at random in training, each with probability p.
 
-    mode: "upscale_in_train" divides the others by 1 - p; "downscale_in_infer" multiplies by 1 - p in evaluation.
-    axis: the dims along which to draw; the others share what was drawn.
+    Args:
+        p: Probability of 0, from 0 to 1.
+        mode: "upscale_in_train" divides the kept elements by 1 - p in training; "downscale_in_infer" instead multiplies
+            by 1 - p in evaluation.
+        axis: Dims along which to draw independently; along the others the drawn mask is shared. None: all dims.
     """
 
     def __init__(self, p: float = 0.5, mode: str = "upscale_in_train", axis: int | Sequence[int] | None = None) -> None:
@@ -88,21 +109,34 @@ class Dropout(Module):
 
 
 class Dropout2D(Dropout):
-    """Dropout of whole channels of images [N, C, H, W]."""
+    """Sets whole channels of images [N, C, H, W] to 0 at random in training.
+
+    Args:
+        p: Probability of 0, from 0 to 1.
+    """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__(p, axis=[0, 1])
 
 
 class Dropout3D(Dropout):
-    """Dropout of whole channels of volumes [N, C, D, H, W]."""
+    """Sets whole channels of volumes [N, C, D, H, W] to 0 at random in training.
+
+    Args:
+        p: Probability of 0, from 0 to 1.
+    """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__(p, axis=[0, 1])
 
 
 class Flatten(Module):
-    """Dims from start_axis to stop_axis as one: op flatten_contiguous_range."""
+    """Merges neighbouring dims into one: op flatten_contiguous_range.
+
+    Args:
+        start_axis: The first dim; 1 keeps the batch.
+        stop_axis: The last dim.
+    """
 
     def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
         super().__init__()
@@ -113,7 +147,14 @@ class Flatten(Module):
 
 
 class CosineSimilarity(Module):
-    r"""$$\frac{x_1 \cdot x_2}{\max(\|x_1\| \|x_2\|, \epsilon)}$$ along a dim."""
+    r"""Computes the cosine of the angle between vectors along a dim.
+
+    $$\frac{x_1 \cdot x_2}{\max(\|x_1\| \|x_2\|, \epsilon)}$$
+
+    Args:
+        axis: The dim along which vectors lie.
+        eps: The least product of norms by which to divide.
+    """
 
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

@@ -60,7 +60,24 @@ class _Convolution(Module):
 
 
 class Conv1D(_Convolution):
-    """Of lines [N, C, L], by op conv2d, and a bias per channel."""
+    """Applies a 1-D convolution to sequences [N, C, L]: op conv2d over images of height 1.
+
+    Args:
+        in_channels: Channels of the input, a multiple of groups.
+        out_channels: Channels of the result: the number of filters, a multiple of groups.
+        kernel_size: Size of the filters, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        weight_attr: Attributes of the parameter weight [out_channels, in_channels / groups, size].
+        bias_attr: Attributes of the parameter bias [out_channels]; False: no bias.
+        data_format: "NCL" or "NLC"; "" is "NCL".
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of those above.
+    """
 
     rank = 1
 
@@ -70,9 +87,25 @@ class Conv1D(_Convolution):
 
 
 class Conv2D(_Convolution):
-    """Op conv2d, or depthwise_conv2d where every channel has filters of its own, and a bias per channel.
+    """Applies a 2-D convolution to images [N, C, H, W]: op conv2d, or depthwise_conv2d.
 
-    kernel_size, stride, padding, dilation: an int or one per dim; padding also "SAME" or "VALID".
+    The latter is used where every channel has filters of its own, so that groups equals in_channels.
+
+    Args:
+        in_channels: Channels of the input, a multiple of groups.
+        out_channels: Channels of the result: the number of filters, a multiple of groups.
+        kernel_size: Size of the filters, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        weight_attr: Attributes of the parameter weight [out_channels, in_channels / groups, height, width].
+        bias_attr: Attributes of the parameter bias [out_channels]; False: no bias.
+        data_format: "NCHW" or "NHWC".
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of those above.
     """
 
     op_type = "conv2d"
@@ -104,7 +137,24 @@ class Conv2D(_Convolution):
 
 
 class Conv3D(_Convolution):
-    """Of volumes [N, C, D, H, W], by op conv3d, and a bias per channel."""
+    """Applies a 3-D convolution to volumes [N, C, D, H, W]: op conv3d.
+
+    Args:
+        in_channels: Channels of the input, a multiple of groups.
+        out_channels: Channels of the result: the number of filters, a multiple of groups.
+        kernel_size: Size of the filters, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        weight_attr: Attributes of the parameter weight [out_channels, in_channels / groups, depth, height, width].
+        bias_attr: Attributes of the parameter bias [out_channels]; False: no bias.
+        data_format: "NCDHW" or "NDHWC"; "" is "NCDHW".
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of those above.
+    """
 
     rank = 3
 
@@ -145,7 +195,27 @@ class _Transposed(_Convolution):
 
 
 class Conv1DTranspose(_Transposed):
-    """The gradient of Conv1D as a part of its own; output_size chooses among the sizes that it may have had."""
+    """Applies a 1-D transposed convolution, the gradient of Conv1D, to sequences [N, C, L].
+
+    A call takes output_size, which chooses among the sizes that the stride leaves open.
+
+    Args:
+        in_channels: Channels of the input, a multiple of groups.
+        out_channels: Channels of the result: the number of filters, a multiple of groups.
+        kernel_size: Size of the filters, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        output_padding: Elements added at the end of each spatial dim of the result, one number or one per dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        weight_attr: Attributes of the parameter weight [in_channels, out_channels / groups, size].
+        bias_attr: Attributes of the parameter bias [out_channels]; False: no bias.
+        data_format: "NCL" or "NLC"; "" is "NCL".
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of those above.
+    """
 
     rank = 1
 
@@ -155,7 +225,27 @@ class Conv1DTranspose(_Transposed):
 
 
 class Conv2DTranspose(_Transposed):
-    """Op conv2d_transpose, and a bias per channel; output_size chooses among the sizes that it may have had."""
+    """Applies a 2-D transposed convolution, the gradient of Conv2D, to images [N, C, H, W]: op conv2d_transpose.
+
+    A call takes output_size, which chooses among the sizes that the stride leaves open.
+
+    Args:
+        in_channels: Channels of the input, a multiple of groups.
+        out_channels: Channels of the result: the number of filters, a multiple of groups.
+        kernel_size: Size of the filters, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        output_padding: Elements added at the end of each spatial dim of the result, one number or one per dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        weight_attr: Attributes of the parameter weight [in_channels, out_channels / groups, height, width].
+        bias_attr: Attributes of the parameter bias [out_channels]; False: no bias.
+        data_format: "NCHW" or "NHWC"; "" is "NCHW".
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of those above.
+    """
 
     def forward(self, x: Tensor, output_size: Sizes | None = None) -> Tensor:
         first, then = (self.stride, self.padding, self.output_padding), (self.dilation, self.groups)
@@ -163,7 +253,27 @@ class Conv2DTranspose(_Transposed):
 
 
 class Conv3DTranspose(_Transposed):
-    """The gradient of Conv3D as a part of its own; output_size chooses among the sizes that it may have had."""
+    """Applies a 3-D transposed convolution, the gradient of Conv3D, to volumes [N, C, D, H, W]: op conv3d_transpose.
+
+    A call takes output_size, which chooses among the sizes that the stride leaves open.
+
+    Args:
+        in_channels: Channels of the input, a multiple of groups.
+        out_channels: Channels of the result: the number of filters, a multiple of groups.
+        kernel_size: Size of the filters, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim.
+        padding: Zeros around the input: one number, one per spatial dim, or two per spatial dim (before, after); "SAME"
+            or "VALID".
+        output_padding: Elements added at the end of each spatial dim of the result, one number or one per dim.
+        groups: Into how many groups channels and filters are divided; each filter sees the channels of its group alone.
+        dilation: Distance between the elements of a filter, one number or one per spatial dim.
+        weight_attr: Attributes of the parameter weight [in_channels, out_channels / groups, depth, height, width].
+        bias_attr: Attributes of the parameter bias [out_channels]; False: no bias.
+        data_format: "NCDHW" or "NDHWC"; "" is "NCDHW".
+
+    Raises:
+        InvalidArgumentError: A size has another number of elements, or padding is none of those above.
+    """
 
     rank = 3
 

@@ -24,8 +24,23 @@ class _Loss(Module):
 
 
 class CrossEntropyLoss(_Loss):
-    """Of logits [..., classes] and labels, class numbers [...] or [..., 1], or probabilities; see
-    oprack.nn.functional.cross_entropy."""
+    """Computes cross entropy of logits [..., classes] and labels; see oprack.nn.functional.cross_entropy.
+
+    Labels are class numbers [...] or [..., 1], or, with soft_label, probabilities of the shape of the logits.
+
+    Args:
+        weight: A factor per class, [classes]; the mean is then the weighted one. None: 1.
+        ignore_index: A class number whose examples count for nothing; unless it is the default -100, they don't count
+            in the mean either.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+        soft_label: Whether labels are probabilities.
+        axis: The dim of the classes.
+        use_softmax: Whether inputs are logits; False: they are probabilities.
+        label_smoothing: The part of the probability that all classes share evenly, from 0 to 1.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(
         self,
@@ -48,7 +63,14 @@ class CrossEntropyLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """(input - label)^2. Warns when their shapes differ."""
+    """Computes the squared error, (input - label)^2; warns when their shapes differ.
+
+    Args:
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         L.warn_of_broadcast("MSELoss", input, label, depth=4)
@@ -56,7 +78,14 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """|input - label|. Warns when their shapes differ."""
+    """Computes the absolute error, |input - label|; warns when their shapes differ.
+
+    Args:
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         L.warn_of_broadcast("L1Loss", input, label, depth=4)
@@ -64,7 +93,17 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    r"""$$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$."""
+    r"""Computes the Huber loss: squared for small errors, linear for large ones.
+
+    $$\frac{1}{2} d^2$$ of $$d = |input - label|$$ where it is at most delta, else $$delta (d - delta / 2)$$.
+
+    Args:
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+        delta: The error at which the loss becomes linear.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction)
@@ -76,11 +115,30 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(SmoothL1Loss):
-    """SmoothL1Loss under PyTorch's name."""
+    """Computes the Huber loss: SmoothL1Loss under PyTorch's name.
+
+    Args:
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+        delta: The error at which the loss becomes linear.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
 
 class NLLLoss(_Loss):
-    r"""$$-w_y \, input_y$$ of log-probabilities [N, C] or [N, C, H, W]; the mean is the weighted one."""
+    r"""Computes the negative log-likelihood, $$-w_y \, input_y$$, of log-probabilities [N, C] or [N, C, H, W].
+
+    Labels are class numbers [N] or [N, H, W]; the mean is divided by the sum of the weights.
+
+    Args:
+        weight: A factor per class, [C]; None: 1.
+        ignore_index: A class number that is left out of the loss and of the mean.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -91,7 +149,15 @@ class NLLLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    r"""$$-w (y \log x + (1 - y) \log(1 - x))$$ of probabilities."""
+    r"""Computes binary cross entropy of probabilities, $$-w (y \log x + (1 - y) \log(1 - x))$$.
+
+    Args:
+        weight: Factors of the losses, broadcast to them; None: 1.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -102,7 +168,18 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    r"""$$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$ of logits; p: pos_weight."""
+    r"""Computes binary cross entropy of the sigmoid of logits, without overflow.
+
+    $$-w (p \, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))$$
+
+    Args:
+        weight: Factors of the losses, broadcast to them; None: 1.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+        pos_weight: The factor p of positive examples, broadcast to the logits; None: 1.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(reduction)
@@ -113,7 +190,11 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(Module):
-    r"""$$y (\log y - input)$$ of log-probabilities; reduction may be "batchmean", too: the sum by rows."""
+    r"""Computes the Kullback-Leibler divergence, $$y (\log y - input)$$, of log-probabilities from probabilities y.
+
+    Args:
+        reduction: "mean", "sum", "batchmean" (the sum divided by the size of dim 0), or "none".
+    """
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
@@ -124,7 +205,17 @@ class KLDivLoss(Module):
 
 
 class MarginRankingLoss(_Loss):
-    r"""$$\max(0, -y (input - other) + margin)$$; y is 1 where input should be the larger, else -1."""
+    r"""Penalizes pairs that are in the wrong order, or nearer than a margin: $$\max(0, -y (input - other) + margin)$$.
+
+    The label y is 1 where input should be the larger, else -1.
+
+    Args:
+        margin: The difference from which on a pair costs nothing.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -135,7 +226,17 @@ class MarginRankingLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    r"""input where the label is 1, $$\max(0, margin - input)$$ where it is -1."""
+    r"""Penalizes distances of similar pairs, and distances below a margin of others.
+
+    input where the label is 1, $$\max(0, margin - input)$$ where it is -1.
+
+    Args:
+        margin: The distance from which on a dissimilar pair costs nothing.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -146,7 +247,17 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    r"""$$1 - \cos$$ where the label is 1, $$\max(0, \cos - margin)$$ where it is -1, of vectors in the last dim."""
+    r"""Penalizes the angle of similar pairs of vectors, and similarity of others.
+
+    $$1 - \cos$$ where the label is 1, $$\max(0, \cos - margin)$$ where it is -1, of vectors in the last dim.
+
+    Args:
+        margin: The cosine up to which a dissimilar pair costs nothing.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -157,7 +268,20 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    r"""$$\max(0, \|a - p\| - \|a - n\| + margin)$$ of vectors in the last dim; swap: $$\|p - n\|$$ if less."""
+    r"""Penalizes triplets whose anchor is not nearer to its positive than to its negative by a margin.
+
+    $$\max(0, \|a - p\| - \|a - n\| + margin)$$ of vectors in the last dim.
+
+    Args:
+        margin: The difference of distances from which on a triplet costs nothing.
+        p: Order of the norm.
+        epsilon: Added to the differences, so that the norm has a gradient at 0.
+        swap: Whether the distance of negative from positive counts where it is less than that from the anchor.
+        reduction: "mean", "sum", or "none" for the loss of each example or element.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(
         self,

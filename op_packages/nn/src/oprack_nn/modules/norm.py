@@ -29,7 +29,20 @@ class _Affine(Module):
 
 
 class BatchNorm(_Affine):
-    """Per channel, by the statistics of the batch in training, by running ones in evaluation: op batch_norm."""
+    """Normalizes each channel over the batch (Ioffe and Szegedy, 2015): op batch_norm.
+
+    In training by the statistics of the batch, in evaluation by the running ones, which are the buffers mean and
+    variance.
+
+    Args:
+        num_features: Number of channels.
+        momentum: The weight of the old running statistics in each step of training.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+        data_format: "NCHW" when channels are dim 1, "NHWC" when they are last.
+        use_global_stats: Whether the running statistics are used in training too.
+    """
 
     def __init__(
         self,
@@ -80,25 +93,62 @@ class _BatchNorm(BatchNorm):
 
 
 class BatchNorm1D(_BatchNorm):
-    """BatchNorm of rows [N, C] or lines [N, C, L]."""
+    """Normalizes each channel of rows [N, C] or sequences [N, C, L] over the batch; see BatchNorm.
+
+    Args:
+        num_features: Number of channels.
+        momentum: The weight of the old running statistics in each step of training.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+        data_format: "NCHW" when channels are dim 1, "NHWC" when they are last.
+        use_global_stats: Whether the running statistics are used in training too.
+    """
 
     ranks = (2, 3)
 
 
 class BatchNorm2D(_BatchNorm):
-    """BatchNorm of images [N, C, H, W]."""
+    """Normalizes each channel of images [N, C, H, W] over the batch; see BatchNorm.
+
+    Args:
+        num_features: Number of channels.
+        momentum: The weight of the old running statistics in each step of training.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+        data_format: "NCHW" when channels are dim 1, "NHWC" when they are last.
+        use_global_stats: Whether the running statistics are used in training too.
+    """
 
     ranks = (4,)
 
 
 class BatchNorm3D(_BatchNorm):
-    """BatchNorm of volumes [N, C, D, H, W]."""
+    """Normalizes each channel of volumes [N, C, D, H, W] over the batch; see BatchNorm.
+
+    Args:
+        num_features: Number of channels.
+        momentum: The weight of the old running statistics in each step of training.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+        data_format: "NCHW" when channels are dim 1, "NHWC" when they are last.
+        use_global_stats: Whether the running statistics are used in training too.
+    """
 
     ranks = (5,)
 
 
 class LayerNorm(_Affine):
-    """Over the last dims, of sizes normalized_shape: op layer_norm."""
+    """Normalizes over the last dims of each example (Ba et al., 2016): op layer_norm.
+
+    Args:
+        normalized_shape: The sizes of these dims; one number: the last dim alone.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+    """
 
     def __init__(
         self,
@@ -118,7 +168,15 @@ class LayerNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """Over groups of channels: op group_norm."""
+    """Normalizes over groups of channels of each example [N, C, ...] (Wu and He, 2018): op group_norm.
+
+    Args:
+        num_groups: Number of groups.
+        num_channels: Number of channels, a multiple of num_groups.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+    """
 
     def __init__(
         self,
@@ -137,7 +195,14 @@ class GroupNorm(_Affine):
 
 
 class InstanceNorm(_Affine):
-    """Per image and channel: op instance_norm."""
+    """Normalizes each channel of each example [N, C, ...] (Ulyanov et al., 2016): op instance_norm.
+
+    Args:
+        num_features: Number of channels.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+    """
 
     def __init__(
         self,
@@ -155,22 +220,52 @@ class InstanceNorm(_Affine):
 
 
 class InstanceNorm1D(InstanceNorm):
-    """InstanceNorm of lines [N, C, L]."""
+    """Normalizes each channel of each sequence [N, C, L]; see InstanceNorm.
+
+    Args:
+        num_features: Number of channels.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.unsqueeze(2)).squeeze(2)
 
 
 class InstanceNorm2D(InstanceNorm):
-    """InstanceNorm of images [N, C, H, W]."""
+    """Normalizes each channel of each image [N, C, H, W]; see InstanceNorm.
+
+    Args:
+        num_features: Number of channels.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+    """
 
 
 class InstanceNorm3D(InstanceNorm):
-    """InstanceNorm of volumes [N, C, D, H, W]."""
+    """Normalizes each channel of each volume [N, C, D, H, W]; see InstanceNorm.
+
+    Args:
+        num_features: Number of channels.
+        epsilon: Added to the variance against division by zero.
+        weight_attr: Attributes of the parameter weight (the scale), which starts from 1; False: no scale.
+        bias_attr: Attributes of the parameter bias, which starts from 0; False: no bias.
+    """
 
 
 class LocalResponseNorm(Module):
-    r"""$$x_c / (k + \frac{\alpha}{size} \sum_{near c} x^2)^\beta$$ over `size` neighbouring channels: op lrn."""
+    r"""Divides channels by a power of the sum of squares of their neighbours (Krizhevsky et al., 2012): op lrn.
+
+    $$x_c / (k + \frac{\alpha}{size} \sum_{near c} x^2)^\beta$$
+
+    Args:
+        size: How many neighbouring channels, the channel itself among them.
+        alpha: The factor of the mean square.
+        beta: The exponent.
+        k: Added to the mean square.
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

@@ -59,37 +59,94 @@ class _AvgPool(_Pool):
 
 
 class MaxPool1D(_MaxPool):
-    """The largest of each window of lines; return_mask: where it is, too."""
+    """Takes the maximum of each window of sequences [N, C, L].
+
+    Args:
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input: one number, one per spatial dim, or two per spatial dim (before,
+            after); "SAME" or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        return_mask: Whether to return (maxima, places), the places as indices into the flattened spatial dims; goes
+            with padding of numbers and ceil_mode=False.
+    """
 
     rank, function = 1, P.max_pool1d
 
 
 class MaxPool2D(_MaxPool):
-    """The largest of each window of images: op pool2d; return_mask: where it is, too. stride: default the window."""
+    """Takes the maximum of each window of images [N, C, H, W]: op pool2d.
+
+    Args:
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input: one number, one per spatial dim, or two per spatial dim (before,
+            after); "SAME" or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        return_mask: Whether to return (maxima, places), the places as indices into the flattened spatial dims; goes
+            with padding of numbers and ceil_mode=False.
+    """
 
     rank, function = 2, P.max_pool2d
 
 
 class MaxPool3D(_MaxPool):
-    """The largest of each window of volumes: op pool3d; return_mask: where it is, too."""
+    """Takes the maximum of each window of volumes [N, C, D, H, W]: op pool3d.
+
+    Args:
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input: one number, one per spatial dim, or two per spatial dim (before,
+            after); "SAME" or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        return_mask: Whether to return (maxima, places), the places as indices into the flattened spatial dims; goes
+            with padding of numbers and ceil_mode=False.
+    """
 
     rank, function = 3, P.max_pool3d
 
 
 class AvgPool1D(_AvgPool):
-    """The mean of each window of lines; exclusive: padding does not count."""
+    """Takes the mean of each window of sequences [N, C, L].
+
+    Args:
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input: one number, one per spatial dim, or two per spatial dim (before,
+            after); "SAME" or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        exclusive: Whether the mean is that of the elements of the input alone; False: padding counts as zeros.
+    """
 
     rank, function = 1, P.avg_pool1d
 
 
 class AvgPool2D(_AvgPool):
-    """The mean of each window of images: op pool2d; exclusive: padding does not count. stride: default the window."""
+    """Takes the mean of each window of images [N, C, H, W]: op pool2d.
+
+    Args:
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input: one number, one per spatial dim, or two per spatial dim (before,
+            after); "SAME" or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        exclusive: Whether the mean is that of the elements of the input alone; False: padding counts as zeros.
+    """
 
     rank, function = 2, P.avg_pool2d
 
 
 class AvgPool3D(_AvgPool):
-    """The mean of each window of volumes: op pool3d; exclusive: padding does not count."""
+    """Takes the mean of each window of volumes [N, C, D, H, W]: op pool3d.
+
+    Args:
+        kernel_size: Size of the window, one number or one per spatial dim.
+        stride: Step between windows, one number or one per spatial dim; None: the size of the window.
+        padding: Elements added around the input: one number, one per spatial dim, or two per spatial dim (before,
+            after); "SAME" or "VALID".
+        ceil_mode: Whether a last window that lies partly outside counts, so that the size of the result is rounded up.
+        exclusive: Whether the mean is that of the elements of the input alone; False: padding counts as zeros.
+    """
 
     rank, function = 3, P.avg_pool3d
 
@@ -109,36 +166,60 @@ class _Adaptive(Module):
 
 
 class AdaptiveAvgPool1D(_Adaptive):
-    """Means of as many windows as output_size says."""
+    """Divides each sequence [N, C, L] into output_size windows and takes the mean of each.
+
+    Args:
+        output_size: Number of windows.
+    """
 
     function = P.adaptive_avg_pool1d
 
 
 class AdaptiveAvgPool2D(_Adaptive):
-    """Means of as many windows as output_size says: op pool2d; None keeps the size of a dim."""
+    """Divides each image [N, C, H, W] into a grid of windows and takes the mean of each: op pool2d.
+
+    Args:
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+    """
 
     function = P.adaptive_avg_pool2d
 
 
 class AdaptiveAvgPool3D(_Adaptive):
-    """Means of as many windows as output_size says: op pool3d; None keeps the size of a dim."""
+    """Divides each volume [N, C, D, H, W] into a grid of windows and takes the mean of each: op pool3d.
+
+    Args:
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+    """
 
     function = P.adaptive_avg_pool3d
 
 
 class AdaptiveMaxPool1D(_Adaptive):
-    """The largest of as many windows as output_size says."""
+    """Divides each sequence [N, C, L] into output_size windows and takes the maximum of each.
+
+    Args:
+        output_size: Number of windows.
+    """
 
     function = P.adaptive_max_pool1d
 
 
 class AdaptiveMaxPool2D(_Adaptive):
-    """The largest of as many windows as output_size says; None keeps the size of a dim."""
+    """Divides each image [N, C, H, W] into a grid of windows and takes the maximum of each.
+
+    Args:
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+    """
 
     function = P.adaptive_max_pool2d
 
 
 class AdaptiveMaxPool3D(_Adaptive):
-    """The largest of as many windows as output_size says; None keeps the size of a dim."""
+    """Divides each volume [N, C, D, H, W] into a grid of windows and takes the maximum of each.
+
+    Args:
+        output_size: Number of windows along each spatial dim, one number or one per dim; None keeps the size of a dim.
+    """
 
     function = P.adaptive_max_pool3d

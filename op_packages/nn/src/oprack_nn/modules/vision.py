@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 
 class Upsample(Module):
-    """Images in another size; see oprack.nn.functional.interpolate."""
+    """Resizes images, sequences or volumes; see oprack.nn.functional.interpolate.
+
+    Args:
+        size: The new size, one number or one per spatial dim.
+        scale_factor: How many times as large instead, one number or one per spatial dim.
+        mode: "nearest"; "linear", "bilinear", "bicubic" or "trilinear", as the rank is; "area" for means.
+        align_corners: Whether the centres of the corner pixels stay where they are.
+        align_mode: 0 counts from the centres of pixels, 1 from their corners.
+        data_format: With the channels second ("NCHW" ...) or last ("NHWC" ...).
+    """
 
     def __init__(
         self,
@@ -33,21 +42,36 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2D(Upsample):
-    """Upsample of images by their nearest pixels."""
+    """Resizes images [N, C, H, W] by their nearest pixels.
+
+    Args:
+        size: The new size, one number or one per spatial dim.
+        scale_factor: How many times as large instead, one number or one per spatial dim.
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2D(Upsample):
-    """Upsample of images by straight lines between their corner pixels."""
+    """Resizes images [N, C, H, W] by bilinear interpolation with aligned corners.
+
+    Args:
+        size: The new size, one number or one per spatial dim.
+        scale_factor: How many times as large instead, one number or one per spatial dim.
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", align_corners=True)
 
 
 class PixelShuffle(Module):
-    """Channels as pixels: [N, C r^2, H, W] to [N, C, H r, W r]."""
+    """Rearranges channels into pixels: [N, C r^2, H, W] to [N, C, H r, W r] (Shi et al., 2016).
+
+    Args:
+        upscale_factor: The factor r.
+        data_format: "NCHW" or "NHWC".
+    """
 
     def __init__(self, upscale_factor: int, data_format: str = "NCHW") -> None:
         super().__init__()
@@ -58,7 +82,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Pixels as channels: [N, C, H r, W r] to [N, C r^2, H, W]."""
+    """Rearranges pixels into channels: [N, C, H r, W r] to [N, C r^2, H, W].
+
+    Args:
+        downscale_factor: The factor r.
+        data_format: "NCHW" or "NHWC".
+    """
 
     def __init__(self, downscale_factor: int, data_format: str = "NCHW") -> None:
         super().__init__()
@@ -69,7 +98,12 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels of groups in turn: the first of each group, then the second of each, and so on."""
+    """Interleaves the channels of groups: the first of each group, then the second of each (Zhang et al., 2018).
+
+    Args:
+        groups: Number of groups, of which the number of channels is a multiple.
+        data_format: "NCHW" or "NHWC".
+    """
 
     def __init__(self, groups: int, data_format: str = "NCHW") -> None:
         super().__init__()
@@ -80,7 +114,14 @@ class ChannelShuffle(Module):
 
 
 class Unfold(Module):
-    """The windows of images as columns: [N, C, H, W] to [N, C times the window's size, windows]."""
+    """Extracts the windows of images as columns (im2col): [N, C, H, W] to [N, C * window size, windows].
+
+    Args:
+        kernel_sizes: Size of a window, one number or [height, width].
+        strides: Step between windows, one number or [height, width].
+        paddings: Zeros around images: one number, [height, width], or [top, left, bottom, right].
+        dilations: Distance between the elements of a window, one number or [height, width].
+    """
 
     def __init__(self, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1) -> None:
         super().__init__()
@@ -91,7 +132,15 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns as the windows of images, whose overlapping elements are added: the opposite of Unfold."""
+    """Adds up columns as the windows of images (col2im): [N, C * window size, windows] to [N, C, *output_sizes].
+
+    Args:
+        output_sizes: Size of the images, one number or [height, width].
+        kernel_sizes: Size of a window, one number or [height, width].
+        strides: Step between windows, one number or [height, width].
+        paddings: Zeros around images: one number, [height, width], or [top, left, bottom, right].
+        dilations: Distance between the elements of a window, one number or [height, width].
+    """
 
     def __init__(
         self, output_sizes: Any, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1
@@ -116,23 +165,45 @@ class _Pad(Module):
 
 
 class Pad1D(_Pad):
-    """Elements added around lines: [left, right]; mode: "constant", "reflect", "replicate" or "circular"."""
+    """Adds elements around sequences [N, C, L].
+
+    Args:
+        padding: How many: [left, right], or one number for both.
+        mode: What to add: "constant", "reflect", "replicate" or "circular".
+        value: The number that "constant" adds.
+    """
 
     dims = 1
 
 
 class Pad2D(_Pad):
-    """Pixels added around images: [left, right, top, bottom]; mode: "constant", "reflect", "replicate", "circular"."""
+    """Adds pixels around images [N, C, H, W].
+
+    Args:
+        padding: How many: [left, right, top, bottom], or one number for all.
+        mode: What to add: "constant", "reflect", "replicate" or "circular".
+        value: The number that "constant" adds.
+    """
 
 
 class Pad3D(_Pad):
-    """Elements added around volumes: [left, right, top, bottom, front, back]; mode as for Pad2D."""
+    """Adds elements around volumes [N, C, D, H, W].
+
+    Args:
+        padding: How many: [left, right, top, bottom, front, back], or one number for all.
+        mode: What to add: "constant", "reflect", "replicate" or "circular".
+        value: The number that "constant" adds.
+    """
 
     dims = 3
 
 
 class ZeroPad2D(Pad2D):
-    """Zeros around images: [left, right, top, bottom], or one number for all."""
+    """Adds zeros around images [N, C, H, W].
+
+    Args:
+        padding: How many: [left, right, top, bottom], or one number for all.
+    """
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding)

@@ -53,7 +53,18 @@ class _Cell(Module):
 
 
 class SimpleRNNCell(_Cell):
-    r"""$$h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})$$; gives (h', h')."""
+    r"""One step of a simple recurrent layer: $$h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})$$.
+
+    A call takes inputs [batch, input_size] and the state h [batch, hidden_size], default zeros, and returns (h', h').
+
+    Args:
+        input_size: Size of the inputs.
+        hidden_size: Size of the state.
+        weight_ih_attr: Attributes of the parameter weight_ih [hidden_size, input_size].
+        weight_hh_attr: Attributes of the parameter weight_hh [hidden_size, hidden_size].
+        bias_ih_attr: Attributes of the parameter bias_ih [hidden_size]; False: none.
+        bias_hh_attr: Attributes of the parameter bias_hh [hidden_size]; False: none.
+    """
 
     def forward(self, inputs: Tensor, states: Tensor | None = None) -> tuple[Tensor, Tensor]:
         x, h = self._gates(inputs, self.zeros(inputs) if states is None else states)
@@ -62,7 +73,19 @@ class SimpleRNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    r"""$$c' = \sigma(f) c + \sigma(i) \tanh(g), \quad h' = \sigma(o) \tanh(c')$$; gives (h', (h', c'))."""
+    r"""One step of long short-term memory: $$c' = \sigma(f) c + \sigma(i) \tanh(g), \quad h' = \sigma(o) \tanh(c')$$.
+
+    A call takes inputs [batch, input_size] and the state (h, c), each [batch, hidden_size], default zeros, and returns
+    (h', (h', c')). The gates lie in the order i, f, g, o.
+
+    Args:
+        input_size: Size of the inputs.
+        hidden_size: Size of the state.
+        weight_ih_attr: Attributes of the parameter weight_ih [4 * hidden_size, input_size].
+        weight_hh_attr: Attributes of the parameter weight_hh [4 * hidden_size, hidden_size].
+        bias_ih_attr: Attributes of the parameter bias_ih [4 * hidden_size]; False: none.
+        bias_hh_attr: Attributes of the parameter bias_hh [4 * hidden_size]; False: none.
+    """
 
     gates = 4
 
@@ -76,7 +99,19 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    r"""$$h' = z h + (1 - z) \tanh(x_n + r h_n)$$ with gates r, z of x and h; gives (h', h')."""
+    r"""One step of a gated recurrent unit: $$h' = z h + (1 - z) \tanh(x_n + r h_n)$$ with gates r and z of x and h.
+
+    A call takes inputs [batch, input_size] and the state h [batch, hidden_size], default zeros, and returns (h', h').
+    The gates lie in the order r, z, n.
+
+    Args:
+        input_size: Size of the inputs.
+        hidden_size: Size of the state.
+        weight_ih_attr: Attributes of the parameter weight_ih [3 * hidden_size, input_size].
+        weight_hh_attr: Attributes of the parameter weight_hh [3 * hidden_size, hidden_size].
+        bias_ih_attr: Attributes of the parameter bias_ih [3 * hidden_size]; False: none.
+        bias_hh_attr: Attributes of the parameter bias_hh [3 * hidden_size]; False: none.
+    """
 
     gates = 3
 

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 
 class CTCLoss(Module):
-    """Connectionist temporal classification of logits [time, batch, classes]; see oprack.nn.functional.ctc_loss."""
+    """Computes the loss of connectionist temporal classification; see oprack.nn.functional.ctc_loss.
+
+    A call takes unnormalized scores [time, batch, classes], labels [batch, length] and the lengths of both.
+
+    Args:
+        blank: The class number of the blank.
+        reduction: "mean", after each loss was divided by the length of its labels; "sum"; or "none" for the loss of
+            each example.
+
+    Raises:
+        InvalidArgumentError: reduction is none of the three.
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
         super().__init__()

@@ -110,13 +110,43 @@ class _Recurrent(Module):
 
 
 class SimpleRNN(_Recurrent):
-    r"""$$h_t = \tanh(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})$$."""
+    r"""Stack of simple recurrent layers, $$h_t = \tanh(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})$$: op rnn.
+
+    Args:
+        input_size: Size of the last dim of the input.
+        hidden_size: Size of the state, for each direction.
+        num_layers: Number of layers, one on top of the other.
+        direction: "forward", or "bidirect" for a second pass from the end, whose results are joined to the first's.
+        time_major: Whether inputs are [time, batch, input_size] instead of [batch, time, input_size].
+        dropout: Probability of dropout between layers in training.
+        weight_attr: Attributes of the parameters weight_ih_l0, weight_hh_l0 and so on.
+        bias_attr: Attributes of the parameters bias_ih_l0, bias_hh_l0 and so on.
+
+    Raises:
+        InvalidArgumentError: direction is neither of the two.
+    """
 
     mode = "RNN_TANH"
 
 
 class LSTM(_Recurrent):
-    """Long short-term memory; its state is the pair (h, c)."""
+    """Stack of layers of long short-term memory, whose state is the pair (h, c): op rnn.
+
+    Gates lie in cuDNN's order: i, f, g, o.
+
+    Args:
+        input_size: Size of the last dim of the input.
+        hidden_size: Size of the state, for each direction.
+        num_layers: Number of layers, one on top of the other.
+        direction: "forward", or "bidirect" for a second pass from the end, whose results are joined to the first's.
+        time_major: Whether inputs are [time, batch, input_size] instead of [batch, time, input_size].
+        dropout: Probability of dropout between layers in training.
+        weight_attr: Attributes of the parameters weight_ih_l0, weight_hh_l0 and so on.
+        bias_attr: Attributes of the parameters bias_ih_l0, bias_hh_l0 and so on.
+
+    Raises:
+        InvalidArgumentError: direction is neither of the two.
+    """
 
     mode = "LSTM"
     gates = 4
@@ -124,7 +154,23 @@ class LSTM(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Gated recurrent units, as cuDNN defines them."""
+    """Stack of layers of gated recurrent units, as cuDNN defines them: op rnn.
+
+    Gates lie in cuDNN's order: r, z, n.
+
+    Args:
+        input_size: Size of the last dim of the input.
+        hidden_size: Size of the state, for each direction.
+        num_layers: Number of layers, one on top of the other.
+        direction: "forward", or "bidirect" for a second pass from the end, whose results are joined to the first's.
+        time_major: Whether inputs are [time, batch, input_size] instead of [batch, time, input_size].
+        dropout: Probability of dropout between layers in training.
+        weight_attr: Attributes of the parameters weight_ih_l0, weight_hh_l0 and so on.
+        bias_attr: Attributes of the parameters bias_ih_l0, bias_hh_l0 and so on.
+
+    Raises:
+        InvalidArgumentError: direction is neither of the two.
+    """
 
     mode = "GRU"
     gates = 3
