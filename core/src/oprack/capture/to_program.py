@@ -23,7 +23,15 @@ from oprack.types import VarType
 
 @dataclass(frozen=True)
 class InputSpec:
-    """An input: shape with None (or -1) for dims that vary, dtype, name, number of LoD levels, and kind of variable."""
+    """An input of a function that is captured.
+
+    Attributes:
+        shape: Its sizes; None or -1 for dims that vary.
+        dtype: Its dtype.
+        name: The name of its variable; None: "x0", "x1" and so on, by place.
+        lod_level: Number of LoD levels.
+        kind: The kind of variable.
+    """
 
     shape: Sequence[int | None]
     dtype: str = "float32"

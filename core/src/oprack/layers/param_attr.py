@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 class ParamAttr:
     """Attributes of a parameter, for `param_attr` and `bias_attr` of layers.
 
-    name: default made by the layer, as `fc_0.w_0`; two layers that give one name share the parameter. initializer:
-    default chosen by the layer. learning_rate: factor on the optimizer's. regularizer: overrides the optimizer's.
-    trainable: False keeps it as it was filled. need_clip: whether gradient clipping takes it in.
+    Attributes:
+        name: Its name; None: made by the layer, as `fc_0.w_0`. Two layers that give one name share the parameter.
+        initializer: What it starts from; None: chosen by the layer.
+        learning_rate: A factor of the optimizer's.
+        regularizer: Its weight decay, in place of the optimizer's; None: the optimizer's.
+        trainable: Whether it is trained; False: it stays as it was filled.
+        need_clip: Whether gradient clipping takes it in.
     """
 
     name: str | None = None

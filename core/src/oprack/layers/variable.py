@@ -18,6 +18,11 @@ class Variable(Operators, VariableHandle):
 
     A Variable has no value while the program is built; run the program and fetch it. Equality is an op as well, so
     compare handles with `is`, or by name.
+
+    Args:
+        program: The program.
+        block: The block that has the variable.
+        desc: The variable's description.
     """
 
     __slots__ = ()
@@ -35,7 +40,13 @@ class Variable(Operators, VariableHandle):
 
 
 class Parameter(Variable):
-    """A variable that the startup program fills and training changes."""
+    """A variable that the startup program fills and training changes.
+
+    Args:
+        program: The program.
+        block: The block that has the variable.
+        desc: The variable's description.
+    """
 
     __slots__ = ()
 

@@ -235,7 +235,25 @@ class NaiveExecutor:
 
 
 class Executor(NaiveExecutor):
-    """Feeds, runs and fetches: `Executor(CPUPlace()).run(program, feed={"x": a}, fetch_list=["y"])`."""
+    """Feeds, runs and fetches: `Executor(CPUPlace()).run(program, feed={"x": a}, fetch_list=["y"])`.
+
+    Args:
+        place: Where kernels run; None means the CPU.
+        checks: Checks of every run.
+        seed: Seed of the random ops whose own seed is 0. The same seed gives the same numbers.
+        manager: The packs; None means all that are installed.
+        excluded_libraries: Libraries whose kernels may not run.
+        libraries_by_attr: Libraries whose kernels run only in ops whose attribute asks for them (use_mkldnn for
+            "onednn", use_cudnn for "cudnn"). Kernels of other libraries run wherever they are the best, since Paddle
+            writes False into every op.
+        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+        prepared: Whether blocks run through plans, in which all choices are made. Otherwise they run op by op on the
+            reference path, made anew on every run. Checks, profilers and observers always see the ops one by one.
+        memory_limit: How many bytes the outputs of one op may take, by its shape rule, before the kernel runs. None
+            means what the environment variable OPRACK_MEMORY_LIMIT says, or no limit.
+        loop_limit: How often the blocks of loops and branches may run in one run. None means what OPRACK_LOOP_LIMIT
+            says, or no limit.
+    """
 
     def run(
         self,

@@ -21,7 +21,13 @@ _PROGRAMS: dict[Stage, str] = {"forward": "program", "gradient": "program_grad",
 
 @dataclass(frozen=True)
 class Expected:
-    """A variable to fetch and the value it should have. info: its tolerances (rtol, atol) and flags."""
+    """A variable to fetch and the value it should have.
+
+    Attributes:
+        name: The variable.
+        value: What it should hold.
+        info: Its tolerances (rtol, atol) and flags.
+    """
 
     name: str
     value: Any
@@ -30,7 +36,12 @@ class Expected:
 
 @dataclass
 class FileCase:
-    """One case of a case file; `header` is described in the README beside the files."""
+    """One case of a case file.
+
+    Attributes:
+        header: What the README beside the files describes.
+        arrays: Its arrays by name.
+    """
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(repr=False)

@@ -33,7 +33,13 @@ STAGES: tuple[Stage, ...] = ("forward", "gradient", "gradient2")
 
 @dataclass(frozen=True)
 class Limitation:
-    """A known gap: cases whose id matches `cases` (a pattern such as "gru.*") may differ at these stages."""
+    """A known gap: cases that may differ.
+
+    Attributes:
+        cases: A pattern of their ids, such as "gru.*".
+        reason: Why they differ.
+        stages: The stages at which they may.
+    """
 
     cases: str
     reason: str

@@ -27,11 +27,20 @@ from oprack.types import EMPTY_VAR, AttrType, VarType
 
 @dataclass
 class OpCase:
-    """`OpCase("relu", {"X": x}, outputs={"Out": np.maximum(x, 0)}, grads=["X"])`.
+    """One op with its inputs, attributes and expected outputs.
 
-    inputs, outputs: slot -> array, LoDTensor, sparse value, or a list of these for a duplicable slot. An output given
-    as None is not compared. grads: input slots whose gradient is checked against central differences at float64.
-    loss: output slots through which; default: all. rtol, atol: of the outputs, |got - want| <= atol + rtol * |want|.
+    `OpCase("relu", {"X": x}, outputs={"Out": np.maximum(x, 0)}, grads=["X"])`.
+
+    Attributes:
+        op: The op type.
+        inputs: Slot -> array, LoDTensor, sparse value, or a list of these for a duplicable slot.
+        attrs: Attributes by name.
+        outputs: As inputs; an output given as None is not compared.
+        grads: Input slots whose gradient is checked against central differences at float64.
+        name: Tells cases of one op apart.
+        rtol: Relative tolerance of the outputs, |got - want| <= atol + rtol * |want|.
+        atol: Absolute tolerance of the outputs.
+        loss: Output slots through which gradients are checked; (): all.
     """
 
     op: str

@@ -20,9 +20,13 @@ from oprack.tensor import LoDTensor, Scope
 class PassCase:
     """A program in a few lines.
 
-    feeds, params: name -> array; the first dim of a feed is left open (-1) in the program. ops: (type, inputs,
-    outputs, attributes). fetch: what is compared; default: what the last op writes first. checked: whether the program
-    asks for the other sizes of what is fed to be checked; passes rely on no size that is not.
+    Attributes:
+        feeds: Name -> array; its first dim is left open (-1) in the program.
+        params: Name -> array.
+        ops: (type, inputs, outputs, attributes) for each op.
+        fetch: What is compared; []: what the last op writes first.
+        checked: Whether the program asks for the other sizes of what is fed to be checked; passes rely on no size that
+            is not.
     """
 
     feeds: Mapping[str, Any]

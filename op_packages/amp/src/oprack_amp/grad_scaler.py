@@ -33,10 +33,21 @@ class GradScaler:
         scaler.update()
         optimizer.clear_grad()
 
-    The scale grows by incr_ratio after incr_every_n_steps steps in a row without them, and shrinks by decr_ratio after
-    decr_every_n_nan_or_inf steps with them, not below 1. use_dynamic_loss_scaling=False: it stays as it is.
-    enable=False: losses and gradients pass through. Source: Micikevicius et al., Mixed Precision Training, 2018;
-    paddle.amp.GradScaler; the ops check_finite_and_unscale and update_loss_scaling.
+    The scale grows after enough steps in a row without infinities and NaN, and shrinks after steps with them, not below
+    1. Sources: Micikevicius et al., Mixed Precision Training, 2018; paddle.amp.GradScaler; the ops
+    check_finite_and_unscale and update_loss_scaling.
+
+    Args:
+        enable: Whether to scale; False: losses and gradients pass through.
+        init_loss_scaling: The scale to start from, above 0.
+        incr_ratio: The factor by which the scale grows, above 1.
+        decr_ratio: The factor by which it shrinks, between 0 and 1.
+        incr_every_n_steps: After how many finite steps in a row it grows.
+        decr_every_n_nan_or_inf: After how many steps with infinities or NaN it shrinks.
+        use_dynamic_loss_scaling: Whether the scale changes at all.
+
+    Raises:
+        InvalidArgumentError: A ratio is on the wrong side of 1, or a count below 1.
     """
 
     def __init__(

@@ -30,7 +30,28 @@ def simple_img_conv_pool(
     bias_attr: ParamAttrLike = None,
     act: str | None = None,
 ) -> Variable:
-    """layers.conv2d, then layers.pool2d; arguments and errors are theirs."""
+    """Appends a convolution and a pooling of images: layers.conv2d, then layers.pool2d.
+
+    Args:
+        input: Images [N, C, H, W].
+        num_filters: Number of filters.
+        filter_size: Size of the filters, one number or [height, width].
+        pool_size: Size of the pooling window.
+        pool_stride: Step between pooling windows.
+        pool_padding: Padding of the pooling.
+        pool_type: "max" or "avg".
+        global_pooling: Whether one window covers the whole image, whatever pool_size is.
+        conv_stride: Step between the windows of the convolution.
+        conv_padding: Zeros around images.
+        conv_dilation: Distance between the elements of a filter.
+        conv_groups: Number of groups of channels.
+        param_attr: Attributes of the weights.
+        bias_attr: Attributes of the biases; False: none.
+        act: The op that follows the convolution, such as "relu"; None: none.
+
+    Returns:
+        The images after pooling. Errors are those of the two layers.
+    """
     out = layers.conv2d(
         input,
         num_filters,
@@ -59,10 +80,29 @@ def img_conv_group(
     pool_stride: int = 1,
     pool_type: str = "max",
 ) -> Variable:
-    """A convolution for each entry of conv_num_filter, each with batch_norm and dropout on demand, then one pooling.
+    """Appends several convolutions of images, with batch_norm and dropout on demand, then one pooling.
 
-    Arguments from conv_padding to conv_batchnorm_drop_rate: for all convolutions, or a list with one for each.
-    Raises InvalidArgumentError for a list of another length.
+    Arguments from conv_padding to conv_batchnorm_drop_rate are one value for all convolutions, or a list with one for
+    each.
+
+    Args:
+        input: Images [N, C, H, W].
+        conv_num_filter: Number of filters of each convolution.
+        pool_size: Size of the pooling window.
+        conv_padding: Zeros around images.
+        conv_filter_size: Size of the filters.
+        conv_act: The op that follows each convolution, or its batch_norm; one for all.
+        param_attr: Attributes of the weights.
+        conv_with_batchnorm: Whether batch_norm follows.
+        conv_batchnorm_drop_rate: Probability of the dropout that follows batch_norm; 0: none.
+        pool_stride: Step between pooling windows.
+        pool_type: "max" or "avg".
+
+    Returns:
+        The images after pooling.
+
+    Raises:
+        InvalidArgumentError: A list has another length than conv_num_filter.
     """
     count = len(conv_num_filter)
 
@@ -95,7 +135,15 @@ def img_conv_group(
 
 
 def glu(input: Variable, dim: int = -1) -> Variable:
-    """The first half of input along `dim`, times the sigmoid of the second (gated linear unit)."""
+    """Appends a gated linear unit: the first half of input along `dim`, times the sigmoid of the second.
+
+    Args:
+        input: A Variable of floats whose size along dim is even.
+        dim: The dim that is halved.
+
+    Returns:
+        Variable with half the size along dim.
+    """
     a, b = layers.split(input, 2, dim=dim)
     return a * layers.sigmoid(b)
 
@@ -103,9 +151,22 @@ def glu(input: Variable, dim: int = -1) -> Variable:
 def scaled_dot_product_attention(
     queries: Variable, keys: Variable, values: Variable, num_heads: int = 1, dropout_rate: float = 0.0
 ) -> Variable:
-    r"""$$softmax(Q K^T / \sqrt{d}) V$$ by heads; [N, T_q, D] and [N, T_k, D] give [N, T_q, D_v].
+    r"""Appends attention of queries to keys and values, $$softmax(Q K^T / \sqrt{d}) V$$ for each head.
 
-    With several heads Q, K and V are projected first. dropout_rate: of the weights. Raises InvalidArgumentError.
+    With several heads, Q, K and V are projected first, each by a fully connected layer without bias.
+
+    Args:
+        queries: [N, T_q, D].
+        keys: [N, T_k, D].
+        values: [N, T_k, D_v].
+        num_heads: Number of heads, of which D and D_v are multiples.
+        dropout_rate: Probability of dropout of attention weights.
+
+    Returns:
+        Variable [N, T_q, D_v].
+
+    Raises:
+        InvalidArgumentError: Ranks or widths do not fit.
     """
     given = {"queries": queries, "keys": keys, "values": values}
     for argument, value in given.items():

@@ -50,9 +50,14 @@ def _number(owner: object, name: str, value: float, least: float) -> float:
 
 
 class ClipGradByValue(GradientClip):
-    """Every element into [min, max]; min defaults to -max. Ops clip, which merge a SelectedRows first.
+    """Clips every element of gradients to [min, max]: ops clip, which merge the rows of a SelectedRows first.
 
-    Raises InvalidArgumentError unless min <= max.
+    Args:
+        max: The upper bound.
+        min: The lower bound; None: -max.
+
+    Raises:
+        InvalidArgumentError: min is greater than max.
     """
 
     elementwise = True
@@ -70,9 +75,15 @@ class ClipGradByValue(GradientClip):
 
 
 class ClipGradByNorm(GradientClip):
-    r"""Each gradient by itself: $$g \cdot \min(1, clip\_norm / \|g\|)$$. Ops clip_by_norm, which merge a SelectedRows.
+    r"""Clips the norm of each gradient by itself, $$g \cdot \min(1, clip\_norm / \|g\|)$$: ops clip_by_norm.
 
-    Raises InvalidArgumentError for a negative norm.
+    The rows of a SelectedRows are merged first.
+
+    Args:
+        clip_norm: The largest norm.
+
+    Raises:
+        InvalidArgumentError: clip_norm is negative.
     """
 
     def __init__(self, clip_norm: float) -> None:
@@ -90,10 +101,15 @@ class ClipGradByNorm(GradientClip):
 
 
 class ClipGradByGlobalNorm(GradientClip):
-    r"""All gradients together: $$g_i \cdot clip\_norm / \max(clip\_norm, \sqrt{\sum_j \|g_j\|^2})$$, in place.
+    r"""Clips the norm of all gradients together, $$g_i \cdot clip\_norm / \max(clip\_norm, \sqrt{\sum_j \|g_j\|^2})$$.
 
     Rows that a SelectedRows lists twice are added before its norm is taken.
-    Raises InvalidArgumentError for a norm that is not positive, since 0 would divide 0 by 0.
+
+    Args:
+        clip_norm: The largest norm.
+
+    Raises:
+        InvalidArgumentError: clip_norm is not positive.
     """
 
     def __init__(self, clip_norm: float) -> None:

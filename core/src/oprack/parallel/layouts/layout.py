@@ -113,7 +113,12 @@ class Placement:
 
 
 class Layout:
-    """A placement and an Sbp for each of its axes; `Placement.layout` makes them, one object for all equal ones."""
+    """A placement and an Sbp for each of its axes; `Placement.layout` makes them, one object for all equal ones.
+
+    Args:
+        placement: The ranks.
+        sbps: How a tensor lies along each axis of the placement.
+    """
 
     def __init__(self, placement: Placement, sbps: tuple[Sbp, ...]) -> None:
         self.placement, self.sbps = placement, sbps

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class Metric(ABC):
-    """Base of metrics: `update` with each batch, `accumulate` for the value so far, `reset` before the next epoch."""
+    """Base of metrics: `update` with each batch, `accumulate` for the value so far, `reset` before the next epoch.
+
+    Args:
+        name: What the metric is called; None: the class's name in lower case.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name or type(self).__name__.lower()
@@ -41,9 +45,13 @@ class Metric(ABC):
 
 
 class Accuracy(Metric):
-    r"""The share of examples whose label is among the k classes of the highest scores, for each k in topk.
+    """The share of examples whose label is among the k classes of the highest scores, for each k in topk.
 
     `m.update(m.compute(scores, label)); m.accumulate()`; or, for k = 1, `m.update(scores, label)`.
+
+    Args:
+        topk: One k, or several.
+        name: What the metric is called; None: "acc". With several k, `_top<k>` is appended.
     """
 
     total: Array
@@ -110,7 +118,11 @@ class _Binary(Metric):
 
 
 class Precision(_Binary):
-    """The share of right ones among examples said to be positive; 0 when there are none."""
+    """The share of right ones among examples said to be positive; 0 when there are none.
+
+    Args:
+        name: What the metric is called; None: the class's name in lower case.
+    """
 
     def accumulate(self) -> float:
         said = self.true_positives + self.false_positives
@@ -118,7 +130,11 @@ class Precision(_Binary):
 
 
 class Recall(_Binary):
-    """The share of positive examples that were said to be so; 0 when there are none."""
+    """The share of positive examples that were said to be so; 0 when there are none.
+
+    Args:
+        name: What the metric is called; None: the class's name in lower case.
+    """
 
     def accumulate(self) -> float:
         right = self.true_positives + self.false_negatives
@@ -126,7 +142,16 @@ class Recall(_Binary):
 
 
 class Auc(Metric):
-    """The area under the ROC curve of probabilities, by counts of num_thresholds + 1 bins."""
+    """The area under the ROC curve of probabilities, approximated by bins.
+
+    Args:
+        curve: "ROC".
+        num_thresholds: Number of bins - 1.
+        name: What the metric is called; None: the class's name in lower case.
+
+    Raises:
+        InvalidArgumentError: curve is not "ROC".
+    """
 
     def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str | None = None) -> None:
         super().__init__(name)

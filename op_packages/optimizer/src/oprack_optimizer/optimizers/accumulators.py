@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Accumulator:
-    """A state variable of each parameter: input `slot` and output `out` (default: slot + "Out") of the update op.
+    """A state variable of each parameter, as an optimizer declares it.
 
-    name: the variable is `<parameter>_<name>_<number>`. fill: its first value. shape: default that of the parameter.
-    out: "" when the op does not update it.
+    Attributes:
+        slot: The input slot of the update op that takes it.
+        name: What it is called; the variable is `<parameter>_<name>_<number>`.
+        fill: What it starts from.
+        shape: Its shape; None: that of the parameter.
+        out: The output slot that has its new value; None: slot + "Out"; "": the op does not update it.
     """
 
     slot: str

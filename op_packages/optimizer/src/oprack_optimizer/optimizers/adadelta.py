@@ -13,8 +13,16 @@ if TYPE_CHECKING:
 
 
 class Adadelta(Optimizer):
-    r"""$$a \leftarrow rho \cdot a + (1 - rho) g^2$$, $$d = -\sqrt{(b + epsilon) / (a + epsilon)} \cdot g$$,
-    $$b \leftarrow rho \cdot b + (1 - rho) d^2$$, $$w \leftarrow w + lr \cdot d$$."""
+    r"""Scales steps by the sizes of past gradients and past steps (Zeiler, 2012): op adadelta.
+
+    $$a \leftarrow rho \cdot a + (1 - rho) g^2$$, $$d = -\sqrt{(b + epsilon) / (a + epsilon)} \cdot g$$, $$b \leftarrow
+    rho \cdot b + (1 - rho) d^2$$, $$w \leftarrow w + lr \cdot d$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        epsilon: Added to both means.
+        rho: Decay of the running means of squares.
+    """
 
     op_type = "adadelta"
 

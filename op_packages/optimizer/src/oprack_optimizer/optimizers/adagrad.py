@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 
 class Adagrad(Optimizer):
-    r"""$$m \leftarrow m + g^2$$, $$w \leftarrow w - lr \cdot g / (\sqrt m + epsilon)$$.
+    r"""Divides gradients by the root of the sum of their squares (Duchi et al., 2011): op adagrad.
 
-    initial_accumulator_value: m before the first step.
+    $$m \leftarrow m + g^2$$, $$w \leftarrow w - lr \cdot g / (\sqrt m + epsilon)$$. Gradients may be SelectedRows.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        epsilon: Added to the root against division by zero.
+        initial_accumulator_value: What the sum of squares m starts from.
     """
 
     op_type = "adagrad"
@@ -38,7 +43,15 @@ class Adagrad(Optimizer):
 
 
 class DecayedAdagrad(Optimizer):
-    r"""$$m \leftarrow decay \cdot m + (1 - decay) g^2$$, $$w \leftarrow w - lr \cdot g / (\sqrt m + epsilon)$$."""
+    r"""Divides gradients by the root of a running mean of their squares: op decayed_adagrad.
+
+    $$m \leftarrow decay \cdot m + (1 - decay) g^2$$, $$w \leftarrow w - lr \cdot g / (\sqrt m + epsilon)$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        decay: Decay of the running mean.
+        epsilon: Added to the root against division by zero.
+    """
 
     op_type = "decayed_adagrad"
 

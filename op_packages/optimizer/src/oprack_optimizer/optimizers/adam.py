@@ -13,10 +13,18 @@ if TYPE_CHECKING:
 
 
 class Adam(Optimizer):
-    r"""$$m \leftarrow beta1 \cdot m + (1 - beta1) g$$, $$v \leftarrow beta2 \cdot v + (1 - beta2) g^2$$,
-    $$w \leftarrow w - lr \frac{\sqrt{1 - beta2^t}}{1 - beta1^t} \cdot \frac{m}{\sqrt v + epsilon \sqrt{1 - beta2^t}}$$.
+    r"""Steps by running means of gradients and of their squares (Kingma and Ba, 2015): op adam.
 
-    lazy_mode: a SelectedRows gradient changes the moments of its rows only; otherwise it counts as 0 in the others.
+    $$m \leftarrow beta1 \cdot m + (1 - beta1) g$$, $$v \leftarrow beta2 \cdot v + (1 - beta2) g^2$$, $$w \leftarrow w -
+    lr \frac{\sqrt{1 - beta2^t}}{1 - beta1^t} \cdot \frac{m}{\sqrt v + epsilon \sqrt{1 - beta2^t}}$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        beta1: Decay of the running mean of gradients.
+        beta2: Decay of the running mean of squares.
+        epsilon: Added to the root against division by zero.
+        lazy_mode: Whether a SelectedRows gradient changes the moments of its rows only; False: it counts as 0 in the
+            others.
     """
 
     op_type = "adam"

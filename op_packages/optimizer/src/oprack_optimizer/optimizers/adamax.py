@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 
 
 class Adamax(Optimizer):
-    r"""$$m \leftarrow beta1 \cdot m + (1 - beta1) g$$, $$u \leftarrow \max(|g|, beta2 \cdot u + epsilon)$$,
-    $$w \leftarrow w - \frac{lr}{1 - beta1^t} m / u$$."""
+    r"""Adam with the running maximum of gradients in place of squares (Kingma and Ba, 2015): op adamax.
+
+    $$m \leftarrow beta1 \cdot m + (1 - beta1) g$$, $$u \leftarrow \max(|g|, beta2 \cdot u + epsilon)$$, $$w \leftarrow
+    w - \frac{lr}{1 - beta1^t} m / u$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        beta1: Decay of the running mean of gradients.
+        beta2: Decay of the running maximum.
+        epsilon: Added to the running maximum against division by zero.
+    """
 
     op_type = "adamax"
 

@@ -14,10 +14,20 @@ if TYPE_CHECKING:
 
 
 class AdamW(Adam):
-    r"""Adam with decoupled weight decay: first $$w \leftarrow w (1 - lr \cdot weight\_decay)$$.
+    r"""Adam with decoupled weight decay (Loshchilov and Hutter, 2019): op adamw.
 
-    apply_decay_param_fun: takes a parameter's name and says whether it decays; default: all do. lr_ratio: takes a
-    Parameter and gives a factor on its learning rate.
+    First $$w \leftarrow w (1 - lr \cdot weight\_decay)$$, then the step of Adam.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        beta1: Decay of the running mean of gradients.
+        beta2: Decay of the running mean of squares.
+        epsilon: Added to the root against division by zero.
+        weight_decay: The coefficient of the decay.
+        lr_ratio: Called with each Parameter, returns a factor of its learning rate; None: 1.
+        apply_decay_param_fun: Called with the name of each parameter, returns whether it decays; None: all do.
+        lazy_mode: Whether a SelectedRows gradient changes the moments of its rows only; False: it counts as 0 in the
+            others.
     """
 
     op_type = "adamw"

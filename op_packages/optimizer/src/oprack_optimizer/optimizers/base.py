@@ -39,24 +39,40 @@ if TYPE_CHECKING:
 __all__ = ["Accumulator", "Optimizer", "Pair", "beta_powers"]
 
 Pair = tuple[Parameter, Variable]
-_COMMON = """\
-learning_rate: a number or a scheduler of oprack.optimizer.lr. parameters: what to train, as net.parameters() gives it;
-or groups, dicts with "params" and settings for them alone. weight_decay: the coefficient of L2Decay, or a WeightDecay;
-regularization is another name for it, as parameter_list is for parameters. grad_clip: ClipGradByGlobalNorm(1.0) and its
-like. `loss.backward(); optimizer.step(); optimizer.clear_grad()` is a step; see oprack.optimizer.Optimizer."""
+_SHARED = {
+    "learning_rate": "A number, or a scheduler of oprack.optimizer.lr.",
+    "parameters": 'What to train, as `net.parameters()` gives it; or groups, dicts with "params" and settings for\n'
+    "        them alone. None: in a program, all that are trainable.",
+    "parameter_list": "Fluid's name of parameters.",
+    "weight_decay": "The coefficient of L2Decay, or a WeightDecay, for parameters without one of their own.",
+    "regularization": "Fluid's name of weight_decay.",
+    "grad_clip": "A GradientClip, such as ClipGradByGlobalNorm(1.0).",
+    "name": "Goes into the names of the state.",
+}
+"""What the arguments mean that all optimizers share, for their docstrings."""
 
 
 class Optimizer(EagerSteps, Rates):
     """Base of the optimizers; a subclass says its op, its state and its attributes.
 
-    learning_rate: a number, a scheduler of oprack.optimizer.lr, or a Variable of one element. parameters: what to
-    train, Parameters or names, default: all of the program that are trainable; or eager tensors, which `step` updates,
-    or (path, tensor) pairs as `net.named_parameters()` gives them, so that the paths name the state; or groups, dicts
-    with "params" and settings of this class for them alone, where "learning_rate" is a factor on the optimizer's.
-    parameter_list: another name for parameters, Fluid's. weight_decay: a WeightDecay for parameters without one of
-    their own, or the coefficient of L2Decay; regularization: another name for it. grad_clip: a GradientClip. name: goes
-    into the names of the state. An optimizer serves one program, whose variables hold its state, or the tensors.
-    Raises InvalidArgumentError for arguments of another kind.
+    An optimizer serves either one program, whose variables hold its state, or eager tensors. In a program,
+    `minimize(loss)` appends what trains it; with eager tensors, `loss.backward(); optimizer.step();
+    optimizer.clear_grad()` is a step.
+
+    Args:
+        learning_rate: A number, a scheduler of oprack.optimizer.lr, or a Variable of one element.
+        parameters: What to train. In a program Parameters or their names; None: all that are trainable. Otherwise eager
+            tensors, as `net.parameters()` gives them, or (path, tensor) pairs, as `net.named_parameters()` gives them,
+            so that the paths name the state. Or groups: dicts with "params" and settings of this class for them alone,
+            where "learning_rate" is a factor of the optimizer's.
+        parameter_list: Fluid's name of parameters.
+        weight_decay: The coefficient of L2Decay, or a WeightDecay, for parameters without one of their own.
+        regularization: Fluid's name of weight_decay.
+        grad_clip: A GradientClip, such as ClipGradByGlobalNorm(1.0).
+        name: Goes into the names of the state.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind, or is given under both of its names.
     """
 
     op_type: ClassVar[str] = ""
@@ -109,8 +125,9 @@ class Optimizer(EagerSteps, Rates):
         more = [p for p in inspect.signature(Optimizer.__init__).parameters.values() if p.kind is p.KEYWORD_ONLY]
         named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD and p.name != "self"]
         known = {p.name for p in named}
-        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or cls.__name__)}\n\n{_COMMON}"
-        cls.__signature__ = inspect.Signature([*named, *(p for p in more if p.name not in known)])  # type: ignore[attr-defined]
+        every = [*named, *(p for p in more if p.name not in known)]
+        cls.__doc__ = _with_shared(inspect.cleandoc(cls.__doc__ or f"{cls.__name__}."), [p.name for p in every])
+        cls.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
 
     # What a subclass says -------------------------------------------------------------------------------------------
     def accumulators(self) -> Sequence[Accumulator]:
@@ -275,6 +292,15 @@ class Optimizer(EagerSteps, Rates):
         return append_op(
             self.op_type, inputs, outputs, self._of(parameter).attrs(parameter), program=self._program, block=block
         )
+
+
+def _with_shared(doc: str, parameters: Sequence[str]) -> str:
+    """A docstring whose section Args also has what _SHARED says of those parameters that it does not name itself."""
+    head, _, rest = doc.partition("\n\nArgs:\n")
+    own, blank, sections = rest.partition("\n\n")
+    missing = [n for n in parameters if n in _SHARED and f"\n    {n}: " not in f"\n{own}"]
+    shared = [f"    {n}: {_SHARED[n]}" for n in missing]
+    return "\n".join([head, "", "Args:", *filter(None, [own]), *shared]) + blank + sections
 
 
 def _one(owner: str, name: str, value: Any, other: str, old: Any) -> Any:

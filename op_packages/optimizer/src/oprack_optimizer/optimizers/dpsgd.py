@@ -11,10 +11,16 @@ if TYPE_CHECKING:
 
 
 class Dpsgd(Optimizer):
-    r"""Differentially private SGD (Abadi et al. 2016):
-    $$w \leftarrow w - lr (g \cdot \min(1, clip / \|g\|) + \mathcal N(0, sigma^2) / batch\_size)$$.
+    r"""Differentially private SGD (Abadi et al., 2016): op dpsgd.
 
-    seed: of the noise; 0: the executor's.
+    $$w \leftarrow w - lr (g \cdot \min(1, clip / \|g\|) + \mathcal N(0, sigma^2) / batch\_size)$$
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        clip: The largest norm of a gradient.
+        batch_size: Examples in a batch, by which the noise is divided.
+        sigma: Standard deviation of the noise.
+        seed: Seed of the noise; 0: that of the executor.
     """
 
     op_type = "dpsgd"

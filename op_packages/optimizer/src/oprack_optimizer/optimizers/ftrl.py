@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 
 
 class Ftrl(Optimizer):
-    r"""Follow the regularised leader (McMahan et al. 2013): with $$n' = n + g^2$$, $$f(a) = a^{-lr\_power} / lr$$ and
-    $$z \leftarrow z + g - (f(n') - f(n)) w$$, $$w \leftarrow (l1 \cdot \operatorname{sign}(z) - z) / (f(n') + 2 l2)$$
-    where $$|z| > l1$$, else 0."""
+    r"""Follows the regularized leader (McMahan et al., 2013): op ftrl, also for SelectedRows gradients.
+
+    With $$n' = n + g^2$$, $$f(a) = a^{-lr\_power} / lr$$ and $$z \leftarrow z + g - (f(n') - f(n)) w$$, $$w \leftarrow
+    (l1 \cdot \operatorname{sign}(z) - z) / (f(n') + 2 l2)$$ where $$|z| > l1$$, else 0.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        l1: Coefficient of the L1 penalty.
+        l2: Coefficient of the L2 penalty.
+        lr_power: Exponent of the sum of squares in the learning rate, at most 0.
+    """
 
     op_type = "ftrl"
 

@@ -14,10 +14,20 @@ if TYPE_CHECKING:
 
 
 class Lamb(Optimizer):
-    r"""Adam's direction with decay, $$u = \hat m / (\sqrt{\hat v} + epsilon) + lamb\_weight\_decay \cdot w$$, at the
-    length of the parameter: $$w \leftarrow w - lr \frac{\|w\|}{\|u\|} u$$ (You et al. 2019).
+    r"""Adam's direction at the length of the parameter, for large batches (You et al., 2019): op lamb.
 
-    exclude_from_weight_decay_fn: takes a Parameter and says whether it does without decay.
+    $$u = \hat m / (\sqrt{\hat v} + epsilon) + lamb\_weight\_decay \cdot w$$, $$w \leftarrow w - lr \frac{\|w\|}{\|u\|}
+    u$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        lamb_weight_decay: The coefficient of the decay.
+        beta1: Decay of the running mean of gradients.
+        beta2: Decay of the running mean of squares.
+        epsilon: Added to the root against division by zero.
+        exclude_from_weight_decay_fn: Called with each Parameter, returns whether it does without decay; None: none
+            does.
+        always_adapt: Whether parameters without decay get the length of the parameter, too.
     """
 
     op_type = "lamb"

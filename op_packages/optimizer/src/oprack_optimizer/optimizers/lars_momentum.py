@@ -14,11 +14,19 @@ if TYPE_CHECKING:
 
 
 class LarsMomentum(Optimizer):
-    r"""Momentum with a learning rate per parameter (You et al. 2017), where d is lars_weight_decay:
-    $$r = lr \cdot \frac{lars\_coeff \|w\|}{\|g\| + d \|w\| + epsilon}$$,
-    $$v \leftarrow momentum \cdot v + r (g + d \cdot w)$$, $$w \leftarrow w - v$$.
+    r"""Momentum with a learning rate per parameter, for large batches (You et al., 2017): op lars_momentum.
 
-    exclude_from_weight_decay: parts of the names of parameters that do without decay.
+    $$r = lr \cdot \frac{lars\_coeff \|w\|}{\|g\| + d \|w\| + epsilon}$$, $$v \leftarrow momentum \cdot v + r (g + d
+    \cdot w)$$, $$w \leftarrow w - v$$, where d is lars_weight_decay.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        momentum: Decay of the velocity.
+        lars_coeff: The factor of the learning rate of each parameter.
+        lars_weight_decay: The coefficient of the decay.
+        exclude_from_weight_decay: Parts of the names of parameters that do without decay.
+        epsilon: Added to the norms against division by zero.
+        rescale_grad: A factor by which gradients are multiplied first.
     """
 
     op_type = "lars_momentum"

@@ -16,12 +16,23 @@ if TYPE_CHECKING:
 
 
 class LBFGS(Optimizer):
-    r"""$$w \leftarrow w - lr \cdot H g$$, where H comes from the last history_size changes of w and g (Nocedal 1980).
+    r"""Quasi-Newton steps for eager parameters (Nocedal, 1980): $$w \leftarrow w - lr \cdot H g$$.
 
-    For eager parameters: `optimizer.step(closure)`, where closure clears the gradients, computes the loss, calls
-    backward() and returns the loss. max_iter: directions in a step. max_eval: calls of the closure in a step. A step
-    ends where no element of g is beyond tolerance_grad, or none of w changes by more than tolerance_change.
-    line_search_fn: None, or "strong_wolfe" for steps that lower the loss enough and not too little.
+    H comes from the last history_size changes of w and g. `optimizer.step(closure)` is a step, where closure clears the
+    gradients, computes the loss, calls backward() and returns the loss. It takes no weight_decay, grad_clip or groups
+    of parameters.
+
+    Args:
+        learning_rate: The length of a step, a number.
+        max_iter: Directions in a step.
+        max_eval: Calls of the closure in a step; None: 5/4 of max_iter.
+        tolerance_grad: A step ends where no element of g is beyond it.
+        tolerance_change: A step ends where no element of w changes by more than it.
+        history_size: How many changes of w and g are kept.
+        line_search_fn: None, or "strong_wolfe" for steps that lower the loss enough and not too little.
+
+    Raises:
+        InvalidArgumentError: line_search_fn is neither, or weight_decay, grad_clip or groups are given.
     """
 
     def __init__(

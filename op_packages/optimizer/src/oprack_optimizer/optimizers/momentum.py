@@ -14,8 +14,16 @@ if TYPE_CHECKING:
 
 
 class Momentum(Optimizer):
-    r"""$$v \leftarrow momentum \cdot v + g$$, $$w \leftarrow w - lr \cdot v$$; with use_nesterov
-    $$w \leftarrow w - lr (g + momentum \cdot v)$$. The op itself adds the gradient of L2Decay."""
+    r"""Gradient descent with momentum (Polyak, 1964): op momentum, also for SelectedRows gradients.
+
+    $$v \leftarrow momentum \cdot v + g$$, $$w \leftarrow w - lr \cdot v$$; with use_nesterov $$w \leftarrow w - lr (g +
+    momentum \cdot v)$$. The op itself adds the gradient of L2Decay.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        momentum: Decay of the velocity.
+        use_nesterov: Whether to step as Nesterov's accelerated gradient.
+    """
 
     op_type = "momentum"
 

@@ -13,9 +13,19 @@ if TYPE_CHECKING:
 
 
 class RMSProp(Optimizer):
-    r"""$$s \leftarrow rho \cdot s + (1 - rho) g^2$$,
-    $$u \leftarrow momentum \cdot u + lr \cdot g / \sqrt{s - c + epsilon}$$, $$w \leftarrow w - u$$ where c is 0, or
-    with centered $$a^2$$ of $$a \leftarrow rho \cdot a + (1 - rho) g$$."""
+    r"""Divides gradients by the root of a running mean of their squares (Hinton, 2012): op rmsprop.
+
+    $$s \leftarrow rho \cdot s + (1 - rho) g^2$$, $$u \leftarrow momentum \cdot u + lr \cdot g / \sqrt{s - c +
+    epsilon}$$, $$w \leftarrow w - u$$ where c is 0, or with centered $$a^2$$ of $$a \leftarrow rho \cdot a + (1 - rho)
+    g$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        rho: Decay of the running means.
+        epsilon: Added below the root against division by zero.
+        momentum: Decay of the velocity; 0: no momentum.
+        centered: Whether to divide by the running standard deviation instead.
+    """
 
     op_type = "rmsprop"
 

@@ -6,6 +6,6 @@ from oprack_optimizer.optimizers.base import Optimizer
 
 
 class SGD(Optimizer):
-    r"""$$w \leftarrow w - lr \cdot g$$. A SelectedRows gradient changes its rows only."""
+    r"""Gradient descent, $$w \leftarrow w - lr \cdot g$$: op sgd. A SelectedRows gradient changes its rows only."""
 
     op_type = "sgd"

@@ -59,10 +59,17 @@ class _WrittenOut(Optimizer):
 
 
 class NAdam(_WrittenOut):
-    r"""Adam with Nesterov's momentum (Dozat 2016):
-    $$w \leftarrow w - lr \frac{\mu_{t+1} m / (1 - \prod_{i \le t+1} \mu_i)
-    + (1 - \mu_t) g / (1 - \prod_{i \le t} \mu_i)}{\sqrt{v / (1 - beta2^t)} + epsilon}$$
-    for $$\mu_t = beta1 (1 - 0.5 \cdot 0.96^{t \cdot momentum\_decay})$$.
+    r"""Adam with Nesterov's momentum (Dozat, 2016).
+
+    $$w \leftarrow w - lr \frac{\mu_{t+1} m / (1 - \prod_{i \le t+1} \mu_i) + (1 - \mu_t) g / (1 - \prod_{i \le t}
+    \mu_i)}{\sqrt{v / (1 - beta2^t)} + epsilon}$$ for $$\mu_t = beta1 (1 - 0.5 \cdot 0.96^{t \cdot momentum\_decay})$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        beta1: Decay of the running mean of gradients.
+        beta2: Decay of the running mean of squares.
+        epsilon: Added to the root against division by zero.
+        momentum_decay: How fast the momentum approaches beta1.
     """
 
     def __init__(
@@ -93,10 +100,17 @@ class NAdam(_WrittenOut):
 
 
 class RAdam(_WrittenOut):
-    r"""Adam that waits until the variance of its rate is known (Liu et al. 2020): with $$\rho = 2 / (1 - beta2) - 1$$,
-    $$\rho_t = \rho - 2 t \, beta2^t / (1 - beta2^t)$$: where it is above 5,
-    $$w \leftarrow w - lr \frac{m}{1 - beta1^t} \sqrt{\frac{(\rho_t - 4)(\rho_t - 2) \rho}{(\rho - 4)(\rho - 2) \rho_t}}
-    \frac{\sqrt{1 - beta2^t}}{\sqrt v + epsilon}$$, else $$w \leftarrow w - lr \frac{m}{1 - beta1^t}$$.
+    r"""Adam that waits until the variance of its rate is known (Liu et al., 2020).
+
+    With $$\rho = 2 / (1 - beta2) - 1$$ and $$\rho_t = \rho - 2 t \, beta2^t / (1 - beta2^t)$$: where the latter is
+    above 5, $$w \leftarrow w - lr \frac{m}{1 - beta1^t} \sqrt{\frac{(\rho_t - 4)(\rho_t - 2) \rho}{(\rho - 4)(\rho - 2)
+    \rho_t}} \frac{\sqrt{1 - beta2^t}}{\sqrt v + epsilon}$$, else $$w \leftarrow w - lr \frac{m}{1 - beta1^t}$$.
+
+    Args:
+        learning_rate: A number, or a scheduler of oprack.optimizer.lr.
+        beta1: Decay of the running mean of gradients.
+        beta2: Decay of the running mean of squares.
+        epsilon: Added to the root against division by zero.
     """
 
     def __init__(

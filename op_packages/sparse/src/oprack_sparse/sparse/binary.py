@@ -11,44 +11,114 @@ if TYPE_CHECKING:
 
 
 def add(x: Tensor, y: Tensor) -> Tensor:
-    """$$x + y$$ of sparse tensors of one layout and shape; a dense y [last dim of x] is added to x's values alone."""
+    """Adds sparse tensors, $$x + y$$: op sparse_add.
+
+    Args:
+        x: A sparse tensor.
+        y: A sparse tensor of the layout and shape of x; or a dense vector of the size of its last dim, added to its
+            values alone.
+
+    Returns:
+        A sparse tensor.
+    """
     return F.sparse_add(x, y)
 
 
 def subtract(x: Tensor, y: Tensor) -> Tensor:
-    """$$x - y$$ of sparse tensors of one layout and shape."""
+    """Subtracts sparse tensors, $$x - y$$: op sparse_subtract.
+
+    Args:
+        x: A sparse tensor.
+        y: A sparse tensor of the layout and shape of x.
+
+    Returns:
+        A sparse tensor.
+    """
     return F.sparse_subtract(x, y)
 
 
 def multiply(x: Tensor, y: Tensor | float) -> Tensor:
-    r"""$$x \cdot y$$ of sparse tensors of one layout and shape, or with a number."""
+    r"""Multiplies sparse tensors element by element, $$x \cdot y$$, or by a number: op sparse_multiply or sparse_scale.
+
+    Args:
+        x: A sparse tensor.
+        y: A sparse tensor of the layout and shape of x, or a number.
+
+    Returns:
+        A sparse tensor.
+    """
     if isinstance(y, int | float):
         return F.sparse_scale(x, scale=float(y), bias=0.0, bias_after_scale=True)
     return F.sparse_multiply(x, y)
 
 
 def divide(x: Tensor, y: Tensor | float) -> Tensor:
-    """$$x / y$$ by a number, or of two sparse tensors; then every element is listed, since 0/0 is NaN."""
+    """Divides sparse tensors element by element, $$x / y$$, or by a number: op sparse_divide or sparse_divide_scalar.
+
+    Args:
+        x: A sparse tensor.
+        y: A number; or a sparse tensor of the layout and shape of x, and then the result lists every element, since 0/0
+            is NaN.
+
+    Returns:
+        A sparse tensor.
+    """
     if isinstance(y, int | float):
         return F.sparse_divide_scalar(x, scalar=float(y))
     return F.sparse_divide(x, y)
 
 
 def matmul(x: Tensor, y: Tensor) -> Tensor:
-    """The product of a sparse matrix, or a batch, with a dense or sparse one."""
+    """Multiplies a sparse matrix, or a batch, with a dense or a sparse one: op sparse_matmul.
+
+    Args:
+        x: A sparse tensor [..., n, k].
+        y: A dense or sparse tensor [..., k, m].
+
+    Returns:
+        Tensor [..., n, m]; sparse if y is.
+    """
     return F.sparse_matmul(x, y)
 
 
 def masked_matmul(x: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-    """The product of two dense matrices where a sparse mask lists a place."""
+    """Multiplies two dense matrices, only where a sparse mask lists an element: op sparse_masked_matmul.
+
+    Args:
+        x: A dense matrix [n, k].
+        y: A dense matrix [k, m].
+        mask: A sparse matrix [n, m], whose values count for nothing.
+
+    Returns:
+        A sparse matrix with the elements that mask lists.
+    """
     return F.sparse_masked_matmul(x, y, mask)
 
 
 def mv(x: Tensor, vec: Tensor) -> Tensor:
-    """The product of a sparse matrix and a dense vector."""
+    """Multiplies a sparse matrix and a dense vector: op sparse_mv.
+
+    Args:
+        x: A sparse matrix [n, k].
+        vec: A dense vector [k].
+
+    Returns:
+        A dense vector [n].
+    """
     return F.sparse_mv(x, vec)
 
 
 def addmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
-    r"""$$beta \cdot input + alpha \cdot x y$$, dense, or with all three sparse."""
+    r"""Adds a matrix to a product of matrices, $$beta \cdot input + alpha \cdot x y$$: op sparse_addmm.
+
+    Args:
+        input: A matrix [n, m], dense, or sparse if x and y are both sparse.
+        x: A sparse matrix [n, k].
+        y: A matrix [k, m], dense or sparse.
+        beta: The factor of input.
+        alpha: The factor of the product.
+
+    Returns:
+        Matrix [n, m], dense if input is.
+    """
     return F.sparse_addmm(input, x, y, beta=float(beta), alpha=float(alpha))

@@ -96,5 +96,13 @@ def sparse_csr_tensor(
 
 
 def is_same_shape(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors, sparse or not, have the same dims."""
+    """Tells whether two tensors, sparse or not, have the same shape.
+
+    Args:
+        x: A tensor.
+        y: A tensor.
+
+    Returns:
+        Whether they have.
+    """
     return tuple(x.shape) == tuple(y.shape)

@@ -13,22 +13,58 @@ if TYPE_CHECKING:
 
 
 def transpose(x: Tensor, perm: Sequence[int]) -> Tensor:
-    """Dims in another order; dense dims stay behind the sparse ones."""
+    """Reorders the dims; dense dims stay behind the sparse ones: op sparse_transpose.
+
+    Args:
+        x: A sparse tensor.
+        perm: The dims of x in their new order.
+
+    Returns:
+        A sparse tensor.
+    """
     return F.sparse_transpose(x, perm=list(perm))
 
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """The elements in another shape, of which one dim may be -1; 0 keeps the dim of x."""
+    """Gives the elements another shape: op sparse_reshape.
+
+    Args:
+        x: A sparse tensor.
+        shape: The sizes; one may be -1, the size that is left over, and 0 keeps that of x.
+
+    Returns:
+        A sparse tensor.
+    """
     return F.sparse_reshape(x, shape=list(shape))
 
 
 def slice(x: Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> Tensor:
-    """The part from starts to before ends along axes; negative numbers count from the end."""
+    """Cuts out a part: op sparse_slice.
+
+    Args:
+        x: A sparse tensor.
+        axes: The dims to cut.
+        starts: The first place along each of them; negative ones count from the end.
+        ends: The place behind the last along each of them; negative ones count from the end.
+
+    Returns:
+        A sparse tensor.
+    """
     return F.sparse_slice(x, axes=list(axes), starts=list(starts), ends=list(ends))
 
 
 def sum(x: Tensor, axis: int | Sequence[int] | None = None, dtype: Any = None, keepdim: bool = False) -> Tensor:
-    """Sums along an axis, or of all elements, as a sparse tensor; of CSR along the last axis or of all."""
+    """Adds up elements: op sparse_sum.
+
+    Args:
+        x: A sparse tensor.
+        axis: The dim or dims, of CSR the last one; None: all.
+        dtype: The dtype of the sums; None: that of x, int64 for integers and bools.
+        keepdim: Whether reduced dims stay, with size 1.
+
+    Returns:
+        A sparse tensor.
+    """
     along = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
     number = -1 if dtype is None else int(dtype_enum(dtype))
     return F.sparse_sum(x, axis=along, dtype=number, keepdim=keepdim)

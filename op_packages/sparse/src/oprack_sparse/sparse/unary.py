@@ -83,7 +83,15 @@ def isnan(x: Tensor) -> Tensor:
 
 
 def pow(x: Tensor, factor: float) -> Tensor:
-    r"""$$x^{factor}$$ of the listed elements."""
+    """Raises the listed elements to a power, $$x^{factor}$$: op sparse_pow.
+
+    Args:
+        x: A sparse tensor.
+        factor: The exponent.
+
+    Returns:
+        A sparse tensor.
+    """
     return F.sparse_pow(x, factor=float(factor))
 
 
@@ -107,7 +115,16 @@ def _scaled(x: Tensor, factor: float) -> Tensor:
 
 
 def cast(x: Tensor, index_dtype: Any = None, value_dtype: Any = None) -> Tensor:
-    """The same tensor with integers of its pattern, and values, of other dtypes; None keeps them."""
+    """Casts the values, and the integers of the pattern, to other dtypes: op sparse_cast.
+
+    Args:
+        x: A sparse tensor.
+        index_dtype: The dtype of coordinates, or of rows and columns; None: unchanged.
+        value_dtype: The dtype of values; None: unchanged.
+
+    Returns:
+        A sparse tensor.
+    """
     numbers = [-1 if d is None else int(dtype_enum(d)) for d in (index_dtype, value_dtype)]
     return F.sparse_cast(x, index_dtype=numbers[0], value_dtype=numbers[1])
 
