@@ -6,13 +6,11 @@ import ast
 import dataclasses
 import importlib
 import inspect
-import re
-import textwrap
 import types
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from docstrings import definition, lacking, raises, sections
 
 ROOMS = (
     "oprack oprack.autodiff oprack.autograd oprack.capture.jit oprack.capture.to_program "
@@ -20,7 +18,6 @@ ROOMS = (
     "oprack.interpreter oprack.io oprack.ir oprack.kernel oprack.layers oprack.nn oprack.op oprack.op.signature "
     "oprack.packs oprack.packs.register oprack.program oprack.runtime oprack.tensor oprack.testing oprack.types"
 ).split()
-SECTIONS = re.compile(r"^(Args|Attributes|Returns|Yields|Raises):$", re.MULTILINE)
 
 
 def _names(module: types.ModuleType) -> list[str]:
@@ -48,66 +45,10 @@ def _public() -> dict[str, Any]:
 PUBLIC = _public()
 
 
-def _definition(function: types.FunctionType) -> ast.FunctionDef:
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    assert isinstance(node, ast.FunctionDef)
-    return node
-
-
-def _own(node: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Nodes of a function's body, without those of functions inside."""
-    todo: list[ast.AST] = list(node.body)
-    while todo:
-        found = todo.pop()
-        if not isinstance(found, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            yield found
-            todo += ast.iter_child_nodes(found)
-
-
-def _returns(node: ast.FunctionDef) -> bool:
-    for found in _own(node):
-        # a with block that is handed nothing has a bare yield
-        if isinstance(found, ast.YieldFrom) or (isinstance(found, ast.Yield) and found.value is not None):
-            return True
-        if isinstance(found, ast.Return) and found.value is not None:
-            if not (isinstance(found.value, ast.Constant) and found.value.value is None):
-                return True
-    return False
-
-
-def _raises(node: ast.FunctionDef) -> bool:
-    return any(isinstance(found, ast.Raise) and found.exc is not None for found in _own(node))
-
-
-def _parameters(node: ast.FunctionDef) -> list[str]:
-    a = node.args
-    every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
-    return [p.arg for p in every if p.arg not in ("self", "cls") and not p.arg.startswith("_")]
-
-
-def _sections(doc: str) -> dict[str, str]:
-    parts = SECTIONS.split(inspect.cleandoc(doc))
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def lacking(node: ast.FunctionDef, doc: str, *, constructor: bool = False) -> list[str]:
-    """What a docstring does not say, in words."""
-    sections = _sections(doc)
-    named = set(re.findall(r"^    \**([\w]+(?:, \w+)*):", sections.get("Args", ""), re.MULTILINE))
-    named = {name for entry in named for name in entry.split(", ")}
-    found = [] if doc.strip() else ["a docstring"]
-    found += [f"Args: {name}" for name in _parameters(node) if name not in named]
-    if _returns(node) and not constructor and not sections.keys() & {"Returns", "Yields"}:
-        found.append("Returns or Yields")
-    if _raises(node) and "Raises" not in sections:
-        found.append("Raises")
-    return found
-
-
 @pytest.mark.parametrize("name", sorted(n for n, v in PUBLIC.items() if isinstance(v, types.FunctionType)))
 def test_functions(name: str) -> None:
     function = inspect.unwrap(PUBLIC[name])
-    assert not lacking(_definition(function), PUBLIC[name].__doc__ or "")
+    assert not lacking(definition(function), PUBLIC[name].__doc__ or "")
 
 
 @pytest.mark.parametrize("name", sorted(n for n, v in PUBLIC.items() if isinstance(v, type)))
@@ -117,7 +58,7 @@ def test_classes(name: str) -> None:
     assert cls.__doc__, f"{name} has no docstring"
     made = cls.__dict__.get("__init__")
     if isinstance(made, types.FunctionType) and not (dataclasses.is_dataclass(cls) or getattr(cls, "_is_protocol", 0)):
-        assert not lacking(_definition(made), f"{inspect.cleandoc(cls.__doc__)}\n\n{inspect.getdoc(made) or ''}",
+        assert not lacking(definition(made), f"{inspect.cleandoc(cls.__doc__)}\n\n{inspect.getdoc(made) or ''}",
                            constructor=True)  # fmt: skip
     for member, value in vars(cls).items():
         value = getattr(value, "__func__", value)
@@ -126,8 +67,8 @@ def test_classes(name: str) -> None:
             continue
         assert function.__doc__, f"{name}.{member} has no docstring"
         if not isinstance(value, property) and inspect.unwrap(function) is function and function.__name__ == member:
-            node = _definition(function)
-            assert not _raises(node) or "Raises" in _sections(function.__doc__), f"{name}.{member} lacks Raises"
+            node = definition(function)
+            assert not raises(node) or "Raises" in sections(function.__doc__), f"{name}.{member} lacks Raises"
 
 
 def test_what_is_looked_for_is_found() -> None:

@@ -112,7 +112,18 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Numbers from `start` (0 where only one is given) up to `stop`, without it."""
+    """Makes numbers at equal steps, from start to before stop.
+
+    Args:
+        start: The first number; without stop, this is the end, and numbers start from 0.
+        stop: The end, which is not reached; None: as above.
+        step: The difference between two numbers.
+        dtype: Dtype of the result; None: int64, or float32 if one of the numbers is a float.
+        device: Place of the result; None: the CPU.
+
+    Returns:
+        Tensor of one dim.
+    """
     if stop is None:
         start, stop = 0, start
     if dtype is None:
@@ -127,55 +138,152 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Tensor:
-    """`num` numbers at equal distances from start to stop, with or without it."""
+    """Makes `num` numbers at equal distances from start to stop.
+
+    Args:
+        start: The first number.
+        stop: The last number.
+        num: How many numbers.
+        dtype: Dtype of the result; None: float32, or complex64 if one of the numbers is complex.
+        device: Place of the result; None: the CPU.
+        endpoint: Whether stop is among them.
+
+    Returns:
+        Tensor [num].
+    """
     if dtype is None:
         dtype = _COMPLEX if isinstance(start, complex) or isinstance(stop, complex) else _FLOAT
     return _made(np.linspace(start, stop, num, endpoint=endpoint, dtype=numpy_dtype(dtype)), dtype, device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of one number; a Python float makes float32, an int int64."""
+    """Makes a tensor that holds one number everywhere.
+
+    Args:
+        shape: The sizes, one number or a tuple.
+        fill_value: The number.
+        dtype: Dtype of the result; None: float32, int64, complex64 or bool, as the number is.
+        device: Place of the result; None: the CPU.
+
+    Returns:
+        Tensor of the given shape.
+    """
     name = _default(fill_value) if dtype is None else dtype_of(dtype)
     return _made(np.full(_shape(shape), fill_value, numpy_dtype(name)), name, device)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of zeros: memory of others is never shown."""
+    """Makes a tensor of zeros: memory of others is never shown.
+
+    Args:
+        shape: The sizes, one number or a tuple.
+        dtype: Dtype of the result; None: float32.
+        device: Place of the result; None: the CPU.
+
+    Returns:
+        Tensor of the given shape.
+    """
     return full(shape, 0, dtype=dtype or _FLOAT, device=device)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of zeros, float32 by default."""
+    """Makes a tensor of zeros.
+
+    Args:
+        shape: The sizes, one number or a tuple.
+        dtype: Dtype of the result; None: float32.
+        device: Place of the result; None: the CPU.
+
+    Returns:
+        Tensor of the given shape.
+    """
     return full(shape, 0, dtype=dtype or _FLOAT, device=device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of ones, float32 by default."""
+    """Makes a tensor of ones.
+
+    Args:
+        shape: The sizes, one number or a tuple.
+        dtype: Dtype of the result; None: float32.
+        device: Place of the result; None: the CPU.
+
+    Returns:
+        Tensor of the given shape.
+    """
     return full(shape, 1, dtype=dtype or _FLOAT, device=device)
 
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A number in the shape of x, with its dtype and place by default."""
+    """Makes a tensor that holds one number everywhere, in the shape of another.
+
+    Args:
+        x: The tensor whose shape to take.
+        fill_value: The number.
+        dtype: Dtype of the result; None: that of x.
+        device: Place of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or place_of(x))
 
 
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros in the shape of x."""
+    """Makes a tensor of zeros in the shape of another: memory of others is never shown.
+
+    Args:
+        x: The tensor whose shape to take.
+        dtype: Dtype of the result; None: that of x.
+        device: Place of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros in the shape of x."""
+    """Makes a tensor of zeros in the shape of another.
+
+    Args:
+        x: The tensor whose shape to take.
+        dtype: Dtype of the result; None: that of x.
+        device: Place of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones in the shape of x."""
+    """Makes a tensor of ones in the shape of another.
+
+    Args:
+        x: The tensor whose shape to take.
+        dtype: Dtype of the result; None: that of x.
+        device: Place of the result; None: that of x.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     return full_like(x, 1, dtype=dtype, device=device)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
-    """A matrix with ones on the diagonal that lies k above the main one."""
+    """Makes a matrix with ones on one diagonal and zeros elsewhere.
+
+    Args:
+        n_rows: Number of rows.
+        n_cols: Number of columns; None: as many as rows.
+        k: Which diagonal: 0 the main one, positive ones above it, negative ones below.
+        dtype: Dtype of the result; None: float32.
+        device: Place of the result; None: the CPU.
+
+    Returns:
+        Tensor [n_rows, n_cols].
+    """
     columns = n_rows if n_cols is None else n_cols
     name = dtype_of(dtype or _FLOAT)
     return _made(np.eye(n_rows, columns, k, dtype=numpy_dtype(name)), name, device)
@@ -210,10 +318,26 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
 
 
 def tril(x: Any, /, *, k: int = 0) -> Tensor:
-    """The elements on and below diagonal k of matrices, zeros above."""
+    """Keeps the elements on and below a diagonal of matrices, and writes zeros above.
+
+    Args:
+        x: Matrices in the last two dims.
+        k: Which diagonal: 0 the main one, positive ones above it, negative ones below.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.tril_triu(x, diagonal=k, lower=True)  # type: ignore[no-any-return]
 
 
 def triu(x: Any, /, *, k: int = 0) -> Tensor:
-    """The elements on and above diagonal k of matrices, zeros below."""
+    """Keeps the elements on and above a diagonal of matrices, and writes zeros below.
+
+    Args:
+        x: Matrices in the last two dims.
+        k: Which diagonal: 0 the main one, positive ones above it, negative ones below.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.tril_triu(x, diagonal=k, lower=False)  # type: ignore[no-any-return]

@@ -137,7 +137,15 @@ def dtype_of(x: Any) -> str:
 
 
 def can_cast(from_: Any, to: Any, /) -> Bool:
-    """Whether the standard's promotion leads from a dtype, or that of a tensor, to another one."""
+    """Tells whether the standard's promotion leads from one dtype to another.
+
+    Args:
+        from_: A dtype, or a tensor, whose dtype counts.
+        to: The other dtype.
+
+    Returns:
+        Whether it does.
+    """
     source, target = dtype_of(from_), dtype_name(to)
     try:
         return promoted(source, target) == target

@@ -90,12 +90,31 @@ def _binary(name: str, op: str) -> Callable[[Any, Any], Tensor]:
     def function(x1: Any, x2: Any, /) -> Tensor:
         return getattr(F, op)(*together(x1, x2, name))  # type: ignore[no-any-return]
 
-    return _described(function, name, op)
+    return _described(function, name, op, _TWO)
 
 
-def _described(function: Any, name: str, op: str) -> Any:
+_ONE = """Args:
+    x: A tensor.
+
+Returns:
+    Tensor of the shape of x.
+"""
+_TWO = """Args:
+    x1: A tensor, or a Python scalar if x2 is a tensor.
+    x2: A tensor that broadcasts with x1, or a Python scalar.
+
+Returns:
+    Tensor of the broadcast shape.
+
+Raises:
+    TypeError: The dtypes have no common one in the standard.
+"""
+
+
+def _described(function: Any, name: str, op: str, arguments: str = _ONE) -> Any:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of the array API standard, by op {op}: see help(oprack.functional.{op})."
+    about = f"`{name}` of the array API standard, by op {op}: see help(oprack.functional.{op})."
+    function.__doc__ = f"{about}\n\n{arguments}"
     return function
 
 
@@ -121,7 +140,16 @@ def negative(x: Any, /) -> Tensor:
 
 
 def equal(x1: Any, x2: Any, /) -> Tensor:
-    """Whether both are the same; op equal, which the operator == calls, takes floats that differ by 1e-8 for equal."""
+    """Tells whether elements are equal; op equal, which the operator == calls, takes floats that differ by 1e-8 for
+    equal.
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of bool.
+    """
     x, y = together(x1, x2, "equal")
     if category(x.dtype) == "real floating":
         return F.logical_and(F.less_equal(x, y), F.greater_equal(x, y))  # type: ignore[no-any-return]
@@ -129,12 +157,28 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
 
 
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
-    """Whether both differ."""
+    """Tells whether elements differ.
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of bool.
+    """
     return F.logical_not(equal(x1, x2))  # type: ignore[no-any-return]
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """x1 / x2, rounded down; of infinities, as the standard has it, floor(x1 / x2)."""
+    """Divides and rounds down; of infinities, as the standard has it, floor(x1 / x2).
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     x, y = together(x1, x2, "floor_divide")
     found = F.elementwise_floordiv(x, y)
     if category(x.dtype) != "real floating":
@@ -144,19 +188,44 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
-    """x1 where the condition holds, else x2; all three broadcast."""
+    """Chooses x1 where a condition holds, and x2 elsewhere.
+
+    Args:
+        condition: A tensor of bool, which broadcasts with x1 and x2.
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     from oprack_array_api.searching import where as found
 
     return found(condition, x1, x2)
 
 
 def maximum(x1: Any, x2: Any, /) -> Tensor:
-    """The greater of both; NaN where one is NaN."""
+    """Takes the greater of two elements; NaN where one is NaN.
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     return _extreme("elementwise_max", *together(x1, x2, "maximum"))
 
 
 def minimum(x1: Any, x2: Any, /) -> Tensor:
-    """The smaller of both; NaN where one is NaN."""
+    """Takes the smaller of two elements; NaN where one is NaN.
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     return _extreme("elementwise_min", *together(x1, x2, "minimum"))
 
 
@@ -166,13 +235,29 @@ def _extreme(op: str, x: Any, y: Any) -> Tensor:
 
 
 def hypot(x1: Any, x2: Any, /) -> Tensor:
-    """The square root of x1^2 + x2^2, as the modulus of x1 + i x2."""
+    """Computes the square root of x1^2 + x2^2, as the modulus of x1 + i x2.
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     x, y = together(x1, x2, "hypot")
     return F.abs(F.complex(x, y))  # type: ignore[no-any-return]
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
-    """ln(e^x1 + e^x2), by op logsumexp."""
+    """Computes ln(e^x1 + e^x2) without overflow, by op logsumexp.
+
+    Args:
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     from oprack_array_api.manipulation import broadcast_arrays
 
     x, y = broadcast_arrays(*together(x1, x2, "logaddexp"))
@@ -208,7 +293,16 @@ def signbit(x: Any, /) -> Tensor:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """Cut to between two numbers or tensors, each of which may be None; the dtype of x stays."""
+    """Cuts elements to an interval.
+
+    Args:
+        x: A tensor.
+        min: The lower bound, a number or a tensor that broadcasts; None: no bound.
+        max: The upper bound, a number or a tensor that broadcasts; None: no bound.
+
+    Returns:
+        Tensor of the dtype of x.
+    """
     found = require_tensor(x, "clip")
     for bound, op in ((min, "elementwise_max"), (max, "elementwise_min")):
         if bound is None:

@@ -15,7 +15,18 @@ from oprack_array_api.dtypes import result_type
 
 
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
-    """x repeated along dims of size 1 and in front, without gaps in memory."""
+    """Broadcasts a tensor to a shape; the result has memory of its own.
+
+    Args:
+        x: A tensor.
+        shape: The sizes.
+
+    Returns:
+        Tensor of that shape.
+
+    Raises:
+        ValueError: x does not broadcast to it.
+    """
     shape = tuple(shape)
     if np.broadcast_shapes(x.shape, shape) != shape:
         raise ValueError(f"broadcast_to: {named(x)} does not broadcast to {list(shape)}")
@@ -29,7 +40,15 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
-    """One after the other along a dim, in their common dtype; for axis=None, of the flat tensors."""
+    """Joins tensors along a dim, in their common dtype.
+
+    Args:
+        arrays: The tensors, whose shapes agree but for the dim.
+        axis: The dim; None: of the flattened tensors.
+
+    Returns:
+        Tensor with the sum of the sizes along axis.
+    """
     dtype = result_type(*arrays)
     given = [cast(a, dtype) for a in arrays]
     if axis is None:
@@ -39,19 +58,46 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
-    """Along a new dim, in their common dtype."""
+    """Joins tensors along a new dim, in their common dtype.
+
+    Args:
+        arrays: The tensors, of one shape.
+        axis: Where the new dim stands in the result.
+
+    Returns:
+        Tensor with one dim more.
+    """
     dtype = result_type(*arrays)
     return F.stack([cast(a, dtype) for a in arrays], axis=axis)  # type: ignore[no-any-return]
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dim, without it."""
+    """Cuts a tensor into its slices along a dim, which they lose.
+
+    Args:
+        x: A tensor.
+        axis: The dim.
+
+    Returns:
+        Tuple of tensors.
+    """
     (at,) = axes_of(axis, x.ndim, "unstack")
     return tuple(F.unbind(x, axis=at)) if x.shape[at] else ()
 
 
 def expand_dims(x: Any, /, axis: Any) -> Tensor:
-    """With new dims of size 1 at these places of the result."""
+    """Inserts dims of size 1.
+
+    Args:
+        x: A tensor.
+        axis: Their places in the result, one number or a tuple.
+
+    Returns:
+        Tensor with more dims.
+
+    Raises:
+        ValueError: A place is named twice.
+    """
     rank = x.ndim + (len(axis) if isinstance(axis, tuple) else 1)
     places = axes_of(axis, rank, "expand_dims")
     if len(set(places)) != len(places):
@@ -65,7 +111,18 @@ def _with_ones(shape: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ..
 
 
 def squeeze(x: Any, /, axis: Any) -> Tensor:
-    """Without these dims of size 1."""
+    """Removes dims of size 1.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple.
+
+    Returns:
+        Tensor with fewer dims.
+
+    Raises:
+        ValueError: One of them has another size.
+    """
     places = axes_of(axis, x.ndim, "squeeze")
     if any(x.shape[a] != 1 for a in places):
         raise ValueError(f"squeeze: {named(x)} has a size other than 1 at axis {axis}")
@@ -102,13 +159,30 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> T
 
 
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
-    """Dims in another order."""
+    """Reorders the dims.
+
+    Args:
+        x: A tensor.
+        axes: The dims of x in their new order.
+
+    Returns:
+        Tensor with reordered dims.
+    """
     order = axes_of(axes, x.ndim, "permute_dims")
     return F.transpose2(x, axis=list(order)) if x.ndim else x.clone()  # type: ignore[no-any-return]
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
-    """Dims moved to other places; the others keep their order."""
+    """Moves dims to other places; the others keep their order.
+
+    Args:
+        x: A tensor.
+        source: The dims to move, one number or a tuple.
+        destination: Where they stand in the result, one number or a tuple.
+
+    Returns:
+        Tensor with reordered dims.
+    """
     sources, places = axes_of(source, x.ndim, "moveaxis"), axes_of(destination, x.ndim, "moveaxis")
     order = [i for i in range(x.ndim) if i not in sources]
     for place, at in sorted(zip(places, sources, strict=True)):
@@ -117,13 +191,30 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
 
 
 def flip(x: Any, /, *, axis: Any = None) -> Tensor:
-    """Elements in reversed order along dims, by default all."""
+    """Reverses the order of elements along dims.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     places = axes_of(axis, x.ndim, "flip")
     return F.flip(x, axis=list(places)) if places and x.ndim else x.clone()  # type: ignore[no-any-return]
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
-    """Elements moved along dims; what leaves at the end comes in at the start. None: of the flat tensor."""
+    """Shifts elements along dims; those that leave at the end come in at the start.
+
+    Args:
+        x: A tensor.
+        shift: By how many places, one number or one per dim.
+        axis: The dims, one number or a tuple; None: elements are shifted as if x were flat.
+
+    Returns:
+        Tensor of the shape of x.
+    """
     if axis is None:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
     places = axes_of(axis, x.ndim, "roll")
@@ -137,7 +228,15 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
 
 
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
-    """Repeated so often along each dim; the last numbers belong to the last dims."""
+    """Repeats a tensor along its dims.
+
+    Args:
+        x: A tensor.
+        repetitions: How often along each dim; the last numbers belong to the last dims.
+
+    Returns:
+        Tensor of the repeated size.
+    """
     rank = max(x.ndim, len(repetitions))
     times = (1,) * (rank - len(repetitions)) + tuple(int(r) for r in repetitions)
     x = reshape(x, (1,) * (rank - x.ndim) + x.shape)
@@ -177,7 +276,20 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
-    """The slices at these places of a dim, by op index_select."""
+    """Selects slices along a dim by index, by op index_select.
+
+    Args:
+        x: A tensor.
+        indices: Places along axis, integers; negative ones count from the end.
+        axis: The dim; None if x has one alone.
+
+    Returns:
+        Tensor of the dtype of x.
+
+    Raises:
+        ValueError: axis is None and x has several dims.
+        IndexError: There is nothing to take from.
+    """
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: {named(x)} has {x.ndim} dims; expected an axis")
@@ -200,7 +312,16 @@ def _from_start(index: Any, size: int) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
-    """x[..., indices[..., i, ...], ...] along a dim; the other dims broadcast."""
+    """Takes elements along a dim by index: x[..., indices[..., i, ...], ...]; the other dims broadcast.
+
+    Args:
+        x: A tensor.
+        indices: Places along axis, integers; negative ones count from the end.
+        axis: The dim.
+
+    Returns:
+        Tensor of the dtype of x.
+    """
     (at,) = axes_of(axis, x.ndim, "take_along_axis")
     index = cast(indices, "int64")
     shapes = [(*s[:at], 1, *s[at + 1 :]) for s in (x.shape, index.shape)]

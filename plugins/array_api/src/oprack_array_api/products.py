@@ -17,7 +17,15 @@ from oprack_array_api.manipulation import moveaxis, permute_dims, reshape
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
-    """The product of matrices in the last two dims, by op matmul_v2; a tensor of one dim is a vector."""
+    """Multiplies matrices in the last two dims, by op matmul_v2; leading dims broadcast.
+
+    Args:
+        x1: A tensor [..., n, k], or a vector [k].
+        x2: A tensor [..., k, m], or a vector [k].
+
+    Returns:
+        Tensor [..., n, m], without the dim of a vector.
+    """
     return F.matmul_v2(*together(x1, x2, "matmul"))  # type: ignore[no-any-return]
 
 
@@ -58,7 +66,19 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """The products of vectors along a dim, the first conjugated; the other dims broadcast."""
+    """Computes the inner products of vectors along a dim, the first conjugated; the other dims broadcast.
+
+    Args:
+        x1: A tensor.
+        x2: A tensor with the same size along axis.
+        axis: The dim along which vectors lie, negative.
+
+    Returns:
+        Tensor without that dim.
+
+    Raises:
+        InvalidArgumentError: Sizes along axis differ, or axis is not negative or out of range.
+    """
     x, y = together(x1, x2, "vecdot")
     if not -min(x.ndim, y.ndim) <= axis < 0:
         raise InvalidArgumentError(f"vecdot: axis is {axis}; expected a number from {-min(x.ndim, y.ndim)} to -1")

@@ -51,7 +51,17 @@ def _accumulated(x: Any, dtype: Any) -> Any:
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over dims; small integers are added as int64 or uint64."""
+    """Adds up elements over dims.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        dtype: Dtype of the sums; None: that of x, int64 or uint64 for integers and bools.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The sums.
+    """
     wide = _accumulated(require_tensor(x, "sum"), dtype)
     if wide.dtype == "int32":  # op reduce_sum adds it as int64
         return cast(sum(cast(wide, "int64"), axis=axis, keepdims=keepdims), "int32")
@@ -59,27 +69,80 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 
 
 def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over dims; small integers are multiplied as int64 or uint64."""
+    """Multiplies elements over dims.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        dtype: Dtype of the products; None: that of x, int64 or uint64 for integers and bools.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The products.
+    """
     return _along("reduce_prod", _accumulated(require_tensor(x, "prod"), dtype), axis, keepdims, "prod", 1)
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The greatest over dims."""
+    """Takes the greatest element over dims.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The maxima.
+
+    Raises:
+        InvalidArgumentError: There are no elements over which to reduce.
+    """
     return _along("reduce_max", x, axis, keepdims, "max")
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The least over dims."""
+    """Takes the least element over dims.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The minima.
+
+    Raises:
+        InvalidArgumentError: There are no elements over which to reduce.
+    """
     return _along("reduce_min", x, axis, keepdims, "min")
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean over dims; NaN over none."""
+    """Takes the mean over dims; NaN over no elements.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The means.
+    """
     return _along("reduce_mean", x, axis, keepdims, "mean", math.nan)
 
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    r"""$$\sum |x_i - \bar x|^2 / (n - correction)$$ over dims."""
+    r"""Computes the variance over dims, $$\sum |x_i - \bar x|^2 / (n - correction)$$.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        correction: What is subtracted from the number of elements: 0 for that of the elements, 1 for that of a sample.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The variances.
+    """
     axes = axes_of(axis, x.ndim, "var")
     n = math.prod(x.shape[a] for a in axes)
     if not n:
@@ -92,22 +155,59 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The square root of `var`."""
+    """Computes the standard deviation over dims, the square root of `var`.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        correction: What is subtracted from the number of elements: 0 for that of the elements, 1 for that of a sample.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        The standard deviations.
+    """
     return F.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))  # type: ignore[no-any-return]
 
 
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over dims are true."""
+    """Tells whether all elements over dims are true.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of bool.
+    """
     return _along("reduce_all", cast(x, "bool"), axis, keepdims, "all", True)
 
 
 def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether one of the elements over dims is true."""
+    """Tells whether any element over dims is true.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of bool.
+    """
     return _along("reduce_any", cast(x, "bool"), axis, keepdims, "any", False)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements over dims are not 0, as int64."""
+    """Counts the elements over dims that are not 0.
+
+    Args:
+        x: A tensor.
+        axis: The dims, one number or a tuple; None: all.
+        keepdims: Whether reduced dims stay, with size 1.
+
+    Returns:
+        Tensor of int64.
+    """
     return sum(cast(cast(require_tensor(x, "count_nonzero"), "bool"), "int64"), axis=axis, keepdims=keepdims)
 
 
@@ -130,12 +230,38 @@ def _running(x: Any, op: str, attr: str, axis: int | None, dtype: Any, first: An
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """Running sums along a dim, with a 0 in front where include_initial says so."""
+    """Computes running sums along a dim.
+
+    Args:
+        x: A tensor.
+        axis: The dim; None if x has one alone.
+        dtype: Dtype of the sums; None: that of x, int64 or uint64 for integers and bools.
+        include_initial: Whether a 0 comes first.
+
+    Returns:
+        Tensor of the shape of x, one longer along axis with include_initial.
+
+    Raises:
+        ValueError: axis is None and x has several dims.
+    """
     return _running(x, "cumsum", "axis", axis, dtype, include_initial, 0, "cumulative_sum")
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """Running products along a dim, with a 1 in front where include_initial says so."""
+    """Computes running products along a dim.
+
+    Args:
+        x: A tensor.
+        axis: The dim; None if x has one alone.
+        dtype: Dtype of the products; None: that of x, int64 or uint64 for integers and bools.
+        include_initial: Whether a 1 comes first.
+
+    Returns:
+        Tensor of the shape of x, one longer along axis with include_initial.
+
+    Raises:
+        ValueError: axis is None and x has several dims.
+    """
     return _running(x, "cumprod", "dim", axis, dtype, include_initial, 1, "cumulative_prod")
 
 

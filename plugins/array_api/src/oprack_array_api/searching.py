@@ -16,7 +16,16 @@ from oprack_array_api.manipulation import broadcast_arrays, concat, flip, reshap
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
-    """x1 where the condition holds, else x2; all three broadcast, and gradients flow to x1 and x2."""
+    """Chooses x1 where a condition holds, and x2 elsewhere; gradients flow to both.
+
+    Args:
+        condition: A tensor of bool, which broadcasts with x1 and x2.
+        x1: A tensor, or a Python scalar if x2 is a tensor.
+        x2: A tensor that broadcasts with x1, or a Python scalar.
+
+    Returns:
+        Tensor of the broadcast shape and the promoted dtype.
+    """
     x, y = together(x1, x2, "where")
     return F.where(*broadcast_arrays(require_tensor(condition, "where"), x, y))  # type: ignore[no-any-return]
 
@@ -43,12 +52,30 @@ def _extremum(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the greatest element of a dim, or of the flat tensor, is."""
+    """Finds the place of the greatest element along a dim, or among all.
+
+    Args:
+        x: A tensor.
+        axis: The dim; None: of the flattened tensor.
+        keepdims: Whether the dim stays, with size 1.
+
+    Returns:
+        Tensor of int64.
+    """
     return _extremum("arg_max", require_tensor(x, "argmax"), axis, keepdims)
 
 
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the least element of a dim, or of the flat tensor, is."""
+    """Finds the place of the least element along a dim, or among all.
+
+    Args:
+        x: A tensor.
+        axis: The dim; None: of the flattened tensor.
+        keepdims: Whether the dim stays, with size 1.
+
+    Returns:
+        Tensor of int64.
+    """
     return _extremum("arg_min", require_tensor(x, "argmin"), axis, keepdims)
 
 
@@ -79,7 +106,20 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The order of the elements of a dim; equal ones always keep theirs."""
+    """Finds the order that sorts the elements along a dim.
+
+    Args:
+        x: A tensor.
+        axis: The dim.
+        descending: Whether the largest comes first.
+        stable: Whether equal elements keep their order, which they always do.
+
+    Returns:
+        Tensor of int64 of the shape of x.
+
+    Raises:
+        ValueError: x has no dims.
+    """
     if not x.ndim:
         raise ValueError("argsort: a tensor without dims; expected one dim at least")
     (at,) = axes_of(axis, x.ndim, "argsort")
@@ -92,7 +132,17 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements of a dim in order; gradients flow back to where they came from."""
+    """Sorts the elements along a dim; gradients flow back to where they came from.
+
+    Args:
+        x: A tensor.
+        axis: The dim.
+        descending: Whether the largest comes first.
+        stable: Whether equal elements keep their order, which they always do.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     (at,) = axes_of(axis, x.ndim, "sort")
     if not numel(x):
         return x.clone()  # type: ignore[no-any-return]
@@ -101,7 +151,14 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
 
 
 class UniqueAll(NamedTuple):
-    """What unique_all returns."""
+    """What unique_all returns.
+
+    Attributes:
+        values: The distinct elements in order.
+        indices: Where each of them occurs first, in the flattened tensor.
+        inverse_indices: Which of them each element is, in the shape of the tensor.
+        counts: How often each of them occurs.
+    """
 
     values: Tensor
     indices: Tensor
@@ -110,14 +167,24 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What unique_counts returns."""
+    """What unique_counts returns.
+
+    Attributes:
+        values: The distinct elements in order.
+        counts: How often each of them occurs.
+    """
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What unique_inverse returns."""
+    """What unique_inverse returns.
+
+    Attributes:
+        values: The distinct elements in order.
+        inverse_indices: Which of them each element is, in the shape of the tensor.
+    """
 
     values: Tensor
     inverse_indices: Tensor
