@@ -36,3 +36,26 @@ ROOMS = sorted({*CORE, *FILLED, "oprack.nn.functional", "oprack.nn.initializer"}
 def test_public_names_say_what_their_arguments_are(room: str) -> None:
     wrong = {name: lacks for name, value in _public(room).items() if (lacks := lacking_for_users(value))}
     assert not wrong, "\n".join(f"{room}.{name}: {', '.join(lacks)}" for name, lacks in sorted(wrong.items()))
+
+
+def test_what_is_looked_for_is_found() -> None:
+    def scaled(x: float, *, factor: float = 2.0) -> float:
+        """Multiplies.
+
+        Args:
+            x: A number.
+        """
+        return x * factor
+
+    class Scaled:
+        """Multiplies, by a factor."""
+
+        def __init__(self, x: float, factor: float) -> None:
+            self.value = x * factor
+
+    class Twice(Scaled):
+        """What help() shows of a class is its own docstring."""
+
+    assert lacking_for_users(scaled) == ["Args: factor", "Returns or Yields"]
+    assert lacking_for_users(Scaled) == lacking_for_users(Twice) == ["Args: x", "Args: factor"]
+    assert "oprack.nn" in ROOMS and {"Linear", "Sequential"} <= set(_public("oprack.nn"))

@@ -21,10 +21,21 @@ _NONE: Mapping[str, Collection[str] | None] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Pass:
-    """A registered pass.
+    """A registered pass; its fields are the arguments of `register.pass_`, which says more of them.
 
     Attributes:
-        owner: The distribution that brings it; the rest as for `register.pass_`.
+        name: By which users switch it off.
+        target: "module:name" of the function.
+        owner: The distribution that brings it.
+        stage: "fold", "canonicalize", "fuse" or "lower".
+        place: The kind of place that it is for; None: all.
+        library: The kernel library that it is for; None: all.
+        after: Passes of the same stage that run before it.
+        before: Passes of the same stage that run after it.
+        reorders_sums: Whether it changes the order of float sums, or rounding.
+        inference_only: Whether it treats parameters as constants.
+        precision: The dtype that ops compute in after it; "" for their own.
+        ops: With a precision, the op types that it is about.
     """
 
     name: str

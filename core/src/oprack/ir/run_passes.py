@@ -36,7 +36,12 @@ class PassReport:
     """What a pass did.
 
     Attributes:
-        ops_before, ops_after: Number of ops in the whole program.
+        name: The pass.
+        owner: The distribution that brings it.
+        matches: How many rewrites it made.
+        ops_before: Number of ops in the whole program before it.
+        ops_after: The same after it.
+        milliseconds: How long it took.
         error: Why it was left out, "" when it ran.
     """
 
@@ -54,6 +59,8 @@ class Optimized:
     """A rewritten program.
 
     Attributes:
+        program: The program.
+        reports: What each pass did.
         unused: Parameters of the scope that the program reads no more.
     """
 

@@ -21,11 +21,23 @@ _MARK = "__oprack_kernels__"
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """One declared kernel at one place; its fields are the arguments of `kernel`.
+    """One declared kernel at one place; its fields are the arguments of `kernel`, which says more of them.
 
     Attributes:
+        op_type: The op.
+        place: "cpu" or "cuda".
+        dtypes: Names of the dtypes that it computes in.
         function: The kernel.
+        library: The library whose functions it calls; "plain" for none.
+        when: A condition on attributes, dtypes, containers and the place; None: always.
+        priority: Of the kernels that fit, the one with the highest is chosen.
+        view: Whether results may be views of the first input's memory.
+        min_numel: Number of elements of the first input below which the next kernel takes over.
+        specialize: Makes a function for a plan; None: none.
+        deterministic: Whether the same inputs give the same bits on every run.
+        may_decline: Whether it may leave a call to the next kernel that fits.
         owner: The distribution that brings it, set when it is registered.
+        module: The module that declares it, which for a function that several ops share is not the function's own.
     """
 
     op_type: str
@@ -42,7 +54,6 @@ class KernelSpec:
     may_decline: bool = False
     owner: str = ""
     module: str = field(default="", compare=False)
-    """The module that declares it, which for a function that several ops share is not the function's own."""
 
     @property
     def where(self) -> str:

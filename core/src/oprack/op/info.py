@@ -20,7 +20,25 @@ from oprack.records import dataclass
 
 @dataclass
 class OpInfo:
-    """The facets of one op type. `owners` says which distribution set each of them."""
+    """The facets of one op type.
+
+    Attributes:
+        type: The op type.
+        proto: Its signature and documentation.
+        checker: Fills in and checks its attributes.
+        creator: Makes its operator, where that is not one that chooses a kernel.
+        infer_shape: Its rule of shapes.
+        infer_var_type: Its rule of kinds of variables and dtypes.
+        grad_op_maker: Makes its gradient ops.
+        inplace: Input slot -> output slot that may have its memory.
+        no_need_buffer_vars: Input slots of which shapes alone are read.
+        expected_kernel_type: Says in which dtype and at which place it computes.
+        kernel_type_for_var: Says what an input has to be converted to.
+        identity: Says whether an op leaves its input as it is.
+        sbp: Its rule of splitting among ranks.
+        versions: Its history.
+        owners: Facet -> the distribution that set it.
+    """
 
     type: str
     proto: OpProto = field(default_factory=lambda: OpProto(""))

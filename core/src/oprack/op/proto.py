@@ -56,9 +56,15 @@ class _SlotDeclaration:
 class Input(_SlotDeclaration):
     """An input slot in a definition class.
 
-    dispensable: may be absent. duplicable: holds a list of variables. intermediate: not part of the result.
-    extra: runtime detail that an export may drop. name: the slot, when Python can't spell it. minimum: how many
-    variables a duplicable slot that is present has at least.
+    Attributes:
+        doc: What it holds.
+        dispensable: Whether it may be absent.
+        duplicable: Whether it holds a list of variables.
+        intermediate: Whether it is no part of the result.
+        extra: Whether it is a runtime detail that an export may drop.
+        name: The slot, when Python can't spell it.
+        stop_gradient: Of no meaning for an input.
+        minimum: How many variables a duplicable slot that is present has at least.
     """
 
     minimum: int = 0
@@ -66,16 +72,33 @@ class Input(_SlotDeclaration):
 
 @dataclass(frozen=True)
 class Output(_SlotDeclaration):
-    """An output slot in a definition class; flags as for Input.
+    """An output slot in a definition class.
 
-    stop_gradient: no gradient flows back from it, on purpose, though it is floating: statistics, counts, scratch. What
-    is intermediate or extra need not say so.
+    Attributes:
+        doc: What it holds.
+        dispensable: Whether it may be absent.
+        duplicable: Whether it holds a list of variables.
+        intermediate: Whether it is no part of the result.
+        extra: Whether it is a runtime detail that an export may drop.
+        name: The slot, when Python can't spell it.
+        stop_gradient: Whether no gradient flows back from it, on purpose, though it is floating: statistics, counts,
+            scratch. What is intermediate or extra need not say so.
     """
 
 
 @dataclass(frozen=True)
 class SlotProto:
-    """A named input or output of an op."""
+    """A named input or output of an op.
+
+    Attributes:
+        name: Its name.
+        doc: What it holds.
+        dispensable: Whether it may be absent.
+        duplicable: Whether it holds a list of variables.
+        intermediate: Whether it is no part of the result.
+        extra: Whether it is a runtime detail that an export may drop.
+        stop_gradient: Whether no gradient flows back from it, though it is floating.
+    """
 
     name: str
     doc: str = ""
@@ -116,7 +139,19 @@ class SlotProto:
 
 @dataclass(frozen=True)
 class AttrProto:
-    """An attribute of an op: type on the wire, default, documentation, and the texts of its checks."""
+    """An attribute of an op.
+
+    Attributes:
+        name: Its name.
+        type: Its type on the wire.
+        doc: What it means.
+        default: Its default; None where there is none.
+        required: Whether every op has to give it.
+        extra: Whether it is a runtime detail that an export may drop.
+        generated: Whether the core adds it to every op.
+        support_tensor: Whether a Variable may stand in for it.
+        checks: What its checks demand, in words.
+    """
 
     name: str
     type: AttrType
@@ -136,7 +171,15 @@ class AttrProto:
 
 @dataclass
 class OpProto:
-    """Signature and documentation of an op; slots and attributes keep their order of declaration."""
+    """Signature and documentation of an op; slots and attributes keep their order of declaration.
+
+    Attributes:
+        type: The op type.
+        inputs: Input slots by name.
+        outputs: Output slots by name.
+        attrs: Attributes by name.
+        doc: What the op computes.
+    """
 
     type: str
     inputs: dict[str, SlotProto] = field(default_factory=dict)

@@ -18,7 +18,12 @@ CHANGES = {
 
 @dataclass
 class OpVersion:
-    """Checkpoints of an op, in order; its version number is their count (an op without any has version 0)."""
+    """The history of an op; its version number is the number of checkpoints (an op without any has version 0).
+
+    Attributes:
+        op_type: The op.
+        checkpoints: (what changed, the changes) for each version, in order; see `checkpoint`.
+    """
 
     op_type: str
     checkpoints: list[tuple[str, list[tuple[str, str, Any]]]] = field(default_factory=list)

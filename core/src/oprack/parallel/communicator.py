@@ -42,10 +42,12 @@ class Communicator(ABC):
     none at all), for those of a new kind and for every 50th after them, and let the watchdog end the program when a
     call waits for longer than its limit.
 
-    Attributes:
+    Args:
         rank: This rank in the group, from 0.
         size: Number of ranks.
         name: For messages: "world", or the axis of a placement.
+
+    Attributes:
         record: The last collectives in words, oldest first.
     """
 

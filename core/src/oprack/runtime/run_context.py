@@ -39,7 +39,29 @@ class Checks:
 
 @dataclass
 class RunContext:
-    """Place, device, random state, checks and observers of one run."""
+    """Place, device, random state, checks and observers of one run.
+
+    Attributes:
+        place: Where kernels run.
+        device: The context of that place.
+        pool: The contexts of all places.
+        program: What is run.
+        random: The state of the random numbers.
+        checks: Checks of every op.
+        profiler: Measures ops; None: nobody does.
+        observers: Told of every op.
+        rules: Which kernels may run.
+        limits: Bounds of memory and of rounds of loops.
+        planned: Whether blocks run through their plans; otherwise they run op by op on the reference path.
+        recorder: Receives the decisions of each op on the reference path while a plan is recorded.
+        rounds: How often blocks of loops and branches have run so far.
+        shapes_met: Number of this combination of input shapes of the segment; None when it is new, so that shape rules
+            must run.
+        shapes_after: New output shapes that only kernels know, as (table that numbers them, (preceding number,
+            shapes)).
+        shapes_settled: Whether the results of the shape rules depend on these shapes alone, so that they need not run
+            again.
+    """
 
     place: Place
     device: DeviceContext
@@ -52,17 +74,11 @@ class RunContext:
     rules: KernelRules = ANY_KERNEL
     limits: Limits = NO_LIMITS
     planned: bool = False
-    """Whether blocks run through their plans; otherwise they run op by op on the reference path."""
     recorder: list[OpRecord] | None = None
-    """Receives the decisions of each op on the reference path while a plan is recorded."""
     rounds: int = 0
-    """How often blocks of loops and branches have run so far."""
     shapes_met: int | None = None
-    """Number of this combination of input shapes of the segment; None when it is new, so that shape rules must run."""
     shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
-    """New output shapes that only kernels know, as (table that numbers them, (preceding number, shapes))."""
     shapes_settled: bool = True
-    """Whether the results of the shape rules depend on these shapes alone, so that they need not run again."""
 
     made: list[Any] | None = None
     """What generated code returns, until it is in the scope; of a segment that writes to variables of scopes above."""

@@ -152,7 +152,7 @@ def isclose(x: Tensor, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
 
     Args:
         x: A tensor of numbers.
-        y: A tensor whose shape broadcasts with that of x, or a number.
+        y: A tensor of the shape and dtype of x, or a number.
         rtol: Relative tolerance.
         atol: Absolute tolerance.
         equal_nan: Whether two NaN are close.
@@ -168,7 +168,7 @@ def allclose(x: Tensor, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_na
 
     Args:
         x: A tensor of numbers.
-        y: A tensor whose shape broadcasts with that of x, or a number.
+        y: A tensor of the shape and dtype of x, or a number.
         rtol: Relative tolerance.
         atol: Absolute tolerance.
         equal_nan: Whether two NaN are close.

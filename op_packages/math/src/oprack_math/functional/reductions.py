@@ -125,12 +125,12 @@ def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
     """Takes the median: the middle element, or the mean of the two in the middle; NaN if any element is NaN.
 
     Args:
-        x: A tensor of numbers.
+        x: A tensor of floats.
         axis: The dim; None: of all elements.
         keepdim: Whether reduced dims stay, with size 1.
 
     Returns:
-        Tensor of the median; for an even number of integers, of the dtype that division gives.
+        Tensor of the dtype of x.
 
     Raises:
         InvalidArgumentError: There is no such dim, it has no elements, or its size is not known while a program is
