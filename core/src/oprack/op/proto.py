@@ -98,6 +98,7 @@ class SlotProto:
         intermediate: Whether it is no part of the result.
         extra: Whether it is a runtime detail that an export may drop.
         stop_gradient: Whether no gradient flows back from it, though it is floating.
+        minimum: How many variables a duplicable slot that is present has at least.
     """
 
     name: str
