@@ -61,6 +61,8 @@ class RunContext:
             shapes)).
         shapes_settled: Whether the results of the shape rules depend on these shapes alone, so that they need not run
             again.
+        made: What generated code returns, until it is in the scope; of a segment that writes to variables of scopes
+            above.
     """
 
     place: Place
@@ -81,7 +83,6 @@ class RunContext:
     shapes_settled: bool = True
 
     made: list[Any] | None = None
-    """What generated code returns, until it is in the scope; of a segment that writes to variables of scopes above."""
 
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
         """Note that a kernel returned shapes that have not yet followed the shapes seen before in this segment."""
