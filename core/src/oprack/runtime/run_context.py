@@ -81,7 +81,6 @@ class RunContext:
     shapes_met: int | None = None
     shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
     shapes_settled: bool = True
-
     made: list[Any] | None = None
 
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:

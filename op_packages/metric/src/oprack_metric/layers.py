@@ -19,10 +19,21 @@ def accuracy(
     total: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """float32: the part of the rows whose label is among the k classes with the highest scores.
+    """Computes the share of rows whose label is among the k classes with the highest scores: ops top_k and accuracy.
 
-    input: scores [N, classes]; label: int64 [N, 1]. correct, total: int32 Variables that receive the counts. Ops top_k,
-    accuracy. Raises InvalidArgumentError.
+    Args:
+        input: Scores [N, classes], floats.
+        label: Class numbers [N, 1], int32 or int64.
+        k: How many classes count.
+        correct: A Variable of int32 that receives the number of right rows; None: a new one.
+        total: A Variable of int32 that receives the number of rows; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of float32 of one element.
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(input, "input", "accuracy", FLOATS)
     check_variable(label, "label", "accuracy", {"int32", "int64"})
@@ -43,10 +54,23 @@ def auc(
     slide_steps: int = 1,
     name: str | None = None,
 ) -> tuple[Variable, Variable, list[Variable]]:
-    """(area under the curve over all batches, over the last slide_steps ones, [the four counters behind them]).
+    """Computes the area under a curve of binary classification: op auc, for all batches and for the last ones.
 
-    input: probabilities [N, 2] of the classes 0 and 1; label: int64 [N, 1]. curve: "ROC" or "PR". The counters are
-    persistable, so they go on from run to run. Op auc. Raises InvalidArgumentError.
+    The counters are persistable, so they go on from run to run.
+
+    Args:
+        input: Probabilities of the classes 0 and 1 [N, 2], floats.
+        label: Class numbers [N, 1], int32 or int64.
+        curve: "ROC" or "PR".
+        num_thresholds: Number of bins - 1.
+        slide_steps: How many batches the second area is of.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (area over all batches, area over the last slide_steps batches, [the four counters]).
+
+    Raises:
+        InvalidArgumentError: curve is neither, or an argument is no such Variable.
     """
     check_variable(input, "input", "auc", FLOATS)
     check_variable(label, "label", "auc", {"int32", "int64"})
@@ -82,10 +106,22 @@ def chunk_eval(
     seq_length: Variable | None = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable, Variable, Variable, Variable, Variable]:
-    """(precision, recall, F1, chunks found, chunks of the labels, chunks found rightly) of tagged sequences.
+    """Counts chunks of tagged sequences that were found rightly: op chunk_eval.
 
-    input, label: int64 tags [rows, 1] with LoD, or [N, T] with seq_length. chunk_scheme: "IOB", "IOE", "IOBES" or
-    "plain". excluded_chunk_types: kinds that do not count. Op chunk_eval. Raises InvalidArgumentError.
+    Args:
+        input: Predicted tags [rows, 1] with LoD, or [N, T] with seq_length, int64.
+        label: The right tags, as input.
+        chunk_scheme: "IOB", "IOE", "IOBES" or "plain".
+        num_chunk_types: Number of kinds of chunks.
+        excluded_chunk_types: Kinds that do not count; None: all count.
+        seq_length: Lengths [N], if input has no LoD.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (precision, recall, F1, chunks found, chunks of the labels, chunks found rightly).
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     inputs = {
         "Inference": check_variable(input, "input", "chunk_eval", {"int64"}),
@@ -104,9 +140,16 @@ def chunk_eval(
 def mean_iou(
     input: Variable, label: Variable, num_classes: int, name: str | None = None
 ) -> tuple[Variable, Variable, Variable]:
-    """(mean intersection over union, wrong predictions by class, right ones by class) of int labels of one shape.
+    """Computes the mean intersection over union of classes: op mean_iou.
 
-    Op mean_iou.
+    Args:
+        input: Predicted classes, int32 or int64.
+        label: The right classes, of the shape of input.
+        num_classes: Number of classes.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (mean intersection over union, wrong predictions by class, right ones by class).
     """
     inputs = {
         "Predictions": check_variable(input, "input", "mean_iou", {"int32", "int64"}),

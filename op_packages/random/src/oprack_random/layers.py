@@ -33,7 +33,19 @@ def gaussian_random(
     dtype: object = "float32",
     name: str | None = None,
 ) -> Variable:
-    """From N(mean, std^2); shape: ints, or integer Variables of one element. Op gaussian_random."""
+    """Draws numbers from N(mean, std^2): op gaussian_random.
+
+    Args:
+        shape: The sizes, ints or integer Variables of one element; or one integer Variable.
+        mean: The mean.
+        std: The standard deviation.
+        seed: Seed of the generator; 0: that of the executor.
+        dtype: Dtype of the result, a floating one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+    """
     attrs = {"mean": float(mean), "std": float(std), "seed": seed}
     return _draw("gaussian_random", shape, dtype, FLOATS, attrs, name)
 
@@ -46,14 +58,36 @@ def randint(
     seed: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """Integers from low to high - 1; one bound alone is `high`, with low 0. Op randint."""
+    """Draws integers from low to high - 1: op randint.
+
+    Args:
+        low: The least integer; without high, the end, and integers start from 0.
+        high: The end, which is not drawn; None: as above.
+        shape: The sizes, ints or integer Variables of one element.
+        dtype: Dtype of the result, int32 or int64.
+        seed: Seed of the generator; 0: that of the executor.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+    """
     if high is None:
         low, high = 0, low
     return _draw("randint", list(shape), dtype, {"int32", "int64"}, {"low": low, "high": high, "seed": seed}, name)
 
 
 def randperm(n: int, dtype: object = "int64", seed: int = 0, name: str | None = None) -> Variable:
-    """[n]: 0 to n - 1 in random order. Op randperm."""
+    """Draws a random permutation of the integers from 0 to n - 1: op randperm.
+
+    Args:
+        n: How many.
+        dtype: Dtype of the result: int32, int64, float32 or float64.
+        seed: Seed of the generator; 0: that of the executor.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [n].
+    """
     number = int(dtype_enum(check_dtype(dtype, "dtype", "randperm", {"int32", "int64"} | FLOATS)))
     attrs = {"n": n, "dtype": number, "seed": seed}
     return LayerHelper("randperm", name=name).apply("randperm", {}, attrs, stop_gradient=True)
@@ -67,7 +101,19 @@ def uniform_random(
     seed: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """From U[min, max); shape: ints, or integer Variables of one element. Op uniform_random."""
+    """Draws numbers that are uniformly distributed in [min, max): op uniform_random.
+
+    Args:
+        shape: The sizes, ints or integer Variables of one element; or one integer Variable.
+        dtype: Dtype of the result, a floating one.
+        min: The lower bound.
+        max: The upper bound.
+        seed: Seed of the generator; 0: that of the executor.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+    """
     attrs = {"min": float(min), "max": float(max), "seed": seed}
     return _draw("uniform_random", shape, dtype, FLOATS, attrs, name)
 
@@ -83,9 +129,21 @@ def uniform_random_batch_size_like(
     seed: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """As uniform_random, but dim `output_dim_idx` is that of dim `input_dim_idx` of `input`.
+    """Draws numbers that are uniformly distributed, as many rows as another Variable has: the op of that name.
 
-    Op uniform_random_batch_size_like.
+    Args:
+        input: The Variable that says one size.
+        shape: The sizes, of which one is replaced.
+        dtype: Dtype of the result, a floating one.
+        input_dim_idx: The dim of input whose size is taken.
+        output_dim_idx: The dim of the result that gets it.
+        min: The lower bound.
+        max: The upper bound.
+        seed: Seed of the generator; 0: that of the executor.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
     """
     check_variable(input, "input", "uniform_random_batch_size_like")
     attrs = {

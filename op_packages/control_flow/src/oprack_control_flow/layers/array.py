@@ -24,21 +24,49 @@ def _place_variable(value: Variable, layer: str) -> Variable:
 
 # An array that nothing has been written to yet.
 def create_array(dtype: object, name: str | None = None) -> Variable:
-    """An empty tensor array of the current block."""
+    """Makes an empty tensor array of the current block.
+
+    Args:
+        dtype: The dtype of its tensors.
+        name: Its name; None: made.
+
+    Returns:
+        The array's Variable.
+    """
     helper = LayerHelper("array", name=name)
     return helper.create_variable(name, dtype=dtype_name(dtype), type=VarType.LOD_TENSOR_ARRAY)
 
 
 # Layer of lod_array_length.
 def array_length(array: Variable, name: str | None = None) -> Variable:
-    """int64 [1]: the number of places. Op lod_array_length."""
+    """Appends op lod_array_length: the number of places of an array.
+
+    Args:
+        array: A tensor array.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of int64 [1].
+    """
     inputs = {"X": _array_variable(array, "array_length")}
     return LayerHelper("array_length", name=name).apply("lod_array_length", inputs, stop_gradient=True)
 
 
 # Layer of read_from_array.
 def array_read(array: Variable, i: Variable, name: str | None = None) -> Variable:
-    """The tensor at place i, an integer Variable of one element. Op read_from_array. Raises InvalidArgumentError."""
+    """Appends op read_from_array: the tensor at a place.
+
+    Args:
+        array: A tensor array.
+        i: The place, an integer Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the array's dtype.
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
+    """
     inputs = {"X": _array_variable(array, "array_read"), "I": _place_variable(i, "array_read")}
     return LayerHelper("array_read", name=name).apply("read_from_array", inputs)
 
@@ -47,7 +75,17 @@ def array_read(array: Variable, i: Variable, name: str | None = None) -> Variabl
 def tensor_array_to_tensor(
     input: Variable, axis: int = 1, name: str | None = None, use_stack: bool = False
 ) -> tuple[Variable, Variable]:
-    """(the tensors joined along `axis`, or along a new dim there with use_stack; the int32 size of each)."""
+    """Appends op tensor_array_to_tensor: the tensors of an array joined.
+
+    Args:
+        input: A tensor array.
+        axis: The dim along which they are joined.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        use_stack: Whether they are stacked along a new dim there.
+
+    Returns:
+        (the joined tensor, the int32 size of each part).
+    """
     inputs = {"X": _array_variable(input, "tensor_array_to_tensor")}
     helper = LayerHelper("tensor_array_to_tensor", name=name)
     out, sizes = helper.apply("tensor_array_to_tensor", inputs, {"axis": axis, "use_stack": use_stack})
@@ -57,9 +95,19 @@ def tensor_array_to_tensor(
 
 # Layer of write_to_array.
 def array_write(x: Variable, i: Variable, array: Variable | None = None, name: str | None = None) -> Variable:
-    """Puts x at place i, an integer Variable of one element, of an array (default: a new one), and returns the array.
+    """Appends op write_to_array: puts x at a place of an array, which grows as needed.
 
-    The array grows as needed. Op write_to_array. Raises InvalidArgumentError.
+    Args:
+        x: A Variable.
+        i: The place, an integer Variable of one element.
+        array: The array; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        The array.
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(x, "x", "array_write")
     array = create_array(x.dtype) if array is None else _array_variable(array, "array_write")

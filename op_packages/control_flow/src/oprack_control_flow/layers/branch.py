@@ -16,9 +16,17 @@ from oprack_control_flow.layers._condition import check_condition
 
 # Layer of conditional_block.
 class ConditionalBlock:
-    """A block that runs when a bool Variable of one element is true: `with ConditionalBlock(pred).block(): ...`.
+    """A block that runs when a Variable of bool is true: `with ConditionalBlock(pred).block(): ...`; op
+    conditional_block.
 
-    What it writes to outer variables stays; these keep their values when it does not run. Op conditional_block.
+    What it writes to outer variables stays; these keep their values when it does not run.
+
+    Args:
+        condition: A Variable of bool of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Raises:
+        InvalidArgumentError: condition is no such Variable.
     """
 
     def __init__(self, condition: Variable, name: str | None = None) -> None:
@@ -46,10 +54,22 @@ def cond(
     false_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Variable | tuple[Variable | dict[str, Variable], ...] | None:
-    """true_fn() when pred, a bool Variable of one element, is true, else false_fn(); only that one runs.
+    """Runs one of two functions of layers, as a condition says: ops conditional_block, logical_not and select_input.
 
     Both return the same structure: a Variable, or nested tuples, lists and dicts of Variables of the same dtypes, or
-    None. Ops conditional_block, logical_not, select_input. Raises InvalidArgumentError.
+    None.
+
+    Args:
+        pred: The condition, a Variable of bool of one element.
+        true_fn: Called without arguments, makes what runs if it is true; None: nothing runs.
+        false_fn: Called without arguments, makes what runs if it is false; None: nothing runs.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        That structure, with the values of the branch that ran.
+
+    Raises:
+        InvalidArgumentError: pred is no such Variable, or the functions return different structures.
     """
     check_condition(pred, "pred", "cond")
     for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
@@ -142,9 +162,18 @@ def case(
     default: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Variable:
-    """The function of the first true condition among [(condition, function), ...], else `default`; see cond.
+    """Runs the function of the first true condition; see cond.
 
-    Without a default the last function takes its place. Raises InvalidArgumentError.
+    Args:
+        pred_fn_pairs: [(condition, function), ...].
+        default: Runs if no condition is true; None: the last function takes its place.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        What that function returns.
+
+    Raises:
+        InvalidArgumentError: pred_fn_pairs is something else, or functions return different structures.
     """
     pairs = list(pred_fn_pairs)
     if not pairs or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):

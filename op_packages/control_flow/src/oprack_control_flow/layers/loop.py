@@ -37,18 +37,26 @@ def _hand_over(helper: LayerHelper, values: Sequence[Variable], state: Sequence[
 
 # Loops: While, while_loop.
 class While:
-    """Repeats a block while `cond`, a bool Variable of one element, is true; the block has to change it.
+    """Repeats a block while a Variable of bool is true; the block has to change it: op while.
 
-        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 10)
-        cond = layers.less_than(i, n)
-        loop = layers.While(cond)
-        with loop.block():
-            ...
-            layers.increment(i)
-            layers.less_than(i, n, cond=cond)
+            i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 10)
+            cond = layers.less_than(i, n)
+            loop = layers.While(cond)
+            with loop.block():
+                ...
+                layers.increment(i)
+                layers.less_than(i, n, cond=cond)
 
     What the block makes is gone after each round; write to variables from outside (layers.assign(x, output), arrays) to
-    keep it. is_test: no gradient follows, so rounds share memory. Op while. Raises InvalidArgumentError.
+    keep it.
+
+    Args:
+        cond: A Variable of bool of one element.
+        is_test: Whether no gradient follows, so that rounds share memory.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Raises:
+        InvalidArgumentError: cond is no such Variable, or the block does not write it.
     """
 
     def __init__(self, cond: Variable, is_test: bool = False, name: str | None = None) -> None:
@@ -82,11 +90,20 @@ def while_loop(
     is_test: bool = False,
     name: str | None = None,
 ) -> list[Variable]:
-    """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars), and returns the last loop_vars as a list.
+    """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars): op while.
 
-    cond returns a bool Variable of one element, body as many Variables as it gets, of the same dtypes. loop_vars: a
-    list of Variables, or tensor arrays, which the body changes in place; their own values stay as they are. Op while.
-    Raises InvalidArgumentError.
+    Args:
+        cond: Takes the Variables and returns a Variable of bool of one element.
+        body: Takes the Variables and returns as many, of the same dtypes.
+        loop_vars: Variables, whose own values stay as they are, or tensor arrays, which the body changes in place.
+        is_test: Whether no gradient follows, so that rounds share memory.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        The last loop_vars, as a list.
+
+    Raises:
+        InvalidArgumentError: loop_vars is empty, or a function returns something else.
     """
     check_type(loop_vars, "loop_vars", "while_loop", (list, tuple))
     if not loop_vars:

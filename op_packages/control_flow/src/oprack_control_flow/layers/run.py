@@ -10,7 +10,20 @@ from oprack.layers import LayerHelper, Variable, check_type, check_variable
 
 # Layer of assert.
 def Assert(cond: Variable, data: Sequence[Variable] | None = None, summarize: int = 20, name: str | None = None):
-    """When the program runs, an error that shows `data` (a list of Variables) unless cond, bool, is true. Op assert."""
+    """Appends op assert: an error when the program runs, unless a condition is true.
+
+    Args:
+        cond: The condition, a Variable of bool.
+        data: Variables that the error shows; None: none.
+        summarize: How many elements of each it shows.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        The op.
+
+    Raises:
+        InvalidArgumentError: cond is no Variable of bool.
+    """
     check_variable(cond, "cond", "Assert", {"bool"})
     check_type(data, "data", "Assert", (list, tuple, type(None)))
     helper = LayerHelper("assert", name=name)
@@ -19,7 +32,16 @@ def Assert(cond: Variable, data: Sequence[Variable] | None = None, summarize: in
 
 # Layer of is_empty.
 def is_empty(x: Variable, cond: Variable | None = None, name: str | None = None) -> Variable:
-    """bool of one element: whether x has no elements. cond: a bool Variable that receives it. Op is_empty."""
+    """Appends op is_empty: whether x has no elements.
+
+    Args:
+        x: A Variable.
+        cond: A Variable of bool that receives the result; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of bool of one element.
+    """
     outs = None if cond is None else {"Out": check_variable(cond, "cond", "is_empty", {"bool"})}
     inputs = {"X": check_variable(x, "x", "is_empty")}
     return LayerHelper("is_empty", name=name).apply("is_empty", inputs, outs=outs, stop_gradient=True)

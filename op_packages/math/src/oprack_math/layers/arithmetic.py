@@ -12,7 +12,20 @@ from oprack_math.layers._numbers import NUMBERS
 
 
 def clip(x: Variable, min: float, max: Variable | float, name: str | None = None) -> Variable:
-    """x, with values outside `min` to `max` replaced by these, each a number or a Variable of one element. Op clip."""
+    """Appends op clip: values outside of [min, max] become these bounds.
+
+    Args:
+        x: A Variable of numbers.
+        min: The lower bound, a number or a Variable of one element.
+        max: The upper bound, a number or a Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of x.
+
+    Raises:
+        InvalidArgumentError: x is no Variable of numbers.
+    """
     check_variable(x, "x", "clip", NUMBERS)
     inputs, attrs = {"X": x}, {}
     for slot, value in (("Min", min), ("Max", max)):
@@ -25,7 +38,19 @@ def clip(x: Variable, min: float, max: Variable | float, name: str | None = None
 
 
 def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variable:
-    """x + value for x of one element; in_place: in x itself, so that a loop counts. Op increment."""
+    """Appends op increment: x + value.
+
+    Args:
+        x: A Variable of one number.
+        value: What is added.
+        in_place: Whether the result is x itself, so that a loop counts; False: a new Variable.
+
+    Returns:
+        x, or the new Variable.
+
+    Raises:
+        InvalidArgumentError: x is no Variable of numbers.
+    """
     check_variable(x, "x", "increment", FLOATS | {"int32", "int64"})
     outs = {"Out": x} if in_place else None
     return LayerHelper("increment").apply("increment", {"X": x}, {"step": float(value)}, outs=outs)
@@ -39,9 +64,21 @@ def scale(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """scale * x + bias, or with bias_after_scale False scale * (x + bias); x of any shape and number dtype.
+    """Appends op scale: scale * x + bias, or with bias_after_scale=False scale * (x + bias).
 
-    scale: a number, or a Variable of one element. Op scale. Raises InvalidArgumentError.
+    Args:
+        x: A Variable of numbers.
+        scale: A number, or a Variable of one element.
+        bias: A number.
+        bias_after_scale: Whether the bias is added after the product.
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of x.
+
+    Raises:
+        InvalidArgumentError: x or scale is no Variable of numbers.
     """
     check_variable(x, "x", "scale", NUMBERS)
     helper = LayerHelper("scale", name=name, act=act)
@@ -54,9 +91,18 @@ def scale(
 
 
 def sums(input: Sequence[Variable], out: Variable | None = None, name: str | None = None) -> Variable:
-    """Element-wise sum of a list of variables of one shape and dtype; SelectedRows may be among them.
+    """Appends op sum: the element-wise sum of Variables.
 
-    out: a Variable that receives the result. Op sum. Raises InvalidArgumentError.
+    Args:
+        input: Variables of one shape and dtype; SelectedRows may be among them.
+        out: A Variable that receives the result; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of their shape and dtype.
+
+    Raises:
+        InvalidArgumentError: input is empty, or holds something else.
     """
     values = list(input) if isinstance(input, list | tuple) else [input]
     if not values:

@@ -9,6 +9,21 @@ from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._named import named
 
+_DOC = """Appends op {op_type}: x {sign} y, element by element.
+
+Args:
+    x: A Variable.
+    y: A Variable of the dtype of x, whose shape broadcasts with that of x.
+    cond: A Variable of bool that receives the result, such as the condition of a While; None: a new one.
+    name: Prefix of the names of what the layer makes; None: that of the layer.
+
+Returns:
+    Variable of bool, of the shape to which x and y broadcast.
+
+Raises:
+    InvalidArgumentError: An argument is no such Variable, or the shapes do not broadcast.
+"""
+
 
 # How layers of comparisons are made.
 def _compare_layer(op_type: str, sign: str) -> Callable[..., Any]:
@@ -20,11 +35,7 @@ def _compare_layer(op_type: str, sign: str) -> Callable[..., Any]:
         outs = None if cond is None else {"Out": check_variable(cond, "cond", op_type, {"bool"})}
         return helper.apply(op_type, inputs, outs=outs, stop_gradient=True)
 
-    doc = (
-        f"Element-wise x {sign} y, bool, of the shape both broadcast to.\n\n    cond: a bool Variable that "
-        f"receives the result, such as the condition of a While. Op {op_type}. Raises InvalidArgumentError."
-    )
-    return named(layer, __name__, op_type, doc)
+    return named(layer, __name__, op_type, _DOC.format(op_type=op_type, sign=sign))
 
 
 equal = _compare_layer("equal", "==")
@@ -37,7 +48,15 @@ greater_than = _compare_layer("greater_than", ">")
 
 
 def isfinite(x: Variable, name: str | None = None) -> Variable:
-    """bool [1]: whether no element of x is inf or nan. Ops isfinite_v2, reduce_all."""
+    """Tells whether no element is infinite or NaN, by ops isfinite_v2 and reduce_all.
+
+    Args:
+        x: A Variable of numbers.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of bool [1].
+    """
     helper = LayerHelper("isfinite", name=name)
     each = helper.apply("isfinite_v2", {"X": check_variable(x, "x", "isfinite")}, stop_gradient=True)
     every = helper.apply("reduce_all", {"X": each}, {"reduce_all": True}, stop_gradient=True)

@@ -13,9 +13,21 @@ def matmul(
     alpha: float = 1.0,
     name: str | None = None,
 ) -> Variable:
-    """alpha * x @ y over the last two dims, those before are batches; transpose_x and _y swap these two dims first.
+    """Appends op matmul: alpha * x @ y over the last two dims; those before are batches.
 
-    A vector counts as [1, n] on the left and [n, 1] on the right. Op matmul. Raises InvalidArgumentError.
+    Args:
+        x: A Variable [..., n, k]; a vector counts as [1, k].
+        y: A Variable [..., k, m]; a vector counts as [k, 1].
+        transpose_x: Whether the last two dims of x are swapped first.
+        transpose_y: Whether the last two dims of y are swapped first.
+        alpha: A factor of the product.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [..., n, m].
+
+    Raises:
+        InvalidArgumentError: The sizes do not fit.
     """
     inputs = {"X": check_variable(x, "x", "matmul"), "Y": check_variable(y, "y", "matmul")}
     attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
@@ -25,9 +37,20 @@ def matmul(
 def mul(
     x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None
 ) -> Variable:
-    """The matrices that x and y are when their first *_num_col_dims dims are rows and the others columns, multiplied.
+    """Appends op mul: the product of x and y, each flattened to a matrix.
 
-    The result has the row dims of x and the column dims of y. Op mul. Raises InvalidArgumentError.
+    Args:
+        x: A Variable.
+        y: A Variable.
+        x_num_col_dims: How many leading dims of x make up its rows.
+        y_num_col_dims: How many leading dims of y make up its rows.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable with the row dims of x and the column dims of y.
+
+    Raises:
+        InvalidArgumentError: The sizes do not fit.
     """
     inputs = {"X": check_variable(x, "x", "mul"), "Y": check_variable(y, "y", "mul")}
     attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}

@@ -7,10 +7,19 @@ from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 
 # The layer prelu.
 def prelu(x: Variable, mode: str, param_attr: ParamAttrLike = None, name: str | None = None) -> Variable:
-    """x where positive, else alpha * x with a learned alpha: one for `mode` "all", one for each channel (dim 1) for
-    "channel", one for each element of a sample for "element". Default initializer: Constant(0.25).
+    """Appends op prelu: x where it is positive, else alpha * x with a learned alpha.
 
-    Op prelu. Raises InvalidArgumentError.
+    Args:
+        x: A Variable of floats.
+        mode: "all" for one alpha, "channel" for one per channel (dim 1), "element" for one per element of a sample.
+        param_attr: Attributes of alpha, which starts from 0.25.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of x.
+
+    Raises:
+        InvalidArgumentError: mode is none of the three.
     """
     from oprack import initializer
     from oprack.errors import InvalidArgumentError
@@ -26,6 +35,15 @@ def prelu(x: Variable, mode: str, param_attr: ParamAttrLike = None, name: str | 
 
 # The layer softmax.
 def softmax(input: Variable, axis: int = -1, name: str | None = None) -> Variable:
-    r"""$$Out = e^{x} / \sum e^{x}$$ along `axis`; input of any shape and floating dtype. Op softmax."""
+    r"""Appends op softmax, $$e^{x} / \sum e^{x}$$ along a dim.
+
+    Args:
+        input: A Variable of floats, any shape.
+        axis: The dim.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of input, whose elements along axis add up to 1.
+    """
     check_variable(input, "input", "softmax")
     return LayerHelper("softmax", name=name).apply("softmax", {"X": input}, {"axis": axis})

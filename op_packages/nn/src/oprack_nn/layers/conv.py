@@ -27,13 +27,32 @@ def conv2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    r"""Images times learned filters: $$H_{out} = (H + p_{top} + p_{bottom} - d(k - 1) - 1) / s + 1$$.
+    """Appends a 2-D convolution of images with learned filters: op conv2d, or depthwise_conv2d if each channel is a
+    group.
 
-    input: [N, C, H, W] (or NHWC). filter_size, stride, dilation: an int or [h, w]; padding: an int, [h, w], [top,
-    bottom, left, right], a pair for each dim, "SAME" or "VALID". groups: filters see 1/groups of the channels.
-    param_attr: of the filters [num_filters, C / groups, h, w], default Normal(0, sqrt(2 / (h w C))); bias_attr: of the
-    bias [num_filters], False for none. Ops conv2d, or depthwise_conv2d when each channel is a group. Raises
-    InvalidArgumentError.
+    $$H_{out} = (H + p_{top} + p_{bottom} - d(k - 1) - 1) / s + 1$$, and the width likewise.
+
+    Args:
+        input: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        num_filters: Number of filters, which is that of channels of the result.
+        filter_size: Size k of the filters, an int or [h, w].
+        stride: Step s between windows, an int or [h, w].
+        padding: Zeros p around images: an int, [h, w], [top, bottom, left, right], a pair for each dim, "SAME" or
+            "VALID".
+        dilation: Distance d between the elements of a filter, an int or [h, w].
+        groups: Into how many groups channels and filters are divided; None: 1.
+        param_attr: Attributes of the filters [num_filters, C / groups, h, w]; they start from Normal(0, sqrt(2 / (h w
+            C))).
+        bias_attr: Attributes of the bias [num_filters]; False: none.
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        Variable [N, num_filters, H_out, W_out], in the order of dims of input.
+
+    Raises:
+        InvalidArgumentError: input is no such Variable, or sizes, padding or groups do not fit.
     """
     input, last, channels = check_image(input, data_format, "conv2d")
     helper = LayerHelper("conv2d", bias_attr=bias_attr, act=act, name=name)
@@ -75,11 +94,32 @@ def conv2d_transpose(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    r"""The transposed convolution (gradient of conv2d): $$H_{out} = (H - 1) s - p_{top} - p_{bottom} + d(k - 1) + 1$$.
+    """Appends a 2-D transposed convolution, the gradient of conv2d: op conv2d_transpose, or its depthwise form.
 
-    One of output_size (an int or [h, w]; up to stride - 1 more than the formula) and filter_size has to be given.
-    param_attr: of the filters [C, num_filters / groups, h, w]; other arguments as of conv2d. Ops conv2d_transpose, or
-    depthwise_conv2d_transpose when each channel is a group. Raises InvalidArgumentError.
+    $$H_{out} = (H - 1) s - p_{top} - p_{bottom} + d(k - 1) + 1$$, and the width likewise. One of output_size and
+    filter_size has to be given.
+
+    Args:
+        input: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        num_filters: Number of channels of the result.
+        output_size: Size of the result, an int or [h, w], up to stride - 1 more than the formula; None: by the formula.
+        filter_size: Size k of the filters, an int or [h, w]; None: as output_size needs it.
+        padding: Elements p cut off around the result: an int, [h, w], [top, bottom, left, right], a pair for each dim,
+            "SAME" or "VALID".
+        stride: Step s between windows, an int or [h, w].
+        dilation: Distance d between the elements of a filter, an int or [h, w].
+        groups: Into how many groups channels and filters are divided; None: 1.
+        param_attr: Attributes of the filters [C, num_filters / groups, h, w].
+        bias_attr: Attributes of the bias [num_filters]; False: none.
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        Variable [N, num_filters, H_out, W_out], in the order of dims of input.
+
+    Raises:
+        InvalidArgumentError: Neither size is given, or sizes, padding or groups do not fit.
     """
     layer = "conv2d_transpose"
     input, last, channels = check_image(input, data_format, layer)
@@ -134,7 +174,19 @@ def unfold(
     dilations: int | Sequence[int] = 1,
     name: str | None = None,
 ) -> Variable:
-    """[N, C * h * w, L]: the windows of [N, C, H, W] as columns; sizes are ints or [h, w]. Op unfold."""
+    """Appends op unfold: the windows of images as columns (im2col).
+
+    Args:
+        x: Images [N, C, H, W].
+        kernel_sizes: Size of a window, an int or [h, w].
+        strides: Step between windows, an int or [h, w].
+        paddings: Zeros around images: an int, [h, w], or [top, left, bottom, right].
+        dilations: Distance between the elements of a window, an int or [h, w].
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [N, C * h * w, windows].
+    """
     check_variable(x, "x", "unfold")
     pads = [paddings] * 4 if isinstance(paddings, int) else list(paddings)
     attrs = {

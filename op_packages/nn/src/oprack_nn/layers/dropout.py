@@ -16,10 +16,24 @@ def dropout(
     name: str | None = None,
     dropout_implementation: str = "downgrade_in_infer",
 ) -> Variable:
-    """In training, elements of x become 0 with probability `dropout_prob`.
+    """Appends op dropout: in training, elements become 0 at random.
 
-    dropout_implementation: "downgrade_in_infer" scales by 1 - dropout_prob when `is_test`, "upscale_in_train" divides
-    by it in training. seed: None takes the executor's. `program.clone(for_test=True)` sets is_test. Op dropout.
+    `program.clone(for_test=True)` sets is_test.
+
+    Args:
+        x: A Variable of floats.
+        dropout_prob: The probability of 0, from 0 to 1.
+        is_test: Whether nothing is dropped.
+        seed: Seed of the generator; None: that of the executor.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        dropout_implementation: "downgrade_in_infer" multiplies by 1 - dropout_prob if is_test; "upscale_in_train"
+            divides by it in training instead.
+
+    Returns:
+        Variable of the shape and dtype of x.
+
+    Raises:
+        InvalidArgumentError: dropout_prob is no probability, or dropout_implementation is neither of the two.
     """
     check_variable(x, "x", "dropout", FLOATS | HALF_FLOATS)
     kinds = ("downgrade_in_infer", "upscale_in_train")

@@ -55,10 +55,19 @@ def embedding(
 def one_hot(
     input: Variable, depth: Variable | int, allow_out_of_range: bool = False, name: str | None = None
 ) -> Variable:
-    """float32 with a 1 at each id: ids [..., 1] or [...] give [..., depth].
+    """Encodes integers as rows with a single 1: op one_hot_v2.
 
-    depth: an int or a Variable of one element. allow_out_of_range: other ids give zeros, not an error.
-    Op one_hot_v2. Raises InvalidArgumentError.
+    Args:
+        input: Integers [..., 1] or [...].
+        depth: Length of a row, an int or an integer Variable of one element.
+        allow_out_of_range: Whether other integers give zeros; False: an error.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of float32 [..., depth].
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(input, "input", "one_hot", {"int32", "int64"})
     helper = LayerHelper("one_hot", name=name)

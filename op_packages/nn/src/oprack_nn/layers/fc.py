@@ -18,12 +18,23 @@ def fc(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    r"""Fully connected: $$Out = act(\sum_i X_i W_i + b)$$.
+    r"""Appends a fully connected layer, $$Out = act(\sum_i X_i W_i + b)$$: ops mul, sum, elementwise_add and the
+    activation.
 
-    input: a Variable or a list of them. size: width of the output. num_flatten_dims: so many dims are kept, the others
-    make up a row (-1: all but the last). param_attr: of W, [row size, size], one for all inputs or a list;
-    bias_attr: of b, [size], False for none. Returns [kept dims of input, size], LoD of the first input.
-    Ops mul, sum, elementwise_add and the activation. Raises InvalidArgumentError.
+    Args:
+        input: A Variable, or a list of them.
+        size: Width of the result.
+        num_flatten_dims: How many leading dims are kept; the others make up a row. -1: all but the last.
+        param_attr: Attributes of W [row size, size], one for all inputs or a list.
+        bias_attr: Attributes of b [size]; False: none.
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [kept dims, size], with the LoD of the first input.
+
+    Raises:
+        InvalidArgumentError: num_flatten_dims is out of range, or the sizes of rows are unknown.
     """
     helper = LayerHelper("fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     check_type(size, "size", "fc", int)

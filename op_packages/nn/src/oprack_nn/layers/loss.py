@@ -13,10 +13,22 @@ FLOATING = FLOATS | HALF_FLOATS
 def cross_entropy(
     input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100, name: str | None = None
 ) -> Variable:
-    r"""$$-\log input_{label}$$ of probabilities [..., classes], such as softmax gives; shape [..., 1].
+    r"""Computes cross entropy of probabilities, $$-\log input_{label}$$: op cross_entropy2, or cross_entropy for soft
+    labels.
 
-    label: int64 [..., 1], where `ignore_index` counts 0; with soft_label probabilities of input's shape, and the sum
-    $$-\sum_j label_j \log input_j$$. Ops cross_entropy2, cross_entropy. Raises InvalidArgumentError.
+    Args:
+        input: Probabilities [..., classes], as softmax gives them.
+        label: Class numbers [..., 1], int64; with soft_label probabilities of the shape of input, for $$-\sum_j label_j
+            \log input_j$$.
+        soft_label: Whether labels are probabilities.
+        ignore_index: A class number whose loss is 0.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [..., 1].
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(input, "input", "cross_entropy", FLOATING)
     check_variable(label, "label", "cross_entropy", FLOATING if soft_label else {"int32", "int64"})
@@ -30,7 +42,19 @@ def cross_entropy(
 
 # The layer huber_loss.
 def huber_loss(input: Variable, label: Variable, delta: float, name: str | None = None) -> Variable:
-    r"""$$d^2 / 2$$ where $$|d| \le \delta$$, else $$\delta |d| - \delta^2 / 2$$; d = label - input. Op huber_loss."""
+    r"""Appends op huber_loss: squared for small errors, linear for large ones.
+
+    $$d^2 / 2$$ where $$|d| \le \delta$$, else $$\delta |d| - \delta^2 / 2$$; d = label - input.
+
+    Args:
+        input: Predictions, floats of any shape.
+        label: Targets, of the shape of input.
+        delta: The error at which the loss becomes linear.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape of input.
+    """
     inputs = {
         "X": check_variable(input, "input", "huber_loss", FLOATING),
         "Y": check_variable(label, "label", "huber_loss", FLOATING),
@@ -46,9 +70,17 @@ def label_smooth(
     dtype: object = "float32",
     name: str | None = None,
 ) -> Variable:
-    """(1 - epsilon) * label + epsilon * prior_dist; without one, 1 / classes. label: one-hot [..., classes].
+    """Appends op label_smooth: (1 - epsilon) * label + epsilon * prior_dist.
 
-    dtype is accepted for old programs: the result has the dtype of label. Op label_smooth.
+    Args:
+        label: One-hot labels [..., classes], floats.
+        prior_dist: A distribution [1, classes]; None: 1 / classes for each class.
+        epsilon: The weight of the prior, from 0 to 1.
+        dtype: Accepted for old programs: the result has the dtype of label.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of label.
     """
     check_variable(label, "label", "label_smooth", FLOATING)
     inputs = {"X": label, "PriorDist": prior_dist}
@@ -58,7 +90,19 @@ def label_smooth(
 
 # The layer log_loss.
 def log_loss(input: Variable, label: Variable, epsilon: float = 1e-4, name: str | None = None) -> Variable:
-    r"""$$-label \log(input + \epsilon) - (1 - label) \log(1 - input + \epsilon)$$, shapes [N, 1]. Op log_loss."""
+    r"""Computes binary cross entropy of probabilities: op log_loss.
+
+    $$-label \log(input + \epsilon) - (1 - label) \log(1 - input + \epsilon)$$
+
+    Args:
+        input: Probabilities [N, 1].
+        label: Targets of 0 and 1 [N, 1], floats.
+        epsilon: Added against the logarithm of 0.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [N, 1].
+    """
     inputs = {
         "Predicted": check_variable(input, "input", "log_loss", FLOATING),
         "Labels": check_variable(label, "label", "log_loss", FLOATING),
@@ -70,7 +114,18 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 1e-4, name: str 
 def margin_rank_loss(
     label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
 ) -> Variable:
-    """max(0, -label * (left - right) + margin), shapes [N, 1], label 1 or -1. Op margin_rank_loss."""
+    """Penalizes pairs in the wrong order, max(0, -label * (left - right) + margin): op margin_rank_loss.
+
+    Args:
+        label: 1 where left should be the larger, else -1, [N, 1], floats.
+        left: Scores [N, 1].
+        right: Scores [N, 1].
+        margin: The difference from which on a pair costs nothing.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [N, 1].
+    """
     layer = "margin_rank_loss"
     inputs = {
         "Label": check_variable(label, "label", layer, FLOATING),
@@ -82,7 +137,19 @@ def margin_rank_loss(
 
 # The layer square_error_cost.
 def square_error_cost(input: Variable, label: Variable, name: str | None = None) -> Variable:
-    """(input - label)^2, element by element. Ops elementwise_sub, square. Raises InvalidArgumentError."""
+    """Computes (input - label)^2 element by element: ops elementwise_sub and square.
+
+    Args:
+        input: Predictions, floats.
+        label: Targets, of the shape of input.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape of input.
+
+    Raises:
+        InvalidArgumentError: An argument is no Variable, or shapes do not fit.
+    """
     helper = LayerHelper("square_error_cost", name=name)
     x = check_variable(input, "input", "square_error_cost", FLOATING)
     y = check_variable(label, "label", "square_error_cost", FLOATING)
@@ -91,7 +158,16 @@ def square_error_cost(input: Variable, label: Variable, name: str | None = None)
 
 # The layer mse_loss.
 def mse_loss(input: Variable, label: Variable, name: str | None = None) -> Variable:
-    """Mean of (input - label)^2. Ops elementwise_sub, square, reduce_mean."""
+    """Computes the mean of (input - label)^2: ops elementwise_sub, square and reduce_mean.
+
+    Args:
+        input: Predictions, floats.
+        label: Targets, of the shape of input.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of one element.
+    """
     helper = LayerHelper("mse_loss", name=name)
     return helper.apply("reduce_mean", {"X": square_error_cost(input, label)}, {"reduce_all": True})
 
@@ -100,9 +176,17 @@ def mse_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
 def sigmoid_cross_entropy_with_logits(
     x: Variable, label: Variable, ignore_index: int = -100, name: str | None = None, normalize: bool = False
 ) -> Variable:
-    """Element-wise cross entropy of sigmoid(x) and label in [0, 1], of one shape; `ignore_index` as a label counts 0.
+    """Computes cross entropy of sigmoid(x) and labels, element by element: the op of that name.
 
-    normalize: divide by the number of labels that count. Op sigmoid_cross_entropy_with_logits.
+    Args:
+        x: Logits, floats.
+        label: Targets from 0 to 1, of the shape of x.
+        ignore_index: A label whose loss is 0.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        normalize: Whether to divide by the number of labels that count.
+
+    Returns:
+        Variable of the shape of x.
     """
     layer = "sigmoid_cross_entropy_with_logits"
     inputs = {"X": check_variable(x, "x", layer, FLOATING), "Label": check_variable(label, "label", layer, FLOATING)}
@@ -119,9 +203,20 @@ def smooth_l1(
     sigma: float = 1.0,
     name: str | None = None,
 ) -> Variable:
-    r"""[N, 1]: sum over a sample of $$0.5 (\sigma d)^2$$ where $$|d| < 1 / \sigma^2$$, else $$|d| - 0.5 / \sigma^2$$.
+    r"""Computes the smooth L1 loss, summed for each sample: op smooth_l1_loss.
 
-    d = inside_weight * (x - y), and the summands are weighted with outside_weight. Op smooth_l1_loss.
+    $$0.5 (\sigma d)^2$$ where $$|d| < 1 / \sigma^2$$, else $$|d| - 0.5 / \sigma^2$$, of d = inside_weight * (x - y).
+
+    Args:
+        x: Predictions [N, ...], floats.
+        y: Targets, of the shape of x.
+        inside_weight: Factors of the differences, of the shape of x; None: 1.
+        outside_weight: Factors of the losses, of the shape of x; None: 1.
+        sigma: How narrow the squared part is.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [N, 1].
     """
     inputs = {
         "X": check_variable(x, "x", "smooth_l1", FLOATING),
@@ -143,10 +238,23 @@ def softmax_with_cross_entropy(
     axis: int = -1,
     name: str | None = None,
 ) -> Variable | tuple[Variable, Variable]:
-    """cross_entropy(softmax(logits), label) in one step, which never overflows; `axis` has size 1 in the loss.
+    """Computes cross entropy of softmax in one step, which never overflows: the op of that name.
 
-    label: int64 with size 1 along `axis`, or with soft_label probabilities of logits' shape. return_softmax: returns
-    (loss, softmax). Op softmax_with_cross_entropy. Raises InvalidArgumentError.
+    Args:
+        logits: Unnormalized scores of the classes, floats.
+        label: Class numbers with size 1 along axis, int64; with soft_label, probabilities of the shape of logits.
+        soft_label: Whether labels are probabilities.
+        ignore_index: A class number whose loss is 0.
+        numeric_stable_mode: Attribute of the op; it is stable either way.
+        return_softmax: Whether to return the probabilities, too.
+        axis: The dim of the classes.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        The loss, of the shape of logits with size 1 along axis; with return_softmax (loss, softmax).
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(logits, "logits", "softmax_with_cross_entropy", FLOATING)
     labels = FLOATING if soft_label else {"uint8", "int8", "int16", "int32", "int64"}

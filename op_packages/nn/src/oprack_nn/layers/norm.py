@@ -48,11 +48,30 @@ def batch_norm(
     moving_variance_name: str | None = None,
     use_global_stats: bool = False,
 ) -> Variable:
-    r"""$$y = scale (x - \mu) / \sqrt{\sigma^2 + \epsilon} + bias$$ per channel, over a batch; input of 2 to 5 dims.
+    r"""Appends op batch_norm: each channel normalized over the batch, then scaled and shifted.
 
-    In training the moving mean and variance follow: moving * momentum + batch * (1 - momentum); with is_test or
-    use_global_stats they take the place of the batch's. `program.clone(for_test=True)` sets is_test. Names for them
-    share them among layers. Op batch_norm. Raises InvalidArgumentError.
+    $$y = scale (x - \mu) / \sqrt{\sigma^2 + \epsilon} + bias$$. In training the moving mean and variance follow: moving
+    * momentum + batch * (1 - momentum). `program.clone(for_test=True)` sets is_test.
+
+    Args:
+        input: A Variable of 2 to 5 dims, channels in dim 1, or last with data_layout="NHWC".
+        act: The op that the result goes through, such as "relu"; None: none.
+        is_test: Whether the moving statistics take the place of the batch's.
+        momentum: The weight of the old moving statistics.
+        epsilon: Added to the variance against division by zero.
+        param_attr: Attributes of scale [C], which starts from 1.
+        bias_attr: Attributes of the bias [C], which starts from 0.
+        data_layout: "NCHW" or "NHWC".
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        moving_mean_name: Name of the moving mean, by which layers share it; None: made.
+        moving_variance_name: Name of the moving variance, by which layers share it; None: made.
+        use_global_stats: Whether the moving statistics are used in training, too.
+
+    Returns:
+        Variable of the shape and dtype of input.
+
+    Raises:
+        InvalidArgumentError: input has another rank, or an unknown number of channels, or data_layout is neither.
     """
     check_variable(input, "input", "batch_norm")
     if data_layout not in ("NCHW", "NHWC") or not 2 <= len(input.shape) <= 5:
@@ -107,7 +126,24 @@ def group_norm(
     data_layout: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """As layer_norm, over each group of a sample's channels; scale and shift are per channel. Op group_norm."""
+    """Appends op group_norm: each group of a sample's channels normalized, then scaled and shifted per channel.
+
+    Args:
+        input: A Variable [N, C, ...], or with channels last.
+        groups: Number of groups, of which C is a multiple.
+        epsilon: Added to the variance against division by zero.
+        param_attr: Attributes of the scale [C], which starts from 1; False: none.
+        bias_attr: Attributes of the bias [C], which starts from 0; False: none.
+        act: The op that the result goes through, such as "relu"; None: none.
+        data_layout: "NCHW" or "NHWC".
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of input.
+
+    Raises:
+        InvalidArgumentError: The number of channels is unknown.
+    """
     check_variable(input, "input", "group_norm")
     channels = input.shape[1 if data_layout == "NCHW" else -1]
     _require_known(input, [channels], "group_norm", "the number of channels")
@@ -125,7 +161,21 @@ def instance_norm(
     bias_attr: ParamAttrLike = None,
     name: str | None = None,
 ) -> Variable:
-    """As batch_norm in training, over each channel of each sample; no moving statistics. Op instance_norm."""
+    """Appends op instance_norm: each channel of each sample normalized, then scaled and shifted.
+
+    Args:
+        input: A Variable [N, C, ...].
+        epsilon: Added to the variance against division by zero.
+        param_attr: Attributes of the scale [C], which starts from 1; False: none.
+        bias_attr: Attributes of the bias [C], which starts from 0; False: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of input.
+
+    Raises:
+        InvalidArgumentError: The number of channels is unknown.
+    """
     check_variable(input, "input", "instance_norm")
     _require_known(input, input.shape[1:2], "instance_norm", "the number of channels")
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
@@ -145,10 +195,26 @@ def layer_norm(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    r"""$$y = scale (x - \mu) / \sqrt{\sigma^2 + \epsilon} + shift$$ over the dims from begin_norm_axis on.
+    r"""Appends op layer_norm: the dims of each sample from begin_norm_axis on normalized, then scaled and shifted.
 
-    scale, shift: whether there are such parameters, each of the size of these dims. Op layer_norm. Raises
-    InvalidArgumentError.
+    $$y = scale (x - \mu) / \sqrt{\sigma^2 + \epsilon} + shift$$
+
+    Args:
+        input: A Variable of floats.
+        scale: Whether there is a scale.
+        shift: Whether there is a shift.
+        begin_norm_axis: The first of the dims that are normalized.
+        epsilon: Added to the variance against division by zero.
+        param_attr: Attributes of the scale, of as many elements as these dims, which starts from 1.
+        bias_attr: Attributes of the shift, of as many elements as these dims, which starts from 0.
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of input.
+
+    Raises:
+        InvalidArgumentError: begin_norm_axis is out of range, or these dims are unknown.
     """
     check_variable(input, "input", "layer_norm")
     if not 0 < begin_norm_axis < len(input.shape):

@@ -16,9 +16,21 @@ def pad2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """[N, C, H, W] (or NHWC) with [top, bottom, left, right] more rows and columns.
+    """Appends op pad2d: images with more rows and columns.
 
-    mode: "constant" (pad_value), "reflect" or "edge". Op pad2d. Raises InvalidArgumentError.
+    Args:
+        input: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        paddings: How many: [top, bottom, left, right], or a Variable of int32 with these.
+        mode: What to add: "constant", "reflect" or "edge".
+        pad_value: The number that "constant" adds.
+        data_format: "NCHW" or "NHWC".
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        The larger images.
+
+    Raises:
+        InvalidArgumentError: input is no Variable, or an argument is out of range.
     """
     check_variable(input, "input", "pad2d")
     attrs = {"mode": mode, "pad_value": float(pad_value), "data_format": data_format, "paddings": [0, 0, 0, 0]}

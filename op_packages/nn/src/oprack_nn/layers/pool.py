@@ -14,9 +14,19 @@ from oprack_nn.layers._images import check_image, int_pair, resolve_padding
 def adaptive_pool2d(
     input: Variable, pool_size: int | Sequence[int], pool_type: str = "max", name: str | None = None
 ) -> Variable:
-    """Pooling of [N, C, H, W] to [N, C, *pool_size], with windows that share the image evenly.
+    """Pools images to a given size, with windows that share an image evenly: op pool2d or max_pool2d_with_index.
 
-    Ops pool2d, max_pool2d_with_index. Raises InvalidArgumentError.
+    Args:
+        input: Images [N, C, H, W].
+        pool_size: Size of the result, an int or [h, w].
+        pool_type: "max" or "avg".
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [N, C, *pool_size].
+
+    Raises:
+        InvalidArgumentError: pool_type is neither.
     """
     layer = "adaptive_pool2d"
     input, _, _ = check_image(input, "NCHW", layer)
@@ -44,10 +54,25 @@ def pool2d(
     exclusive: bool = True,
     data_format: str = "NCHW",
 ) -> Variable:
-    """Maximum ("max") or mean ("avg") of windows of images [N, C, H, W] (or NHWC).
+    """Takes the maximum or the mean of windows of images: op pool2d.
 
-    pool_size, pool_stride: an int or [h, w]; pool_padding: as padding of conv2d. global_pooling: one window of the
-    whole image. ceil_mode: round sizes up. exclusive: means leave padding out. Op pool2d. Raises InvalidArgumentError.
+    Args:
+        input: Images [N, C, H, W], or [N, H, W, C] with data_format="NHWC".
+        pool_size: Size of the window, an int or [h, w]; -1 with global_pooling.
+        pool_type: "max" or "avg".
+        pool_stride: Step between windows, an int or [h, w].
+        pool_padding: As padding of conv2d; the padding never is the maximum.
+        global_pooling: Whether one window covers the whole image.
+        ceil_mode: Whether sizes are rounded up.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        exclusive: Whether means leave the padding out.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        Variable [N, C, H_out, W_out], in the order of dims of input.
+
+    Raises:
+        InvalidArgumentError: pool_type is neither, or pool_size is missing.
     """
     layer = "pool2d"
     input, last, _ = check_image(input, data_format, layer)

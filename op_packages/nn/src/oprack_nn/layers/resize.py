@@ -27,12 +27,25 @@ def image_resize(
     align_mode: int = 1,
     data_format: str = "NCHW",
 ) -> Variable:
-    """Images in another size: [N, C, H, W] to [N, C, *out_shape] (with "TRILINEAR" 5 dims, with "LINEAR" 3).
+    """Resizes images: op bilinear_interp, nearest_interp, bicubic_interp, trilinear_interp or linear_interp.
 
-    out_shape: ints, or Variables of one element among them; else scale, a factor or a Variable of one element.
-    align_corners: the corners' centres meet, else edges; then align_mode 0 counts places from pixels' centres, 1 from
-    their corners. Ops bilinear_interp, nearest_interp, bicubic_interp, trilinear_interp, linear_interp. Raises
-    InvalidArgumentError.
+    One of out_shape and scale has to be given.
+
+    Args:
+        input: Images [N, C, H, W]; with "TRILINEAR" of 5 dims, with "LINEAR" of 3.
+        out_shape: The new size: ints, among which may be Variables of one element, or one Variable.
+        scale: A factor instead, a number or a Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        resample: "BILINEAR", "NEAREST", "BICUBIC", "TRILINEAR" or "LINEAR".
+        align_corners: Whether the corners' centres meet; False: their edges.
+        align_mode: 0 counts places from pixels' centres, 1 from their corners, if align_corners is False.
+        data_format: "NCHW" or "NHWC" and the like.
+
+    Returns:
+        Variable [N, C, *out_shape], in the order of dims of input.
+
+    Raises:
+        InvalidArgumentError: resample is none of these, or not exactly one of out_shape and scale is given.
     """
     check_variable(input, "input", "image_resize")
     op_type = _OPS.get(str(resample).upper())
@@ -76,7 +89,20 @@ def resize_bilinear(
     align_mode: int = 1,
     data_format: str = "NCHW",
 ) -> Variable:
-    """image_resize by bilinear interpolation."""
+    """Resizes images by bilinear interpolation; see image_resize.
+
+    Args:
+        input: Images [N, C, H, W].
+        out_shape: The new size: ints, among which may be Variables of one element, or one Variable.
+        scale: A factor instead, a number or a Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        align_corners: Whether the corners' centres meet; False: their edges.
+        align_mode: 0 counts places from pixels' centres, 1 from their corners, if align_corners is False.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        Variable [N, C, *out_shape], in the order of dims of input.
+    """
     return image_resize(input, out_shape, scale, name, "BILINEAR", align_corners, align_mode, data_format)
 
 
@@ -89,5 +115,17 @@ def resize_nearest(
     align_corners: bool = True,
     data_format: str = "NCHW",
 ) -> Variable:
-    """image_resize that takes the nearest pixel."""
+    """Resizes images by their nearest pixels; see image_resize.
+
+    Args:
+        input: Images [N, C, H, W].
+        out_shape: The new size: ints, among which may be Variables of one element, or one Variable.
+        scale: A factor instead, a number or a Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        align_corners: Whether the corners' centres meet; False: their edges.
+        data_format: "NCHW" or "NHWC".
+
+    Returns:
+        Variable [N, C, *out_shape], in the order of dims of input.
+    """
     return image_resize(input, out_shape, scale, name, "NEAREST", align_corners, 1, data_format)

@@ -55,9 +55,17 @@ def beam_search(
 def beam_search_decode(
     ids: Variable, scores: Variable, beam_size: int, end_id: int, name: str | None = None
 ) -> tuple[Variable, Variable]:
-    """(sentences' ids, scores), best sentence first, from the arrays of all steps' selected_ids and selected_scores.
+    """Appends op beam_search_decode: the sentences that a beam search found, the best one of each source first.
 
-    LoD: sentences of each source, words of each sentence. Op beam_search_decode.
+    Args:
+        ids: The array of all steps' selected_ids.
+        scores: The array of all steps' selected_scores.
+        beam_size: How many sentences for each source.
+        end_id: The id that ends a sentence.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (ids, scores), with two LoD levels: sentences of each source, words of each sentence.
     """
     inputs = {
         "Ids": check_variable(ids, "ids", "beam_search_decode"),

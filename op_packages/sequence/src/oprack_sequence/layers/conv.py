@@ -19,10 +19,22 @@ def im2sequence(
     out_stride: int | Sequence[int] = 1,
     name: str | None = None,
 ) -> Variable:
-    """Windows of images [N, C, H, W] as rows [windows, C h w], one sequence for each image.
+    """Appends op im2sequence: windows of images as rows, one sequence for each image.
 
-    filter_size, stride: an int or [h, w]; padding: an int, [h, w] or [top, left, bottom, right]. input_image_size:
-    real sizes [N, 2], with out_stride. Op im2sequence. Raises InvalidArgumentError.
+    Args:
+        input: Images [N, C, H, W], floats.
+        filter_size: Size of a window, an int or [h, w].
+        stride: Step between windows, an int or [h, w].
+        padding: Zeros around images: an int, [h, w] or [top, left, bottom, right].
+        input_image_size: Real sizes of the images [N, 2]; None: all are as large as input.
+        out_stride: By how much the images were made smaller before, an int or [h, w]; with input_image_size.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [windows, C h w] with LoD.
+
+    Raises:
+        InvalidArgumentError: input is no such Variable.
     """
     check_variable(input, "input", "im2sequence", FLOATS)
 
@@ -44,9 +56,17 @@ def row_conv(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """Row t of the result is the sum over i of input row t + i, weighted element by element with row i of the filter.
+    """Appends op row_conv: each row becomes the weighted sum of itself and rows that follow it.
 
-    input: [rows, D] with LoD, or [B, T, D]; the filter is [future_context_size + 1, D]. Op row_conv.
+    Args:
+        input: Rows [rows, D] with LoD, or [B, T, D], floats.
+        future_context_size: How many following rows count.
+        param_attr: Attributes of the weights [future_context_size + 1, D].
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of input.
     """
     check_variable(input, "input", "row_conv", FLOATS)
     helper = LayerHelper("row_conv", act=act, name=name)
@@ -67,11 +87,28 @@ def sequence_conv(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """Each row becomes the `filter_size` rows around it, in its sequence, times a [filter_size D, num_filters] weight.
+    """Convolves the rows of each sequence: ops sequence_conv, elementwise_add and the activation.
 
-    input: [rows, D] with LoD. padding_start: place of the first of these rows, default -(filter_size // 2); rows beyond
-    a sequence count as zeros. filter_stride is 1 and padding True, since the op has no more. Returns [rows,
-    num_filters]. Ops sequence_conv, elementwise_add and the activation. Raises InvalidArgumentError.
+    Each row becomes the filter_size rows around it, in its sequence, times a weight; rows beyond a sequence count as
+    zeros.
+
+    Args:
+        input: Rows [rows, D] with LoD, floats.
+        num_filters: Size of the resulting rows.
+        filter_size: How many rows a filter sees.
+        filter_stride: 1, since the op has no other.
+        padding: True, since the op has no other.
+        padding_start: Place of the first of these rows, relative to the row; None: -(filter_size // 2).
+        bias_attr: Attributes of the bias [num_filters]; False: none.
+        param_attr: Attributes of the weight [filter_size * D, num_filters].
+        act: The op that the result goes through, such as "relu"; None: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [rows, num_filters] with the LoD of input.
+
+    Raises:
+        InvalidArgumentError: filter_stride is not 1, or padding is not True.
     """
     check_variable(input, "input", "sequence_conv", FLOATS)
     if filter_stride != 1 or not padding:

@@ -15,10 +15,21 @@ def crf_decoding(
     length: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """The best path of labels, int64 [rows, 1]; with `label` instead 1 where the path agrees with it, else 0.
+    """Appends op crf_decoding: the best path of labels through a linear chain (Viterbi).
 
-    input, length: as of linear_chain_crf. param_attr: name (or ParamAttr with the name) of its transitions. Op
-    crf_decoding. Raises NotFoundError when there is no such parameter.
+    Args:
+        input: Emission scores, as of linear_chain_crf.
+        param_attr: The name of the transitions of linear_chain_crf, or a ParamAttr with it.
+        label: Labels to compare with, as of linear_chain_crf; None: none.
+        length: Lengths, as of linear_chain_crf.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of int64 [rows, 1], the labels; with label 1 where the path agrees with it, else 0.
+
+    Raises:
+        InvalidArgumentError: param_attr has no name.
+        NotFoundError: There is no such parameter.
     """
     check_variable(input, "input", "crf_decoding", FLOATS)
     attr = ParamAttr.of(param_attr)
@@ -39,11 +50,21 @@ def linear_chain_crf(
     length: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """Cost [sequences, 1] (negative log-likelihood) of the labels, to be minimised.
+    """Appends op linear_chain_crf: the negative log-likelihood of labels, to be minimized.
 
-    input: emission scores [rows, labels] with LoD, or [sequences, T, labels] with `length` [sequences, 1]; label: int64
-    of the same rows, [..., 1]. param_attr: of the transitions [labels + 2, labels] (row 0 starts, row 1 ends); name it
-    to share it with crf_decoding. Op linear_chain_crf. Raises InvalidArgumentError.
+    Args:
+        input: Emission scores [rows, labels] with LoD, or [sequences, T, labels] with length, floats.
+        label: Labels of the same rows [..., 1], int64.
+        param_attr: Attributes of the transitions [labels + 2, labels] (row 0 starts, row 1 ends); a name shares them
+            with crf_decoding.
+        length: Lengths [sequences, 1], if input has no LoD.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [sequences, 1].
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(input, "input", "linear_chain_crf", FLOATS)
     check_variable(label, "label", "linear_chain_crf", {"int64"})

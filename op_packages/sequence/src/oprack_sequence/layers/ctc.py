@@ -12,11 +12,20 @@ from oprack.types import FLOATS
 def ctc_greedy_decoder(
     input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0, name: str | None = None
 ) -> Variable | tuple[Variable, Variable]:
-    """The best class of each row, without repetitions and blanks: int64 [rows, 1] with LoD.
+    """Takes the best class of each row, without repetitions and blanks: ops top_k and ctc_align.
 
-    input: probabilities [rows, classes + 1] with LoD. With input_length [sequences, 1], input is [sequences, T,
-    classes + 1] and the result ([sequences, T] filled up with padding_value, lengths [sequences, 1]). Ops top_k,
-    ctc_align. Raises InvalidArgumentError.
+    Args:
+        input: Probabilities [rows, classes + 1] with LoD, or [sequences, T, classes + 1] with input_length.
+        blank: The class that stands for nothing.
+        input_length: Lengths [sequences, 1], if input has no LoD.
+        padding_value: What fills up the result, if input has no LoD.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of int64 [rows, 1] with LoD; with input_length ([sequences, T], lengths [sequences, 1]).
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(input, "input", "ctc_greedy_decoder", FLOATS)
     helper = LayerHelper("ctc_greedy_decoder", name=name)
@@ -43,10 +52,20 @@ def edit_distance(
     label_length: Variable | None = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """(distances [sequences, 1], number of sequences [1]): insertions, deletions and replacements from input to label.
+    """Counts insertions, deletions and replacements that lead from input to label: ops sequence_erase and
+    edit_distance.
 
-    input, label: int64 ids [rows, 1] with LoD, or [sequences, T] with lengths. normalized: divided by the length of
-    label. ignored_tokens: ids that are left out first (with LoD only). Ops sequence_erase, edit_distance.
+    Args:
+        input: Ids [rows, 1] with LoD, or [sequences, T] with input_length, int64.
+        label: Ids [rows, 1] with LoD, or [sequences, T] with label_length, int64.
+        normalized: Whether distances are divided by the length of label.
+        ignored_tokens: Ids that are left out first, with LoD only; None: none.
+        input_length: Lengths of input [sequences], if it has no LoD.
+        label_length: Lengths of label [sequences], if it has no LoD.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (distances [sequences, 1], number of sequences [1]).
     """
     helper = LayerHelper("edit_distance", name=name)
     hyps = check_variable(input, "input", "edit_distance", {"int64"})
@@ -70,11 +89,22 @@ def warpctc(
     label_length: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """CTC loss [sequences, 1] of unscaled scores.
+    """Computes the loss of connectionist temporal classification (Graves et al., 2006): op warpctc.
 
-    input: [rows, classes + 1] with LoD, or [T, sequences, classes + 1] with input_length [sequences]; label: int32
-    [rows, 1] with LoD, or [sequences, L] with label_length. blank: the class that stands for nothing. norm_by_times:
-    gradients are divided by the length. Op warpctc. Raises InvalidArgumentError.
+    Args:
+        input: Unnormalized scores [rows, classes + 1] with LoD, or [T, sequences, classes + 1] with input_length.
+        label: Labels [rows, 1] with LoD, or [sequences, L] with label_length, int32.
+        blank: The class that stands for nothing.
+        norm_by_times: Whether gradients are divided by the length.
+        input_length: Lengths of input [sequences], if it has no LoD.
+        label_length: Lengths of label [sequences], if it has no LoD.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [sequences, 1].
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     inputs = {
         "Logits": check_variable(input, "input", "warpctc", FLOATS),

@@ -8,8 +8,19 @@ from oprack.types import ALL_DTYPES, dtype_enum
 
 # Layer of sequence_mask.
 def sequence_mask(x: Variable, maxlen: int | None = None, dtype: object = "int64", name: str | None = None) -> Variable:
-    """[*x.shape, maxlen]: 1 where the place is less than the length in x, else 0. maxlen: an int, a Variable of one
-    element, or None for the largest length. Op sequence_mask. Raises InvalidArgumentError.
+    """Appends op sequence_mask: 1 where a place is less than a length, else 0.
+
+    Args:
+        x: Lengths, integers of any shape.
+        maxlen: How many places, an int or an integer Variable of one element; None: the largest length.
+        dtype: Dtype of the result.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [*x.shape, maxlen].
+
+    Raises:
+        InvalidArgumentError: There is no such dtype.
     """
     inputs = {"X": check_variable(x, "x", "sequence_mask")}
     attrs = {"out_dtype": int(dtype_enum(check_dtype(dtype, "dtype", "sequence_mask", ALL_DTYPES)))}
@@ -24,9 +35,16 @@ def sequence_mask(x: Variable, maxlen: int | None = None, dtype: object = "int64
 def sequence_pad(
     x: Variable, pad_value: Variable, maxlen: int | None = None, name: str | None = None
 ) -> tuple[Variable, Variable]:
-    """(x as [sequences, maxlen, ...], int64 lengths [sequences]); shorter sequences are filled up with pad_value.
+    """Appends op sequence_pad: sequences as a dense tensor; shorter ones are filled up.
 
-    pad_value: a Variable of one element or of a row's shape. maxlen: default the longest one's length. Op sequence_pad.
+    Args:
+        x: Rows with LoD [rows, ...].
+        pad_value: What fills up, a Variable of one element or of a row's shape.
+        maxlen: The length of the result; None: that of the longest sequence.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        ([sequences, maxlen, ...], int64 lengths [sequences]).
     """
     inputs = {
         "X": check_variable(x, "x", "sequence_pad"),
@@ -40,7 +58,16 @@ def sequence_pad(
 
 # Layer of sequence_unpad.
 def sequence_unpad(x: Variable, length: Variable | None, name: str | None = None) -> Variable:
-    """Undoes sequence_pad: rows with LoD, of [sequences, maxlen, ...] and int64 lengths. Op sequence_unpad."""
+    """Appends op sequence_unpad: undoes sequence_pad.
+
+    Args:
+        x: A Variable [sequences, maxlen, ...].
+        length: Lengths [sequences], int64.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Rows with LoD [rows, ...].
+    """
     inputs = {
         "X": check_variable(x, "x", "sequence_unpad"),
         "Length": check_variable(length, "length", "sequence_unpad"),

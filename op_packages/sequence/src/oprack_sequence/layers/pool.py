@@ -12,10 +12,20 @@ _POOLS = ("average", "sum", "sqrt", "max", "last", "first")
 def sequence_pool(
     input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0, name: str | None = None
 ) -> Variable:
-    """One row for each sequence: its rows' "average", "sum", "sqrt" (sum / sqrt(length)), "max", "last" or "first".
+    """Appends op sequence_pool: one row for each sequence. The innermost LoD level is gone.
 
-    An empty sequence gives pad_value. The innermost LoD level is gone. is_test: "max" keeps no places for the gradient.
-    Op sequence_pool. Raises InvalidArgumentError.
+    Args:
+        input: Rows with LoD [rows, ...].
+        pool_type: "average", "sum", "sqrt" (the sum divided by the root of the length), "max", "last" or "first".
+        is_test: Whether no gradient follows, so that "max" keeps no places.
+        pad_value: What an empty sequence gives.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [sequences, ...].
+
+    Raises:
+        InvalidArgumentError: pool_type is none of these.
     """
     check_variable(input, "input", "sequence_pool")
     if str(pool_type).lower() not in _POOLS:
@@ -25,10 +35,26 @@ def sequence_pool(
 
 
 def sequence_first_step(input: Variable, name: str | None = None) -> Variable:
-    """The first row of each sequence; see sequence_pool."""
+    """Takes the first row of each sequence; see sequence_pool.
+
+    Args:
+        input: Rows with LoD [rows, ...].
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [sequences, ...].
+    """
     return sequence_pool(input, "first", name=name)
 
 
 def sequence_last_step(input: Variable, name: str | None = None) -> Variable:
-    """The last row of each sequence; see sequence_pool."""
+    """Takes the last row of each sequence; see sequence_pool.
+
+    Args:
+        input: Rows with LoD [rows, ...].
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [sequences, ...].
+    """
     return sequence_pool(input, "last", name=name)

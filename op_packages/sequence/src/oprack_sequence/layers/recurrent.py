@@ -28,11 +28,25 @@ def dynamic_gru(
     origin_mode: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """GRU over each sequence; returns the hidden states [rows, size] with the LoD of input.
+    """Runs a gated recurrent unit over each sequence: op gru.
 
-    input: [rows, 3 size] with LoD, what an fc makes of the words. h_0: [sequences, size]. param_attr: of the weight
-    [size, 3 size]; bias_attr: of [1, 3 size], False for none. origin_mode: the update gate keeps the old state, instead
-    of letting the new one in. Op gru. Raises InvalidArgumentError.
+    Args:
+        input: Rows [rows, 3 * size] with LoD, as an fc makes them of the words, floats.
+        size: Size of the hidden state.
+        param_attr: Attributes of the weight [size, 3 * size].
+        bias_attr: Attributes of the bias [1, 3 * size]; False: none.
+        is_reverse: Whether to go from the last row to the first.
+        gate_activation: Activation of the gates: "sigmoid", "tanh", "relu" or "identity".
+        candidate_activation: Activation of the new state, as gate_activation.
+        h_0: The states before the first rows [sequences, size]; None: zeros.
+        origin_mode: Whether the update gate keeps the old state, instead of letting the new one in.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        The hidden states [rows, size], with the LoD of input.
+
+    Raises:
+        InvalidArgumentError: input is no such Variable.
     """
     check_variable(input, "input", "dynamic_gru", FLOATS)
     helper = LayerHelper("gru", bias_attr=bias_attr, name=name)
@@ -63,10 +77,24 @@ def gru_unit(
     origin_mode: bool = False,
     name: str | None = None,
 ) -> tuple[Variable, Variable, Variable]:
-    """One step of a GRU; returns (hidden [B, D], reset hidden [B, D], gates [B, 3 D]).
+    """Runs one step of a gated recurrent unit: op gru_unit.
 
-    input: [B, 3 D], hidden: [B, D], size: 3 D. param_attr: of the weight [D, 3 D]; bias_attr: of [1, 3 D], False for
-    none. Activations: identity, sigmoid, tanh, relu. Op gru_unit. Raises InvalidArgumentError.
+    Args:
+        input: [B, 3 D], as an fc makes it of the words, floats.
+        hidden: The state before [B, D].
+        size: 3 D.
+        param_attr: Attributes of the weight [D, 3 D].
+        bias_attr: Attributes of the bias [1, 3 D]; False: none.
+        activation: Activation of the new state: "identity", "sigmoid", "tanh" or "relu".
+        gate_activation: Activation of the gates, as activation.
+        origin_mode: Whether the update gate keeps the old state, instead of letting the new one in.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (hidden [B, D], reset hidden [B, D], gates [B, 3 D]).
+
+    Raises:
+        InvalidArgumentError: size is no multiple of 3, or an activation is none of these.
     """
     check_variable(input, "input", "gru_unit", FLOATS)
     check_variable(hidden, "hidden", "gru_unit", FLOATS)
@@ -107,11 +135,27 @@ def dynamic_lstm(
     candidate_activation: str = "tanh",
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """LSTM over each sequence; returns (hidden, cell), [rows, D] each, with the LoD of input.
+    """Runs long short-term memory over each sequence: op lstm.
 
-    input: [rows, 4 D] with LoD, what an fc of width `size` = 4 D makes of the words. h_0, c_0: [sequences, D], both or
-    none. param_attr: of the weight [D, 4 D]; bias_attr: of [1, 4 D], or [1, 7 D] with use_peepholes, where the gates
-    look at the cell. is_reverse: from the last row to the first. Op lstm. Raises InvalidArgumentError.
+    Args:
+        input: Rows [rows, 4 D] with LoD, as an fc makes them of the words, floats.
+        size: 4 D.
+        h_0: The states before the first rows [sequences, D], with c_0; None: zeros.
+        c_0: The cells before the first rows [sequences, D], with h_0; None: zeros.
+        param_attr: Attributes of the weight [D, 4 D].
+        bias_attr: Attributes of the bias [1, 4 D], with use_peepholes [1, 7 D].
+        use_peepholes: Whether the gates look at the cell.
+        is_reverse: Whether to go from the last row to the first.
+        gate_activation: Activation of the gates: "sigmoid", "tanh", "relu" or "identity".
+        cell_activation: Activation of the cell, as gate_activation.
+        candidate_activation: Activation of the new cell, as gate_activation.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (hidden, cell), [rows, D] each, with the LoD of input.
+
+    Raises:
+        InvalidArgumentError: size is no multiple of 4, or input is no such Variable.
     """
     check_variable(input, "input", "dynamic_lstm", FLOATS)
     width = _hidden_size(size, 4, "dynamic_lstm")
@@ -138,10 +182,22 @@ def lstm_unit(
     bias_attr: ParamAttrLike = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """One step of an LSTM; returns (hidden, cell), [B, D] each.
+    """Runs one step of long short-term memory: ops concat, mul, elementwise_add and lstm_unit.
 
-    x_t: [B, M], hidden_t_prev and cell_t_prev: [B, D]. param_attr: of the weight [M + D, 4 D]; bias_attr: of [4 D].
-    forget_bias: added to the forget gate. Ops concat, mul, elementwise_add, lstm_unit. Raises InvalidArgumentError.
+    Args:
+        x_t: The input [B, M], floats.
+        hidden_t_prev: The state before [B, D].
+        cell_t_prev: The cell before [B, D].
+        forget_bias: Added to the forget gate.
+        param_attr: Attributes of the weight [M + D, 4 D].
+        bias_attr: Attributes of the bias [4 D]; False: none.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (hidden, cell), [B, D] each.
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     parts = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
     for argument, value in parts.items():
@@ -174,10 +230,32 @@ def dynamic_lstmp(
     cell_clip: float | None = None,
     proj_clip: float | None = None,
 ) -> tuple[Variable, Variable]:
-    """dynamic_lstm whose hidden state is projected to `proj_size` before it goes on; returns (projection, cell).
+    """Runs long short-term memory with a projected hidden state over each sequence: op lstmp.
 
-    param_attr: of the weight [proj_size, 4 D] and of the projection [D, proj_size] (its name with "_1"). cell_clip,
-    proj_clip: bounds of absolute values. Op lstmp. Raises InvalidArgumentError.
+    Args:
+        input: Rows [rows, 4 D] with LoD, as an fc makes them of the words, floats.
+        size: 4 D.
+        proj_size: Size of the projection.
+        param_attr: Attributes of the weight [proj_size, 4 D] and of the projection [D, proj_size], which has its name
+            with "_1".
+        bias_attr: Attributes of the bias [1, 4 D], with use_peepholes [1, 7 D].
+        use_peepholes: Whether the gates look at the cell.
+        is_reverse: Whether to go from the last row to the first.
+        gate_activation: Activation of the gates: "sigmoid", "tanh", "relu" or "identity".
+        cell_activation: Activation of the cell, as gate_activation.
+        candidate_activation: Activation of the new cell, as gate_activation.
+        proj_activation: Activation of the projection, as gate_activation.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        h_0: The projections before the first rows [sequences, proj_size], with c_0; None: zeros.
+        c_0: The cells before the first rows [sequences, D], with h_0; None: zeros.
+        cell_clip: Bound of the magnitude of cells; None: none.
+        proj_clip: Bound of the magnitude of projections; None: none.
+
+    Returns:
+        (projection [rows, proj_size], cell [rows, D]), with the LoD of input.
+
+    Raises:
+        InvalidArgumentError: size is no multiple of 4, or input is no such Variable.
     """
     from oprack.layers.helper import shared_attr
 

@@ -22,9 +22,18 @@ _VALUE_SLOTS = {
 def assign(
     input: Array | Sequence[float | str] | Variable, output: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """The values of a Variable, or of an array, list or number that the program then carries.
+    """Copies a Variable, or makes one of numbers that the program then carries: op assign or assign_value.
 
-    output: a Variable that receives them (a loop's state, say). Ops assign, assign_value. Raises InvalidArgumentError.
+    Args:
+        input: A Variable, an array, a list or a number.
+        output: A Variable that receives the values, such as a loop's state; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        output, or the new Variable.
+
+    Raises:
+        InvalidArgumentError: input has a dtype that programs do not carry.
     """
     helper = LayerHelper("assign", name=name)
     outs = None if output is None else {"Out": check_variable(output, "output", "assign")}
@@ -48,7 +57,19 @@ def assign(
 
 # Layer of cast.
 def cast(x: Variable, dtype: object, name: str | None = None) -> Variable:
-    """x as another dtype. Op cast. Raises InvalidArgumentError."""
+    """Appends op cast: x as another dtype.
+
+    Args:
+        x: A Variable.
+        dtype: The dtype.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape of x.
+
+    Raises:
+        InvalidArgumentError: There is no such dtype.
+    """
     check_variable(x, "x", "cast")
     out_dtype = dtype_enum(check_dtype(dtype, "dtype", "cast", ALL_DTYPES))
     attrs = {"in_dtype": int(dtype_enum(x.dtype)), "out_dtype": int(out_dtype)}

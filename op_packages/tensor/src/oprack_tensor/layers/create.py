@@ -23,10 +23,21 @@ def fill_constant(
     out: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """A variable of `shape` (ints, or integer Variables of one element) and `dtype` whose every element is `value`.
+    """Appends op fill_constant: one number everywhere; no gradient flows through it.
 
-    value: a number, or a Variable of one element. out: a Variable that receives the result. No gradient flows through
-    it. Op fill_constant. Raises InvalidArgumentError.
+    Args:
+        shape: The sizes: ints, among which may be integer Variables of one element, or one integer Variable.
+        dtype: Dtype of the result.
+        value: The number, or a Variable of one element.
+        force_cpu: Whether the result lies on the CPU.
+        out: A Variable that receives the result; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        out, or the new Variable.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind.
     """
     helper = LayerHelper("fill_constant", name=name)
     dims = int_list(helper, shape, "shape")
@@ -44,12 +55,32 @@ def fill_constant(
 
 
 def zeros(shape: Sequence[int | Variable], dtype: object, force_cpu: bool = False, name: str | None = None) -> Variable:
-    """Zeros of a shape and dtype; see fill_constant."""
+    """Appends op fill_constant: zeros.
+
+    Args:
+        shape: The sizes, as of fill_constant.
+        dtype: Dtype of the result.
+        force_cpu: Whether the result lies on the CPU.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+    """
     return fill_constant(shape, dtype, 0, force_cpu, name=name)
 
 
 def ones(shape: Sequence[int | Variable], dtype: object, force_cpu: bool = False, name: str | None = None) -> Variable:
-    """Ones of a shape and dtype; see fill_constant."""
+    """Appends op fill_constant: ones.
+
+    Args:
+        shape: The sizes, as of fill_constant.
+        dtype: Dtype of the result.
+        force_cpu: Whether the result lies on the CPU.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+    """
     return fill_constant(shape, dtype, 1, force_cpu, name=name)
 
 
@@ -60,14 +91,33 @@ def _one_element(value: float | Variable, dtype: object) -> Variable:
 
 # A variable that nothing has written to yet.
 def create_tensor(dtype: object, name: str | None = None, persistable: bool = False) -> Variable:
-    """An empty variable of the current block that ops write to later (assign, While)."""
+    """Makes an empty variable of the current block that ops write to later (assign, While).
+
+    Args:
+        dtype: Its dtype.
+        name: Its name; None: made.
+        persistable: Whether its value lives from run to run.
+
+    Returns:
+        The Variable.
+    """
     helper = LayerHelper("create_tensor", name=name)
     return helper.create_variable(name, dtype=dtype, persistable=persistable)
 
 
 # Layer of eye.
 def eye(num_rows: int, num_columns: int | None = None, dtype: object = "float32", name: str | None = None) -> Variable:
-    """[num_rows, num_columns] with ones on the diagonal; num_columns defaults to num_rows. Op eye."""
+    """Appends op eye: ones on the diagonal, zeros elsewhere.
+
+    Args:
+        num_rows: Number of rows.
+        num_columns: Number of columns; None: as many as rows.
+        dtype: Dtype of the result.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [num_rows, num_columns].
+    """
     attrs = {
         "num_rows": num_rows,
         "num_columns": num_rows if num_columns is None else num_columns,
@@ -78,12 +128,30 @@ def eye(num_rows: int, num_columns: int | None = None, dtype: object = "float32"
 
 # Layers of fill_any_like.
 def zeros_like(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """Zeros of the shape and dtype of x. out: receives them. Op fill_any_like."""
+    """Appends op fill_any_like: zeros of the shape and dtype of x.
+
+    Args:
+        x: The Variable whose shape to take.
+        out: A Variable that receives them; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        out, or the new Variable.
+    """
     return _full_like(x, 0.0, out, name, "zeros_like")
 
 
 def ones_like(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """Ones of the shape and dtype of x. out: receives them. Op fill_any_like."""
+    """Appends op fill_any_like: ones of the shape and dtype of x.
+
+    Args:
+        x: The Variable whose shape to take.
+        out: A Variable that receives them; None: a new one.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        out, or the new Variable.
+    """
     return _full_like(x, 1.0, out, name, "ones_like")
 
 
@@ -105,9 +173,23 @@ def fill_constant_batch_size_like(
     force_cpu: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """As fill_constant, but dim `output_dim_idx` is that of dim `input_dim_idx` of `input` (with LoD: its sequences).
+    """Makes a Variable of one number, with as many rows as another Variable: op fill_constant_batch_size_like.
 
-    Op fill_constant_batch_size_like. Raises InvalidArgumentError.
+    Args:
+        input: The Variable that says one size; with LoD, by its number of sequences.
+        shape: The sizes, of which one is replaced.
+        dtype: Dtype of the result.
+        value: The number.
+        input_dim_idx: The dim of input whose size is taken.
+        output_dim_idx: The dim of the result that gets it.
+        force_cpu: Whether the result lies on the CPU.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind.
     """
     check_variable(input, "input", "fill_constant_batch_size_like")
     number = int(value) if isinstance(value, numbers.Integral) else float(value)
@@ -126,7 +208,18 @@ def fill_constant_batch_size_like(
 
 # Layer of linspace.
 def linspace(start: float, stop: float, num: int, dtype: object = "float32", name: str | None = None) -> Variable:
-    """1-D: `num` numbers from start to stop, both included; each a number or a Variable of one element. Op linspace."""
+    """Appends op linspace: `num` numbers from start to stop, both included.
+
+    Args:
+        start: The first number, or a Variable of one element.
+        stop: The last number, or a Variable of one element.
+        num: How many, an int or an integer Variable of one element.
+        dtype: Dtype of the result.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [num].
+    """
     helper = LayerHelper("linspace", name=name)
     inputs = {"Start": _one_element(start, dtype), "Stop": _one_element(stop, dtype), "Num": _one_element(num, "int32")}
     made = helper.apply("linspace", inputs, {"dtype": _dtype_attr(dtype, "linspace")}, stop_gradient=True)
@@ -137,7 +230,18 @@ def linspace(start: float, stop: float, num: int, dtype: object = "float32", nam
 
 # Layer of range.
 def range(start: int, end: int, step: int, dtype: object, name: str | None = None) -> Variable:
-    """1-D: start, start + step ... before `end`; each a number or a Variable of one element of `dtype`. Op range."""
+    """Appends op range: start, start + step ... before end.
+
+    Args:
+        start: The first number, or a Variable of one element.
+        end: The end, which is not reached, or a Variable of one element.
+        step: The difference between two numbers, or a Variable of one element.
+        dtype: Dtype of the result, and of the Variables.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of one dim.
+    """
     helper = LayerHelper("range", name=name)
     inputs = {"Start": _one_element(start, dtype), "End": _one_element(end, dtype), "Step": _one_element(step, dtype)}
     made = helper.apply("range", inputs, stop_gradient=True)

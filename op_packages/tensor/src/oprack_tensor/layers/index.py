@@ -37,9 +37,16 @@ def _slice_by(
 
 # Layer of gather.
 def gather(input: Variable, index: Variable, overwrite: bool = True, name: str | None = None) -> Variable:
-    """Rows of input by number: index is int32 or int64 [n] or [n, 1]. Op gather.
+    """Appends op gather: rows of input by number.
 
-    overwrite is accepted for old programs: gradients of a row that is taken twice always add up.
+    Args:
+        input: A Variable.
+        index: Row numbers [n] or [n, 1], int32 or int64.
+        overwrite: Accepted for old programs: gradients of a row that is taken twice always add up.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable [n, ...] of the dtype of input.
     """
     inputs = {"X": check_variable(input, "input", "gather"), "Index": _index_variable(index, "gather")}
     return LayerHelper("gather", name=name).apply("gather", inputs)
@@ -47,7 +54,16 @@ def gather(input: Variable, index: Variable, overwrite: bool = True, name: str |
 
 # Layer of gather_nd.
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
-    """input[index[..., 0], index[..., 1], ...] for each place that the last dim of index holds. Op gather_nd."""
+    """Appends op gather_nd: input[index[..., 0], index[..., 1], ...] for each place that the last dim of index holds.
+
+    Args:
+        input: A Variable.
+        index: Places [..., dims], int32 or int64.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the dtype of input.
+    """
     inputs = {"X": check_variable(input, "input", "gather_nd"), "Index": _index_variable(index, "gather_nd")}
     return LayerHelper("gather_nd", name=name).apply("gather_nd", inputs)
 
@@ -56,7 +72,18 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
 def scatter(
     input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True
 ) -> Variable:
-    """input, with row index[i] replaced by row i of updates; overwrite False: rows named twice add up. Op scatter."""
+    """Appends op scatter: input, with some rows replaced.
+
+    Args:
+        input: A Variable.
+        index: Row numbers [n], int32 or int64.
+        updates: The new rows [n, ...].
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+        overwrite: Whether the last of several updates of a row holds; False: a row is the sum of its updates.
+
+    Returns:
+        Variable of the shape and dtype of input.
+    """
     inputs = {
         "X": check_variable(input, "input", "scatter"),
         "Ids": _index_variable(index, "scatter"),
@@ -67,7 +94,17 @@ def scatter(
 
 # Layer of scatter_nd_add.
 def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """ref, with updates added at the places that the last dim of index holds. Op scatter_nd_add."""
+    """Appends op scatter_nd_add: ref, with updates added at places.
+
+    Args:
+        ref: A Variable.
+        index: Places in its last dim, int32 or int64.
+        updates: What is added at each place.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the shape and dtype of ref.
+    """
     inputs = {
         "X": check_variable(ref, "ref", "scatter_nd_add"),
         "Index": _index_variable(index, "scatter_nd_add"),
@@ -84,9 +121,20 @@ def slice(
     ends: Sequence[int | Variable] | Variable,
     name: str | None = None,
 ) -> Variable:
-    """input[..., starts[i]:ends[i], ...] along each dim axes[i]; Variables of one element may be among the places.
+    """Appends op slice: input[..., starts[i]:ends[i], ...] along each dim axes[i].
 
-    Op slice. Raises InvalidArgumentError.
+    Args:
+        input: A Variable.
+        axes: The dims to cut.
+        starts: The first place along each: ints, among which may be Variables of one element, or one Variable.
+        ends: The place behind the last along each, in the same way.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the dtype of input.
+
+    Raises:
+        InvalidArgumentError: The lists differ in length, or hold something else.
     """
     return _slice_by("slice", input, axes, {"starts": starts, "ends": ends}, name)
 
@@ -100,7 +148,19 @@ def strided_slice(
     strides: Sequence[int | Variable] | Variable,
     name: str | None = None,
 ) -> Variable:
-    """As slice, with a step along each dim, which may be negative. Op strided_slice."""
+    """Appends op strided_slice: as slice, with a step along each dim.
+
+    Args:
+        input: A Variable.
+        axes: The dims to cut.
+        starts: The first place along each: ints, among which may be Variables of one element, or one Variable.
+        ends: The place behind the last along each, in the same way.
+        strides: The step along each, in the same way; it may be negative.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the dtype of input.
+    """
     return _slice_by("strided_slice", input, axes, {"starts": starts, "ends": ends, "strides": strides}, name)
 
 
@@ -108,9 +168,20 @@ def strided_slice(
 def where(
     condition: Variable, x: Variable | None = None, y: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """x where condition, else y, all of one shape; without x and y: int64 [n, rank], the places where it is true.
+    """Chooses elements of x where a condition is true, and of y elsewhere: op where, or where_index for the places
+    alone.
 
-    Ops where, where_index. Raises InvalidArgumentError.
+    Args:
+        condition: A Variable of bool.
+        x: A Variable of the shape of condition.
+        y: A Variable of the shape of condition.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape; without x and y, int64 [n, rank], the places where condition is true.
+
+    Raises:
+        InvalidArgumentError: An argument is no such Variable.
     """
     check_variable(condition, "condition", "where", {"bool"})
     helper = LayerHelper("where", name=name)

@@ -18,7 +18,16 @@ def _variables(value: Sequence[Variable], argument: str, layer: str) -> list[Var
 
 # Layer of concat.
 def concat(input: Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
-    """A list of variables one after another along `axis`, an int or a Variable of one element. Op concat."""
+    """Appends op concat: Variables one after another along a dim.
+
+    Args:
+        input: Variables of one dtype, whose shapes agree but for the dim.
+        axis: The dim, an int or an integer Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable with the sum of the sizes along axis.
+    """
     helper = LayerHelper("concat", name=name)
     inputs, attrs = {"X": _variables(input, "input", "concat")}, {}
     if isinstance(axis, int):
@@ -32,9 +41,19 @@ def concat(input: Sequence[Variable], axis: int = 0, name: str | None = None) ->
 def split(
     input: Variable, num_or_sections: Sequence[int] | int, dim: int = -1, name: str | None = None
 ) -> list[Variable]:
-    """A list of parts along `dim`: an int says how many equal ones, a list how long each is (-1, once: what is left).
+    """Appends op split: parts along a dim.
 
-    Op split. Raises InvalidArgumentError.
+    Args:
+        input: A Variable.
+        num_or_sections: The number of parts, which are equal, or a list of their sizes, one of which may be -1.
+        dim: The dim.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        List of Variables.
+
+    Raises:
+        InvalidArgumentError: The sizes do not fit.
     """
     check_variable(input, "input", "split")
     helper = LayerHelper("split", name=name)
@@ -49,13 +68,35 @@ def split(
 
 # Layer of stack.
 def stack(x: Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
-    """A list of variables of one shape along a new dim `axis`. Op stack."""
+    """Appends op stack: Variables along a new dim.
+
+    Args:
+        x: Variables of one shape and dtype.
+        axis: Where the new dim stands in the result.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable with one dim more.
+    """
     return LayerHelper("stack", name=name).apply("stack", {"X": _variables(x, "x", "stack")}, {"axis": axis})
 
 
 # Layer of unstack.
 def unstack(x: Variable, axis: int = 0, num: int | None = None, name: str | None = None) -> list[Variable]:
-    """A list of the parts of x along `axis`, that dim gone. num: how many, if its size is not known. Op unstack."""
+    """Appends op unstack: the slices along a dim, which they lose.
+
+    Args:
+        x: A Variable.
+        axis: The dim.
+        num: The number of slices; None: the size of the dim, if it is known.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        List of Variables.
+
+    Raises:
+        InvalidArgumentError: The number is not known.
+    """
     check_variable(x, "x", "unstack")
     if num is None:
         num = x.shape[axis]

@@ -11,7 +11,16 @@ from oprack_tensor.layers._ints import ints
 
 # Layer of expand_as_v2.
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
-    """x, repeated along its dims of size 1 until it has the shape of target_tensor. Op expand_as_v2."""
+    """Appends op expand_as_v2: x broadcast to the shape of another Variable.
+
+    Args:
+        x: A Variable.
+        target_tensor: The Variable whose shape to take.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape and the dtype of x.
+    """
     check_variable(x, "x", "expand_as")
     target = check_variable(target_tensor, "target_tensor", "expand_as")
     return LayerHelper("expand_as", name=name).apply(
@@ -21,7 +30,19 @@ def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> 
 
 # Layer of flatten2.
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
-    """x as a matrix whose rows are the dims before `axis`. Op flatten2. Raises InvalidArgumentError."""
+    """Appends op flatten2: x as a matrix.
+
+    Args:
+        x: A Variable.
+        axis: The first dim that belongs to the columns; those before make up the rows.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of two dims.
+
+    Raises:
+        InvalidArgumentError: axis is out of range.
+    """
     check_variable(x, "x", "flatten")
     return LayerHelper("flatten", name=name).apply("flatten2", {"X": x}, {"axis": axis})
 
@@ -35,11 +56,22 @@ def reshape(
     inplace: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """x in another shape: -1 (once) for what is left over, 0 for the dim of x there; Variables of one element may be
-    among the ints, or `shape` is one integer Variable.
+    """Appends op reshape2: the elements in another shape.
 
-    actual_shape: an integer Variable that overrides `shape` when the program runs. inplace is accepted for old programs
-    and changes nothing: memory is shared whenever that is safe. Op reshape2. Raises InvalidArgumentError.
+    Args:
+        x: A Variable.
+        shape: The sizes: ints, among which may be Variables of one element, or one integer Variable. -1 (once) is what
+            is left over, 0 the size of x there.
+        actual_shape: An integer Variable that overrides shape when the program runs; None: none.
+        act: The op that the result goes through, such as "relu"; None: none.
+        inplace: Accepted for old programs: memory is shared whenever that is safe.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of that shape.
+
+    Raises:
+        InvalidArgumentError: The sizes do not fit.
     """
     check_variable(x, "x", "reshape")
     helper = LayerHelper("reshape2", name=name, act=act)
@@ -51,21 +83,47 @@ def reshape(
 
 # Layer of shape.
 def shape(input: Variable, name: str | None = None) -> Variable:
-    """int32 [rank]: the dims that input has when the program runs. Op shape."""
+    """Appends op shape: the sizes that input has when the program runs.
+
+    Args:
+        input: A Variable.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of int32 [rank].
+    """
     check_variable(input, "input", "shape")
     return LayerHelper("shape", name=name).apply("shape", {"Input": input}, stop_gradient=True)
 
 
 # Layer of squeeze2.
 def squeeze(input: Variable, axes: int | Sequence[int], name: str | None = None) -> Variable:
-    """input without the dims `axes`, which have size 1; an empty list: without all such dims. Op squeeze2."""
+    """Appends op squeeze2: dims of size 1 removed.
+
+    Args:
+        input: A Variable.
+        axes: The dims, an int or a list; an empty list: all of size 1.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable with fewer dims.
+    """
     check_variable(input, "input", "squeeze")
     return LayerHelper("squeeze2", name=name).apply("squeeze2", {"X": input}, {"axes": ints(axes)})
 
 
 # Layer of tile.
 def expand(x: Variable, expand_times: Sequence[int], name: str | None = None) -> Variable:
-    """x, repeated expand_times[i] times along dim i; Variables of one element may be among these. Op tile."""
+    """Appends op tile: x repeated along its dims.
+
+    Args:
+        x: A Variable.
+        expand_times: How often along each dim: ints, among which may be Variables of one element, or one Variable.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable of the repeated size.
+    """
     check_variable(x, "x", "expand")
     helper = LayerHelper("expand", name=name)
     times = int_list(helper, expand_times, "expand_times")
@@ -75,7 +133,16 @@ def expand(x: Variable, expand_times: Sequence[int], name: str | None = None) ->
 
 # Layer of unsqueeze2.
 def unsqueeze(input: Variable, axes: int | Sequence[int], name: str | None = None) -> Variable:
-    """input with dims of size 1 at `axes` of the result; Variables of one element may be among them. Op unsqueeze2."""
+    """Appends op unsqueeze2: dims of size 1 inserted.
+
+    Args:
+        input: A Variable.
+        axes: Their places in the result: an int, or a list among which may be Variables of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        Variable with more dims.
+    """
     check_variable(input, "input", "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)
     dims = int_list(helper, axes, "axes")

@@ -9,7 +9,17 @@ from oprack.layers import LayerHelper, Variable, check_variable
 def argsort(
     input: Variable, axis: int = -1, descending: bool = False, name: str | None = None
 ) -> tuple[Variable, Variable]:
-    """(sorted values, int64 places) along `axis`. Op argsort."""
+    """Appends op argsort: the elements along a dim in order.
+
+    Args:
+        input: A Variable of numbers.
+        axis: The dim.
+        descending: Whether the largest comes first.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (sorted values, int64 places).
+    """
     check_variable(input, "input", "argsort")
     attrs = {"axis": axis, "descending": descending}
     values, places = LayerHelper("argsort", name=name).apply("argsort", {"X": input}, attrs)
@@ -19,9 +29,15 @@ def argsort(
 
 # Layer of top_k.
 def topk(input: Variable, k: int, name: str | None = None) -> tuple[Variable, Variable]:
-    """(values, int64 places) of the k largest elements along the last dim, largest first. Op top_k.
+    """Appends op top_k: the k largest elements along the last dim, largest first.
 
-    k: an int, or an integer Variable of one element.
+    Args:
+        input: A Variable of numbers.
+        k: How many, an int or an integer Variable of one element.
+        name: Prefix of the names of what the layer makes; None: that of the layer.
+
+    Returns:
+        (values, int64 places), each [..., k].
     """
     inputs, attrs = {"X": check_variable(input, "input", "topk")}, {}
     if isinstance(k, int):
