@@ -140,8 +140,9 @@ def negative(x: Any, /) -> Tensor:
 
 
 def equal(x1: Any, x2: Any, /) -> Tensor:
-    """Tells whether elements are equal; op equal, which the operator == calls, takes floats that differ by 1e-8 for
-    equal.
+    """Tells for each element whether x1 and x2 are equal.
+
+    Op equal, which the operator == calls, takes floats that differ by 1e-8 for equal; this function does not.
 
     Args:
         x1: A tensor, or a Python scalar if x2 is a tensor.

@@ -16,8 +16,7 @@ from oprack_control_flow.layers._condition import check_condition
 
 # Layer of conditional_block.
 class ConditionalBlock:
-    """A block that runs when a Variable of bool is true: `with ConditionalBlock(pred).block(): ...`; op
-    conditional_block.
+    """A block that runs when a Variable of bool is true: `with ConditionalBlock(pred).block(): ...`
 
     What it writes to outer variables stays; these keep their values when it does not run.
 

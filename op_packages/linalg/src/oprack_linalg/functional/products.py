@@ -130,10 +130,24 @@ def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
 
 
 def inv(x: Tensor) -> Tensor:
-    """The inverse of each matrix in the last two dims."""
+    """Inverts each matrix in the last two dims.
+
+    Args:
+        x: Matrices [..., n, n], floats.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.inverse(x)
 
 
 def det(x: Tensor) -> Tensor:
-    """The determinant of each matrix in the last two dims."""
+    """Computes the determinant of each matrix in the last two dims.
+
+    Args:
+        x: Matrices [..., n, n], floats.
+
+    Returns:
+        Tensor [...].
+    """
     return F.determinant(x)

@@ -128,22 +128,50 @@ def minimum(x: Any, y: Any) -> Tensor:
 
 
 def neg(x: Tensor) -> Tensor:
-    """$$-x$$"""
+    """Negates each element, $$-x$$.
+
+    Args:
+        x: A tensor of numbers.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return -x
 
 
 def isfinite(x: Tensor) -> Tensor:
-    """Whether elements are neither infinite nor NaN."""
+    """Tells for each element whether it is neither infinite nor NaN.
+
+    Args:
+        x: A tensor of numbers.
+
+    Returns:
+        Tensor of bool, of the shape of x.
+    """
     return F.isfinite_v2(x)
 
 
 def isinf(x: Tensor) -> Tensor:
-    """Whether elements are infinite."""
+    """Tells for each element whether it is infinite.
+
+    Args:
+        x: A tensor of numbers.
+
+    Returns:
+        Tensor of bool, of the shape of x.
+    """
     return F.isinf_v2(x)
 
 
 def isnan(x: Tensor) -> Tensor:
-    """Whether elements are NaN."""
+    """Tells for each element whether it is NaN.
+
+    Args:
+        x: A tensor of numbers.
+
+    Returns:
+        Tensor of bool, of the shape of x.
+    """
     return F.isnan_v2(x)
 
 

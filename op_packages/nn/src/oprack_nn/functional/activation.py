@@ -27,7 +27,14 @@ def log_softmax(x: Tensor, axis: int = -1, dtype: object = None) -> Tensor:
 
 
 def log_sigmoid(x: Tensor) -> Tensor:
-    r"""$$-\log(1 + e^{-x})$$"""
+    r"""Takes the logarithm of the sigmoid without overflow, $$-\log(1 + e^{-x})$$.
+
+    Args:
+        x: Tensor of floats, any shape.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.logsigmoid(x)
 
 
@@ -100,7 +107,14 @@ def hardsigmoid(x: Tensor, slope: float = 1 / 6, offset: float = 0.5) -> Tensor:
 
 
 def hardswish(x: Tensor) -> Tensor:
-    r"""$$x \min(6, \max(0, x + 3)) / 6$$"""
+    r"""Applies a piecewise form of swish (Howard et al., 2019): $$x \min(6, \max(0, x + 3)) / 6$$.
+
+    Args:
+        x: Tensor of floats, any shape.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.hard_swish(x)
 
 
@@ -131,7 +145,14 @@ def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 
 
 def tanhshrink(x: Tensor) -> Tensor:
-    r"""$$x - \tanh x$$"""
+    r"""Subtracts the hyperbolic tangent, $$x - \tanh x$$.
+
+    Args:
+        x: Tensor of floats, any shape.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+    """
     return F.tanh_shrink(x)
 
 

@@ -191,8 +191,9 @@ def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW")
 
 
 def channel_shuffle(x: Tensor, groups: int, data_format: str = "NCHW") -> Tensor:
-    """Interleaves the channels of groups: the first of each group, then the second of each, and so on (Zhang et al.,
-    2018).
+    """Interleaves the channels of groups (Zhang et al., 2018).
+
+    The first channel of each group comes first, then the second of each, and so on.
 
     Args:
         x: Images [N, C, H, W] with a number of channels that is a multiple of groups.

@@ -27,8 +27,7 @@ def conv2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    """Appends a 2-D convolution of images with learned filters: op conv2d, or depthwise_conv2d if each channel is a
-    group.
+    """Convolves images with learned filters: op conv2d, or depthwise_conv2d if each channel is a group.
 
     $$H_{out} = (H + p_{top} + p_{bottom} - d(k - 1) - 1) / s + 1$$, and the width likewise.
 

@@ -18,8 +18,9 @@ def fc(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    r"""Appends a fully connected layer, $$Out = act(\sum_i X_i W_i + b)$$: ops mul, sum, elementwise_add and the
-    activation.
+    r"""Appends a fully connected layer, $$Out = act(\sum_i X_i W_i + b)$$.
+
+    Ops mul, sum, elementwise_add and the activation.
 
     Args:
         input: A Variable, or a list of them.

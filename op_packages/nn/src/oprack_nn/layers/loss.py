@@ -13,8 +13,9 @@ FLOATING = FLOATS | HALF_FLOATS
 def cross_entropy(
     input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100, name: str | None = None
 ) -> Variable:
-    r"""Computes cross entropy of probabilities, $$-\log input_{label}$$: op cross_entropy2, or cross_entropy for soft
-    labels.
+    r"""Computes cross entropy of probabilities, $$-\log input_{label}$$.
+
+    Op cross_entropy2, or cross_entropy for soft labels.
 
     Args:
         input: Probabilities [..., classes], as softmax gives them.

@@ -99,13 +99,21 @@ class Hardshrink(_Activation):
 
 
 class Hardsigmoid(_Activation):
-    r"""Op hard_sigmoid; slope, offset: $$\min(1, \max(0, slope \cdot x + offset))$$."""
+    r"""Applies a piecewise linear approximation of the sigmoid: $$\min(1, \max(0, slope \cdot x + offset))$$.
+
+    Args:
+        attrs: Attributes of op hard_sigmoid: slope, offset.
+    """
 
     op_type = "hard_sigmoid"
 
 
 class Hardswish(_Activation):
-    r"""$$x \min(6, \max(0, x + 3)) / 6$$"""
+    r"""Applies a piecewise form of swish (Howard et al., 2019): $$x \min(6, \max(0, x + 3)) / 6$$.
+
+    Args:
+        attrs: Attributes of op hard_swish: threshold, scale, offset.
+    """
 
     op_type = "hard_swish"
 
@@ -141,7 +149,11 @@ class LeakyReLU(_Activation):
 
 
 class LogSigmoid(_Activation):
-    r"""$$-\log(1 + e^{-x})$$"""
+    r"""Takes the logarithm of the sigmoid without overflow, $$-\log(1 + e^{-x})$$.
+
+    Args:
+        attrs: Attributes of op logsigmoid.
+    """
 
     op_type = "logsigmoid"
 
@@ -174,7 +186,11 @@ class Maxout(_Activation):
 
 
 class Mish(_Activation):
-    r"""$$x \tanh(\log(1 + e^x))$$"""
+    r"""Applies $$x \tanh(\log(1 + e^x))$$ (Misra, 2019).
+
+    Args:
+        attrs: Attributes of op mish.
+    """
 
     op_type = "mish"
 
@@ -206,13 +222,21 @@ class PReLU(Module):
 
 
 class ReLU(_Activation):
-    r"""$$\max(0, x)$$"""
+    r"""Applies the rectified linear unit, $$\max(0, x)$$.
+
+    Args:
+        attrs: Attributes of op relu.
+    """
 
     op_type = "relu"
 
 
 class ReLU6(_Activation):
-    r"""$$\min(6, \max(0, x))$$"""
+    r"""Cuts elements to the interval [0, 6], $$\min(6, \max(0, x))$$.
+
+    Args:
+        attrs: Attributes of op relu6.
+    """
 
     op_type = "relu6"
 
@@ -234,19 +258,31 @@ class SELU(_Activation):
 
 
 class Sigmoid(_Activation):
-    r"""$$1 / (1 + e^{-x})$$"""
+    """Applies the logistic function, $$1 / (1 + e^{-x})$$.
+
+    Args:
+        attrs: Attributes of op sigmoid.
+    """
 
     op_type = "sigmoid"
 
 
 class Silu(_Activation):
-    r"""$$x / (1 + e^{-x})$$"""
+    """Applies the sigmoid linear unit, $$x / (1 + e^{-x})$$.
+
+    Args:
+        attrs: Attributes of op silu.
+    """
 
     op_type = "silu"
 
 
 class SiLU(Silu):
-    r"""$$x / (1 + e^{-x})$$; Paddle's spelling is Silu."""
+    """Applies the sigmoid linear unit, $$x / (1 + e^{-x})$$; Paddle's spelling is Silu.
+
+    Args:
+        attrs: Attributes of op silu.
+    """
 
 
 class Softmax(_Activation):
@@ -290,25 +326,41 @@ class Softshrink(_Activation):
 
 
 class Softsign(_Activation):
-    """$$x / (1 + |x|)$$"""
+    """Applies $$x / (1 + |x|)$$, which lies between -1 and 1.
+
+    Args:
+        attrs: Attributes of op softsign.
+    """
 
     op_type = "softsign"
 
 
 class Swish(_Activation):
-    r"""Op swish; beta: $$x / (1 + e^{-\beta x})$$."""
+    r"""Applies $$x / (1 + e^{-\beta x})$$ (Ramachandran et al., 2017).
+
+    Args:
+        attrs: Attributes of op swish: beta.
+    """
 
     op_type = "swish"
 
 
 class Tanh(_Activation):
-    r"""$$\tanh x$$"""
+    r"""Applies the hyperbolic tangent, $$\tanh x$$.
+
+    Args:
+        attrs: Attributes of op tanh.
+    """
 
     op_type = "tanh"
 
 
 class Tanhshrink(_Activation):
-    r"""$$x - \tanh x$$"""
+    r"""Subtracts the hyperbolic tangent, $$x - \tanh x$$.
+
+    Args:
+        attrs: Attributes of op tanh_shrink.
+    """
 
     op_type = "tanh_shrink"
 

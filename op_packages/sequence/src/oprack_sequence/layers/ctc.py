@@ -52,8 +52,9 @@ def edit_distance(
     label_length: Variable | None = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """Counts insertions, deletions and replacements that lead from input to label: ops sequence_erase and
-    edit_distance.
+    """Counts the insertions, deletions and replacements that lead from input to label.
+
+    Ops sequence_erase and edit_distance.
 
     Args:
         input: Ids [rows, 1] with LoD, or [sequences, T] with input_length, int64.

@@ -93,8 +93,7 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
 
 # Layer of sequence_scatter.
 def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """Appends op sequence_scatter: row i of input, with sequence i of updates added at the columns of sequence i of
-    index.
+    """Appends op sequence_scatter: adds sequence i of updates to row i of input, at columns of index.
 
     Args:
         input: A matrix [rows, columns].

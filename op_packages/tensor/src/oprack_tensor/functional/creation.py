@@ -251,7 +251,14 @@ def diag(x: Tensor, offset: int = 0, padding_value: float = 0.0) -> Tensor:
 
 
 def meshgrid(*tensors: Any) -> list[Tensor]:
-    """Coordinates of a grid: for tensors of n, m ... elements, as many tensors [n, m, ...], the first along dim 0."""
+    """Makes the coordinates of a grid: for vectors of n, m ... elements, as many tensors [n, m, ...].
+
+    Args:
+        tensors: The coordinates along each dim, one by one or as one list; the first lies along dim 0.
+
+    Returns:
+        List of tensors, one per dim.
+    """
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
     return F.meshgrid(given)
 

@@ -72,7 +72,17 @@ def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
 
 
 def t(x: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector or a number as it is."""
+    """Transposes a matrix; a vector, or a tensor without dims, stays as it is.
+
+    Args:
+        x: A tensor of at most two dims.
+
+    Returns:
+        Tensor with the dims swapped.
+
+    Raises:
+        InvalidArgumentError: x has more dims.
+    """
     if x.ndim > 2:
         raise InvalidArgumentError(
             f"t: x has shape {list(x.shape)} of {x.ndim} dims; expected at most 2; for more, give the order of the "
@@ -273,8 +283,9 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 
 def put_along_axis(arr: Tensor, indices: Tensor, values: Any, axis: int, reduce: str = "assign") -> Tensor:
-    """Writes elements along a dim by index into a copy: out[indices[i, j], j] = values[i, j] for dim 0; PyTorch's
-    scatter.
+    """Writes elements along a dim by index into a copy; PyTorch's scatter.
+
+    out[indices[i, j], j] = values[i, j] for dim 0.
 
     Args:
         arr: The tensor to copy.

@@ -168,8 +168,9 @@ def strided_slice(
 def where(
     condition: Variable, x: Variable | None = None, y: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """Chooses elements of x where a condition is true, and of y elsewhere: op where, or where_index for the places
-    alone.
+    """Chooses elements of x where a condition is true, and of y elsewhere.
+
+    Op where, or where_index for the places alone.
 
     Args:
         condition: A Variable of bool.
