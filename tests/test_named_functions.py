@@ -93,6 +93,7 @@ CASES: dict[str, Any] = {
     "oprack.zeros([0, 3]).var(0)": np.full(3, np.nan, "float32"),
     "oprack.zeros([0, 3]).std()": np.float32("nan"),
     "to_tensor(2.5).median(0)": np.float32(2.5),
+    "to_tensor([4, 1, 3, 2]).median()": np.float32(2.5),
     "to_tensor(2.5).var(0, False)": np.float32(0),
     "to_tensor(2.5).max(-1)": np.float32(2.5),
     "to_tensor(2.5).flip(0)": np.float32(2.5),

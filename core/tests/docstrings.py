@@ -95,6 +95,8 @@ def lacking_for_users(value: Any) -> list[str]:
         node = definition(function)
         if _returns(node) and not known.keys() & {"Returns", "Yields"}:
             found.append("Returns or Yields")
+        if raises(node) and "Raises" not in known:
+            found.append("Raises")
     return found
 
 

@@ -190,6 +190,9 @@ def astype(x: Any, dtype: Any, /, *, copy: Bool = True, device: Any = None) -> T
 
     Returns:
         The tensor; x itself for copy=False when nothing changes.
+
+    Raises:
+        TypeError: A complex tensor would lose its imaginary parts.
     """
     name = dtype_name(dtype)
     if category(x.dtype) == "complex floating" and category(name) in ("real floating", "integral"):

@@ -264,6 +264,9 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
 
     Returns:
         The tensor.
+
+    Raises:
+        ValueError: repeats has negative numbers.
     """
     if axis is None:
         x, axis = reshape(x, (-1,)), 0

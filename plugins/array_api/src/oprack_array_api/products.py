@@ -30,7 +30,17 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
-    """The last two dims swapped."""
+    """Swaps the last two dims.
+
+    Args:
+        x: Matrices in the last two dims.
+
+    Returns:
+        Tensor with these dims swapped.
+
+    Raises:
+        InvalidArgumentError: x has less than two dims.
+    """
     if x.ndim < 2:
         raise InvalidArgumentError(f"matrix_transpose: {named(x)} has {x.ndim} dims; expected two at least")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
@@ -46,6 +56,9 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
 
     Returns:
         The tensor: the other dims of x1, then those of x2.
+
+    Raises:
+        InvalidArgumentError: The sizes along axes differ.
     """
     x, y = together(x1, x2, "tensordot")
     if isinstance(axes, int):

@@ -31,7 +31,17 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 
 
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
-    """The places of elements that are not 0, one tensor for each dim."""
+    """Finds the elements that are not 0.
+
+    Args:
+        x: A tensor.
+
+    Returns:
+        Their places, one tensor of int64 for each dim.
+
+    Raises:
+        ValueError: x has no dims.
+    """
     if not x.ndim:
         raise ValueError("nonzero: a tensor without dims; expected one dim at least")
     found = F.where_index(x)

@@ -125,12 +125,12 @@ def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
     """Takes the median: the middle element, or the mean of the two in the middle; NaN if any element is NaN.
 
     Args:
-        x: A tensor of floats.
+        x: A tensor of numbers.
         axis: The dim; None: of all elements.
         keepdim: Whether reduced dims stay, with size 1.
 
     Returns:
-        Tensor of the dtype of x.
+        Tensor of the dtype of x; of an even number of integers, floats.
 
     Raises:
         InvalidArgumentError: There is no such dim, it has no elements, or its size is not known while a program is
@@ -156,6 +156,7 @@ def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
         below = ordered.gather(F.fill_constant(shape=[1], dtype="int64", value=float(n // 2 - 1)), axis=dim)
         middle = (middle + below) / 2.0
     worst = flat.sum(dim, keepdim=True)
+    worst = worst if worst.dtype == middle.dtype else worst.astype(middle.dtype)  # halves of integers are floats
     found = F.where(worst != worst, worst, middle)
     if axis is None:
         return found.reshape([1] * x.ndim if keepdim else [])
