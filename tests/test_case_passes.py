@@ -40,7 +40,7 @@ def failing(graph: Graph) -> int:
 
 def _found(monkeypatch: pytest.MonkeyPatch, function: Callable[[Graph], int]) -> list[str]:
     case = next(c for c in load_cases(CASES / "scale.npz") if c.id == "scale.0008")
-    passes = [Local("local", "", "somebody", function=function)]
+    passes = [Local("local", "", "somebody", "fuse", function=function)]
     monkeypatch.setattr(runner, "_passes_by_excluded", lambda manager: {(): passes, ("onednn",): passes})
     return runner.check_case(case, "forward")
 
