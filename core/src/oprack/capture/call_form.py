@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oprack.capture.guards import Same, frozen
@@ -82,11 +82,21 @@ def split_call(args: Sequence[Any], kwargs: Mapping[str, Any], owner: str) -> tu
 
 
 def _require_constant(value: Any, name: str, owner: str) -> None:
-    value = tuple(value) if isinstance(value, list) else value
-    try:
-        hash(value)
-    except TypeError as error:
-        raise InvalidArgumentError(
-            f"{owner}: argument {name} is a {type(value).__name__}; while a function runs as a program its arguments "
-            "are tensors, or numbers, text, None and lists of them, which become part of the program"
-        ) from error
+    for item in _leaves(value):
+        try:
+            hash(item)
+        except TypeError as error:
+            raise InvalidArgumentError(
+                f"{owner}: argument {name} {'is' if item is value else 'has'} a {type(item).__name__}; while a function "
+                "runs as a program its arguments are tensors, or numbers, text, None, and lists, tuples and dicts of "
+                "them, which become part of the program"
+            ) from error
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """What is in lists, tuples and dicts."""
+    if isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    else:
+        yield value

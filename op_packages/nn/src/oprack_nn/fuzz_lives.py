@@ -10,7 +10,6 @@ of rows, and may be refused where that is open; `eager_only = True`, it matters 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +18,10 @@ import oprack
 from oprack import functional as F
 from oprack import layers
 from oprack.nn import Module
+from oprack.testing.fuzz.life_subjects import WIDTH, scaled
 
 from oprack_nn.modules.common import Dropout, Linear
 from oprack_nn.modules.norm import BatchNorm1D
-
-WIDTH = 3
 
 
 class Affine(Linear):
@@ -144,15 +142,6 @@ class Scaled(Module):
     formula = forward
 
 
-def scaled(x: Any, setting: Any) -> Any:
-    """x times a number of Python, by which values that are equal to Python can be told apart."""
-    if setting is None:
-        raise ValueError("expected a setting")
-    if setting is True:
-        return x - 1.0
-    return -x if math.copysign(1.0, setting) < 0 else x * float(setting)
-
-
 class Viewed(Module):
     """x through ops whose results may lie in the memory of what they get."""
 
@@ -172,6 +161,20 @@ class Sliced(Viewed):
 
     def forward(self, x: Any) -> Any:
         return x[0:]
+
+
+class Reshaped(Viewed):
+    """x as a vector, and back."""
+
+    def forward(self, x: Any) -> Any:
+        return x.reshape([-1]).reshape([-1, WIDTH])
+
+
+class Turned(Viewed):
+    """x transposed, and back."""
+
+    def forward(self, x: Any) -> Any:
+        return x.transpose([1, 0]).transpose([1, 0])
 
 
 class Squeezed(Viewed):

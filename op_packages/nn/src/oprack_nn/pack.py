@@ -23,7 +23,7 @@ BLOCKS = """
 """
 # Parts of nets that live, in fuzz_lives.py
 PARTS = """
-    Affine Squashed Dropped Normalised Product Counted Scaled Viewed Sliced Squeezed Listed Picked
+    Affine Squashed Dropped Normalised Product Counted Scaled Viewed Sliced Reshaped Turned Squeezed Listed Picked
     Rows RowsLessOne Halved Manifold Centred Branched Leading Expanded Flattened
 """
 WRITTEN_OUT = "transposed_product written_out_activation written_out_norm"

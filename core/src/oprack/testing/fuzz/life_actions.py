@@ -53,12 +53,23 @@ def is_plain(action: Action, of: Any) -> bool:
     return repr(getattr(action, of.name)) == repr(of.default)
 
 
+WITHIN: dict[str, Callable[[Any], Any]] = {
+    "": lambda s: s,
+    "list": lambda s: [s],
+    "tuple": lambda s: ("s", [s]),
+    "dict": lambda s: {"s": [s]},
+}
+"""What an argument that is no tensor may be in."""
+
+
 @dataclass(frozen=True, repr=False)
 class CallNet(Action):
-    """Call it with new rows; s is an argument that is no tensor. What is wide, or of another dtype, may be refused."""
+    """Call it with new rows; s is an argument that is no tensor, alone or in a list or dict. What is wide, or of another
+    dtype, may be refused."""
 
     rows: int = among(2, 1, 3, 5, size=True)
     s: Any = among(1.0, True, 1, 0.0, -0.0, None)  # noqa: RUF009 (a field, as all others)
+    within: str = among(*WITHIN)
     x_grad: bool = among(False, True, size=True)
     no_grad: bool = among(False, True)
     autocast: bool = among(False, True)
@@ -71,13 +82,13 @@ class CallNet(Action):
 
     def apply(self, subject: NetSubject) -> dict[str, Any]:
         array = fresh([self.rows, WIDTH + self.wide], subject.number(), subject.dtype)
-        x = subject.tensor(array, self.x_grad)
+        x, s = subject.tensor(array, self.x_grad), WITHIN[self.within](self.s)
         with oprack.set_grad_enabled(not self.no_grad):
             if self.autocast:
                 with oprack.amp.autocast():
-                    call = subject.called(x, self.s)
+                    call = subject.called(x, s)
             else:
-                call = subject.called(x, self.s)
+                call = subject.called(x, s)
         subject.keep(call)
         return {"y": call.y.numpy(), "y requires a gradient": np.array(self._recorded(call))}
 

@@ -39,15 +39,21 @@ def fresh(shape: Sequence[int], number: int, dtype: str = "float64") -> np.ndarr
 
 
 def scaled(x: Any, setting: Any) -> Any:
-    """x times a number of Python; numbers that are equal to Python but differ can be told apart, and None fails.
+    """x times a number of Python, alone or the last of a list or dict; x itself for 1.0.
+
+    Numbers that are equal to Python but differ can be told apart, and None fails.
 
     Raises:
         ValueError: setting is None.
     """
+    while isinstance(setting, list | tuple | dict):
+        setting = [*(setting.values() if isinstance(setting, dict) else setting)][-1]
     if setting is None:
         raise ValueError("expected a number, got None")
     if setting is True:
         return x - 1.0
+    if setting == 1.0 and isinstance(setting, float):
+        return x  # what parts give may lie in the memory of what they got, and stays there
     return -x if math.copysign(1.0, setting) < 0 else x * float(setting)
 
 
