@@ -86,10 +86,11 @@ def _require_constant(value: Any, name: str, owner: str) -> None:
         try:
             hash(item)
         except TypeError as error:
+            has = "is" if item is value else "has"
             raise InvalidArgumentError(
-                f"{owner}: argument {name} {'is' if item is value else 'has'} a {type(item).__name__}; while a function "
-                "runs as a program its arguments are tensors, or numbers, text, None, and lists, tuples and dicts of "
-                "them, which become part of the program"
+                f"{owner}: argument {name} {has} a {type(item).__name__}; while a function runs as a program its "
+                "arguments are tensors, or numbers, text, None, and lists, tuples and dicts of them, which become part "
+                "of the program"
             ) from error
 
 

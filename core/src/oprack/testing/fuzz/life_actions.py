@@ -64,8 +64,10 @@ WITHIN: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, repr=False)
 class CallNet(Action):
-    """Call it with new rows; s is an argument that is no tensor, alone or in a list or dict. What is wide, or of another
-    dtype, may be refused."""
+    """Call it with new rows; s is an argument that is no tensor, alone or in a list or dict.
+
+    What is wide, or of another dtype, may be refused.
+    """
 
     rows: int = among(2, 1, 3, 5, size=True)
     s: Any = among(1.0, True, 1, 0.0, -0.0, None)  # noqa: RUF009 (a field, as all others)
