@@ -91,7 +91,9 @@ def test_programs_and_jit_compute_as_eager_calls(name: str, tmp_path: Path) -> N
 )
 def test_what_python_would_have_to_know_is_refused(f: Any) -> None:
     for capture in (oprack.to_program, lambda f, specs: oprack.jit(f, specs=specs)(np.ones((4, 3), np.float32))):
-        with pytest.raises(PreconditionNotMetError, match=r"is open \(None in its InputSpec\).*give the dim a size"):
+        with pytest.raises(
+            PreconditionNotMetError, match=r"is open \(None in an InputSpec or .*give a dim that is None"
+        ):
             capture(f, [InputSpec([None, 3])])
 
 
@@ -123,6 +125,27 @@ def test_functions_of_packs_with_open_sizes() -> None:
         for n in (2, 3, 5):
             x = to_tensor(rng.standard_normal((n, 3, 4, 4)).astype(np.float32))
             np.testing.assert_allclose(fast(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        *((5,), (2, 7), (7, 2, -2), (0,), (0, 1, 0.25), (0.0, 0.3, 0.1), (1.0, 0.0, -0.3)),
+        *((3, 3), (2.0,), (0, 10, 3)),
+    ],
+)
+def test_the_length_of_what_is_made_of_numbers_is_known(numbers: tuple[float, ...]) -> None:
+    def f(x: Any) -> Any:
+        n = oprack.arange(*numbers).shape[0]
+        m = oprack.linspace(0, 1, 4).shape[0]
+        return x * 2.0 if n + m > 4 else x
+
+    x = to_tensor([1.0])
+    jitted = oprack.jit(f)
+    assert jitted(x).item() == f(x).item()
+    made = oprack.jit(lambda x: (oprack.arange(*numbers), oprack.zeros([oprack.arange(*numbers).shape[0]]) + x))
+    np.testing.assert_allclose(made(x)[0].numpy(), oprack.arange(*numbers).numpy())
+    assert made(x)[1].shape == oprack.arange(*numbers).shape
 
 
 def test_a_static_program_keeps_the_number() -> None:

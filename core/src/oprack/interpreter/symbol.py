@@ -216,10 +216,10 @@ class OpenNumber(Symbol):
     # What Python would have to know it for ----------------------------------------------------------------------------
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise PreconditionNotMetError(
-            f"{self.text} is open (None in its InputSpec), so it is known only when the program runs: Python, which "
-            "runs once, can't compare it, count up to it or make an int of it. Compute with ops, which take it as a "
-            "size (x.reshape([n, -1]), oprack.zeros([n, 3]), oprack.arange(n), x[: n - 1], x / n); branch and loop "
-            "with oprack.layers.cond and while_loop; or give the dim a size in the InputSpec"
+            f"{self.text} is open (None in an InputSpec or dependent on values), so it is known only when the program "
+            "runs: Python, which runs once, can't compare it, count up to it or make an int of it. Compute with ops, "
+            "which take it as a size (x.reshape([n, -1]), oprack.zeros([n, 3]), oprack.arange(n), x[: n - 1], x / n); "
+            "branch and loop with oprack.layers.cond and while_loop; or give a dim that is None a size"
         )
 
     def __eq__(self, other: object) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.layers.promotion import rounded_by_attribute
-from oprack.types import VarType, dtype_name
+from oprack.types import FLOATS, INTEGERS, VarType, dtype_name
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -159,7 +162,12 @@ def arange(start: float = 0, end: float | None = None, step: float = 1, dtype: o
     if not hasattr(step, "dtype") and not step:
         raise InvalidArgumentError(f"arange: step is {step}; expected a number other than 0")
     name = dtype_name(dtype) if dtype else max((_dtype_of(v) for v in (start, end, step)), key=_width)
-    return F.range(*(_one("arange", v, name) for v in (start, end, step)))
+    made = F.range(*(_one("arange", v, name) for v in (start, end, step)))
+    known = all(isinstance(v, numbers.Real) for v in (start, end, step)) and name in FLOATS | INTEGERS
+    if known and hasattr(made, "desc"):
+        start, end, step = (np.asarray(v).astype(name).item() for v in (start, end, step))
+        return _of_length(made, math.ceil((end - start) / step) if step else 0)
+    return made
 
 
 def linspace(start: float, stop: float, num: int, dtype: object = None) -> Tensor:
@@ -176,7 +184,8 @@ def linspace(start: float, stop: float, num: int, dtype: object = None) -> Tenso
     """
     name = dtype_name(dtype or "float32")
     ends = (_one("linspace", v if hasattr(v, "desc") else float(v), name) for v in (start, stop))
-    return F.linspace(*ends, _one("linspace", num if hasattr(num, "desc") else int(num), "int32"), dtype=name)
+    made = F.linspace(*ends, _one("linspace", num if hasattr(num, "desc") else int(num), "int32"), dtype=name)
+    return made if hasattr(num, "desc") else _of_length(made, int(num))
 
 
 def logspace(start: float, stop: float, num: int, base: float = 10.0, dtype: object = None) -> Tensor:
@@ -282,6 +291,13 @@ def _width(dtype: str) -> int:
 def _one(call: str, value: Any, dtype: str) -> Tensor:
     """A number as a tensor [1]; one of a captured program, which is known when it runs, is a tensor already."""
     return value.astype(dtype).reshape([1]) if hasattr(value, "desc") else _filled(call, [1], value, dtype)
+
+
+def _of_length(made: Tensor, length: int) -> Tensor:
+    """Say how long a tensor of a captured program is: its op gets the numbers as tensors, which the run alone reads."""
+    if hasattr(made, "desc"):
+        made.desc.shape = (max(length, 0),)
+    return made
 
 
 def _filled(call: str, shape: Any, value: Any, dtype: Any) -> Tensor:
