@@ -23,6 +23,12 @@ from optim_models import Passes, answer, config, counted, expected, only, save
 HEAD = 48
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A run that loads all files of packs that a run needs: an entry has their names, and would differ in a first run."""
+    answer(config(save(tmp_path_factory.mktemp("loaded") / "model", 1.0)))
+
+
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
     return counted(monkeypatch)

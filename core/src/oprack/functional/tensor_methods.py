@@ -371,7 +371,7 @@ def _ints(given: tuple[Any, ...], named: Any = None) -> list[Any]:
 
 
 def _in_place(role: str, x: Any, other: Any) -> Tensor:
-    operand = other if isinstance(other, Tensor) else type(x).like(other, x)
+    operand = other if isinstance(other, Tensor | Variable) else type(x).like(other, x)
     if operand.shape != x.shape and len(operand.shape) > len(x.shape):
         raise InvalidArgumentError(
             f"op {op_for(role)} in place: {x.describe()} can't hold a result of shape {list(operand.shape)}"

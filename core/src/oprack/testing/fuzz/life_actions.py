@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,13 @@ def among(*choices: Any, size: bool = False) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class Action:
-    """Something that happens to a subject."""
+    """Something that happens to a subject.
+
+    Attributes:
+        often: How many times as often as others it happens.
+    """
+
+    often: ClassVar[int] = 1
 
     def apply(self, subject: Any) -> dict[str, Any]:
         """Do it; returns arrays by name."""
@@ -69,6 +75,7 @@ class CallNet(Action):
     What is wide, or of another dtype, may be refused.
     """
 
+    often: ClassVar[int] = 3
     rows: int = among(2, 1, 3, 5, size=True)
     s: Any = among(1.0, True, 1, 0.0, -0.0, None)  # noqa: RUF009 (a field, as all others)
     within: str = among(*WITHIN)
