@@ -25,7 +25,7 @@ HEAD = 48
 
 @pytest.fixture(autouse=True, scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A run that loads all files of packs that a run needs: an entry has their names, and would differ in a first run."""
+    """A run loads the files of packs that it needs: an entry has their names, and a process' first is another one."""
     answer(config(save(tmp_path_factory.mktemp("loaded") / "model", 1.0)))
 
 

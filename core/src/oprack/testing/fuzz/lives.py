@@ -139,10 +139,13 @@ class Life:
 
         What was computed in autocast is rounded, and so is all that may come of it, but not a call that follows.
         """
-        first = next((i for i, a in enumerate(self.done) if getattr(a, "autocast", False)), len(self.done))
-        plain = all(isinstance(a, actions.CallNet) for a in self.done[first:]) and not self.reference.has("writes")
-        exact = is_new and plain and not getattr(self.done[-1], "autocast", False)
-        return self.kind.rtol[self.dtype] if exact or first == len(self.done) else _HALVES
+        halves = [getattr(a, "autocast", False) for a in self.done]
+        if True in halves:
+            after = self.done[halves.index(True) :]
+            plain = all(isinstance(a, actions.CallNet) for a in after) and not self.reference.has("writes")
+            if halves[-1] or not (is_new and plain):
+                return _HALVES
+        return self.kind.rtol[self.dtype]
 
     def script(self, difference: Difference | None = None) -> str:
         """Source that lives it again and prints the difference."""
