@@ -183,6 +183,32 @@ def test_ops_without_gradient() -> None:
         (g * g).sum().backward()
 
 
+@pytest.mark.parametrize("other", [lambda y: y.detach(), lambda y: y.reshape([-1]).detach(), lambda y: y.unsqueeze(0)])
+@pytest.mark.parametrize("write", [lambda t: t.scale_(2.0), lambda t: t.fill_(0.5), lambda t: t.__setitem__(0, 1.0)])
+def test_writes_through_what_lies_on_a_saved_output_are_noticed(other, write) -> None:
+    x = _leaf()
+    y = F.exp(x)
+    twin = other(y)
+    with no_grad():
+        write(twin)
+    with pytest.raises(PreconditionNotMetError, match="op exp needs its output Out, which was changed in place since"):
+        y.sum().backward()
+    y = F.exp(x)
+    other(y)
+    y.sum().backward()  # nobody wrote
+    np.testing.assert_allclose(x.grad.numpy(), np.exp(A))
+
+
+def test_writes_after_a_recorded_write_are_noticed() -> None:
+    x = _leaf()
+    y = x * 2.0
+    twin = y.detach()
+    y = F.tanh(y, in_place={"X": "Out"})
+    twin.scale_(2.0)
+    with pytest.raises(PreconditionNotMetError, match="op tanh needs its output X, which was changed in place since by scale"):
+        y.sum().backward()
+
+
 def test_writes_in_place_are_noticed() -> None:
     x = _leaf()
     y = F.exp(x)

@@ -52,7 +52,7 @@ class BackwardGenerator:
         lines = ["s = node.saved"]
         # Saved outputs must not have been overwritten since; saved inputs are checked one by one in `_saved`.
         if any(side == "out" and whole for side, _, whole in self.rule.saved):
-            lines.append("if node.overwritten: rule.check_outputs(node)")
+            lines.append("if node.lent: rule.check_outputs(node)")
         source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
         filename = f"<gradient of {self.rule.bound.expr.type} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)

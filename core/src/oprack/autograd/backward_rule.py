@@ -219,8 +219,8 @@ class BackwardRule:
     def check_outputs(self, node: Node) -> None:
         """Raise PreconditionNotMetError if a saved output was overwritten since."""
         for side, j, whole in self.saved:
-            if side == "out" and whole and j in node.overwritten:
-                raise self._overwritten(f"output {self.bound.names_out[j]}", node.overwritten[j])
+            if side == "out" and whole and (writer := node.overwriter(j)) is not None:
+                raise self._overwritten(f"output {self.bound.names_out[j]}", writer)
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
         return PreconditionNotMetError(

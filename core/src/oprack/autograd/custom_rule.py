@@ -7,7 +7,7 @@ from typing import Any
 
 from oprack.errors import PreconditionNotMetError, UnimplementedError
 from oprack.tensor.eager_tensor import Tensor
-from oprack.tensor.node import Edge, Node
+from oprack.tensor.node import Edge, Node, lend
 
 
 class CustomRule:
@@ -50,8 +50,9 @@ class CustomRule:
         for x, version in versions:
             if x._version != version:
                 raise self._overwritten(f"input {x.describe()}", x._written_by)
-        for i in self._needed & node.overwritten.keys():
-            raise self._overwritten(f"output {i}", node.overwritten[i])
+        for i in self._needed & node.lent.keys():
+            if (writer := node.overwriter(i)) is not None:
+                raise self._overwritten(f"output {i}", writer)
         return self._function(saved, gradients)
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
@@ -84,3 +85,5 @@ def attach(
     for i, y in enumerate(outputs):
         y._meta = y._meta.with_grad
         y._node = node if len(outputs) == 1 else Edge(node, i)
+        if y._memory is not None:
+            lend(y._node, y._memory)

@@ -36,6 +36,17 @@ class Operators(BitOperators):
         """One call of an op, with this object's program where it has one; the first of `slots` is the result."""
         raise NotImplementedError(f"{type(self).__name__} must define _apply")
 
+    def _operand(self, other: Any, role: str) -> Any:
+        """Another operand that is neither a Variable nor a number as one that has `_apply`.
+
+        Raises:
+            InvalidArgumentError: It is none.
+        """
+        raise InvalidArgumentError(
+            f"op {op_for(role)}: the other operand of {named(self)} is {type(other).__name__}; expected a Variable "
+            "or a number; make a Variable of an array with oprack.layers.assign(array)"
+        )
+
     def __add__(self, other: Any) -> Variable:
         return _binary(self, other, "add")
 
@@ -157,10 +168,7 @@ def _binary(left: Any, right: Any, role: str, reverse: bool = False) -> Variable
             return x  # type: ignore[no-any-return]
         right = constant(x, right)
     elif not hasattr(right, "_apply"):
-        raise InvalidArgumentError(
-            f"op {op_for(role)}: the other operand of {named(left)} is {type(right).__name__}; expected a Variable "
-            "or a number; make a Variable of an array with oprack.layers.assign(array)"
-        )
+        right = left._operand(right, role)
     x, y = promoted(x, right, role)
     if reverse:
         x, y = y, x

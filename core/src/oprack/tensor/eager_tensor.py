@@ -14,7 +14,7 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.memory import Memory
 from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
-from oprack.tensor.node import Leaf, split_edge
+from oprack.tensor.node import Leaf, lend, split_edge
 from oprack.tensor.place import Place
 from oprack.tensor.selected_rows import SelectedRows
 
@@ -223,17 +223,17 @@ class Tensor(_Installed):
 
     def _replace(self, value: Any, new: TensorMeta, writer: str, node: Any = None) -> None:
         """Replace the value and its metadata; counts as a write to the memory."""
-        if self._memory is None:
-            self._memory = Memory()
-        self._memory.version += 1
-        self._memory.writer = writer
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = Memory()
         if self._node is not None and not self.is_leaf:
-            producer, index = split_edge(self._node)
-            # A new dict rather than an update: the empty default belongs to the class.
-            producer.overwritten = producer.overwritten | {producer.rule.outputs[index]: writer}
+            lend(self._node, memory)
+        memory.version += 1
+        memory.writer = writer
         self._value = value
         if node is not None:
             self._node = node
+            lend(node, memory)
         # From now on, calls that save this tensor also save its version.
         tracked = new.with_tracking
         if self._meta.layout is not None:
@@ -296,5 +296,7 @@ def share_memory(a: Tensor, b: Tensor) -> None:
         # Created when memory is first shared, since most tensors never need it.
         memory = b._memory = Memory()
         b._meta = b._meta.with_tracking
+    if b._node is not None and type(b._node) is not Leaf:
+        lend(b._node, memory)
     a._memory = memory
     a._meta = a._meta.with_tracking

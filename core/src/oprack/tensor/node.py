@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from oprack.autograd.backward_rule import BackwardRule
     from oprack.autograd.custom_rule import CustomRule
     from oprack.tensor.eager_tensor import Tensor
+    from oprack.tensor.memory import Memory
 
 
 class Node:
@@ -20,7 +21,8 @@ class Node:
         saved: What the gradient ops read; None once it was freed.
         shapes: Shapes of its outputs, when it has several.
         versions: Versions that saved inputs had when they were saved, for those whose memory is shared or was written.
-        overwritten: Outputs that were overwritten since, and by which op.
+        lent: Outputs whose memory others may write to, or that were overwritten: the memory, and the version that the
+            output is.
         hooks: Hooks of the gradients, by output.
     """
 
@@ -33,12 +35,21 @@ class Node:
     hooks: dict[int, dict[int, Any]] | None = None
     shapes: tuple[Any, ...] = ()
     versions: dict[int, int] = {}
-    overwritten: dict[int, str] = {}
+    lent: dict[int, tuple[Memory, int]] = {}
 
     @property
     def name(self) -> str:
         """Type of the op that was called."""
         return self.rule.name
+
+    def overwriter(self, j: int) -> str | None:
+        """What changed output j in place since it was computed; None where nothing did.
+
+        Args:
+            j: Number of the output.
+        """
+        memory, version = self.lent.get(j, (None, 0))
+        return None if memory is None or memory.version == version else memory.writer
 
     def __repr__(self) -> str:
         return f"<gradient of {self.name}>"
@@ -68,6 +79,20 @@ class Leaf:
 
     def __repr__(self) -> str:
         return "<a leaf>"
+
+
+def lend(edge: Any, memory: Memory) -> None:
+    """Note that an output of a recorded call is on memory that other tensors write to, or that is written to.
+
+    Args:
+        edge: The output.
+        memory: Its memory.
+    """
+    node, index = split_edge(edge)
+    j = node.rule.outputs[index]
+    if j not in node.lent:
+        # A new dict rather than an update: the empty default belongs to the class.
+        node.lent = node.lent | {j: (memory, memory.version)}
 
 
 def split_edge(edge: Any) -> tuple[Any, int]:
