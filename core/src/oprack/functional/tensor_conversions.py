@@ -10,12 +10,16 @@ import numpy as np
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.autograd.walk import backward
 from oprack.device import transform_sparse
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.functional.creation import to_tensor
 from oprack.functional.tensor_ranks import GlobalMethods
 from oprack.functional.tensor_standard import StandardMembers
 from oprack.interpreter.devices import context, place_and_dtype, pool
 from oprack.interpreter.modes import is_grad_enabled
+from oprack.interpreter.symbol import Capture, current_capture
+from oprack.layers.append import append_op
+from oprack.layers.variable import Variable
+from oprack.packs.vocabulary import op_for
 from oprack.tensor import CUDAPlace, LoDTensor, Place, SparseValue
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU, TensorMeta, tensor_meta
@@ -171,7 +175,11 @@ class Conversions(StandardMembers, GlobalMethods):
 
         Raises:
             InvalidArgumentError: It has another shape.
+            UnimplementedError: In a captured function, the tensor has requires_grad.
         """
+        capture = current_capture.get()
+        if capture is not None:
+            return _write_captured(capture, self, value)
         source = to_tensor(value, dtype=self.dtype, place=self.place)._value
         if tuple(source.shape) != self.shape:
             raise InvalidArgumentError(
@@ -186,6 +194,7 @@ class Conversions(StandardMembers, GlobalMethods):
                 self._value[...] = source
             fresh = self._value
         self._overwrite(fresh, None, "set_value")
+        return None
 
     def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
         """Add the gradients of this tensor to `grad` of the leaves it was computed from.
@@ -263,3 +272,23 @@ def _moved(x: Any, place: Place) -> Tensor:
         raise InvalidArgumentError(f"{x.describe()} can't be moved to {place!r}; expected a dense tensor")
     array = context(place).from_host(context(x.place).to_host(x._value))
     return new_tensor(array, tensor_meta(LoDTensor, x._meta.dtype, place, x._meta.lod_level), x._lod)
+
+
+def _write_captured(capture: Capture, tensor: Any, value: Any) -> None:
+    """Write to a tensor in each run of a captured program, as the function does in each call."""
+    if tensor.requires_grad:
+        raise UnimplementedError(
+            f"set_value: a captured function writes to {tensor.describe()}, which has requires_grad; do so outside of it"
+        )
+    target = capture.variable(tensor)
+    if isinstance(value, Variable):
+        source = value
+    else:
+        source = capture.variable(to_tensor(value, dtype=tensor.dtype, place=tensor.place))
+    if tuple(source.shape) != tuple(tensor.shape):
+        raise InvalidArgumentError(
+            f"set_value: {tensor.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
+        )
+    if source.dtype != target.dtype:
+        source = source.astype(target.dtype)
+    append_op(op_for("copy"), {"X": source.detach()}, {"Out": target}, program=target.program)

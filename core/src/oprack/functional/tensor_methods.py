@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
+from oprack.functional.creation import to_tensor
 from oprack.functional.generated import function as function_of
 from oprack.functional.generated import function_for
 from oprack.functional.op_function import op_function
@@ -27,6 +28,11 @@ from oprack.types import dtype_enum, dtype_name
 
 class SharedMethods(Reductions, Operators, OpMethods):
     """Methods of tensors and of Variables alike: each is a call of an op."""
+
+    def _operand(self, other: Any, role: str) -> Any:
+        """An array or a list beside a tensor of a captured function: a constant of its program."""
+        found = to_tensor(other) if isinstance(other, np.ndarray | list) else other
+        return found if found is not other else Operators._operand(self, other, role)  # type: ignore[arg-type]
 
     def _apply(
         self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)

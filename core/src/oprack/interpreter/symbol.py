@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-import numpy as np
-
 from oprack.errors import PreconditionNotMetError
 from oprack.layers import unique_name
 from oprack.layers.append import append_op
@@ -95,13 +93,6 @@ class Symbol(_Installed):
         return found
 
     __array_priority__ = 1000  # makes `array + x` call this class's operator, not NumPy's
-
-    def _operand(self, other: Any, role: str) -> Any:
-        if isinstance(other, np.ndarray | list):  # as beside a tensor
-            from oprack.functional.creation import to_tensor
-
-            return to_tensor(other)
-        return super()._operand(other, role)
 
     # What needs a value -----------------------------------------------------------------------------------------------
     def _has_no_value(self, *_: Any, **__: Any) -> NoReturn:
