@@ -205,7 +205,9 @@ def test_writes_after_a_recorded_write_are_noticed() -> None:
     twin = y.detach()
     y = F.tanh(y, in_place={"X": "Out"})
     twin.scale_(2.0)
-    with pytest.raises(PreconditionNotMetError, match="op tanh needs its output X, which was changed in place since by scale"):
+    with pytest.raises(
+        PreconditionNotMetError, match="op tanh needs its output X, which was changed in place since by scale"
+    ):
         y.sum().backward()
 
 

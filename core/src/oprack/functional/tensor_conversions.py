@@ -278,7 +278,7 @@ def _write_captured(capture: Capture, tensor: Any, value: Any) -> None:
     """Write to a tensor in each run of a captured program, as the function does in each call."""
     if tensor.requires_grad:
         raise UnimplementedError(
-            f"set_value: a captured function writes to {tensor.describe()}, which has requires_grad; do so outside of it"
+            f"set_value: a captured function writes to {tensor.describe()}, which has requires_grad; do it outside"
         )
     target = capture.variable(tensor)
     if isinstance(value, Variable):

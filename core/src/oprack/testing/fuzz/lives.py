@@ -1,11 +1,13 @@
 """Lives: sequences of actions on one net or program, compared after each with what a simpler engine makes of the same.
 
-`Life` is one; `search_lives` looks for one that differs, with Hypothesis' state machine, and makes it small. An action
-is a class of life_actions.py or life_programs.py, an engine a row of ENGINES: a third one of either is one entry.
+`Life` is one; `search_lives` draws lives until one differs, and makes it small. They are drawn by Python's generator:
+Hypothesis varies what it has more than it draws anew, and lives that look alike find nothing more. An action is a class
+of life_actions.py or life_programs.py, an engine a row of ENGINES: a third one of either is one entry.
 """
 
 from __future__ import annotations
 
+import random
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,7 +24,6 @@ from oprack.testing.fuzz import life_subjects as subjects
 from oprack.testing.fuzz.life_actions import Action
 from oprack.testing.fuzz.outcome import Difference, Outcome, attempt
 from oprack.testing.fuzz.searching import Known
-from oprack.testing.fuzz.strategies import hypothesis
 
 _STEPS = 12
 
@@ -202,61 +203,6 @@ class FoundLife:
         return Known(self.difference.path, self.difference.kind, frozenset(self.life.labels))
 
 
-class _DiffersError(Exception):
-    pass
-
-
-class _OverError(BaseException):
-    """The time is over: no failure of an example, so that Hypothesis lets it through."""
-
-
-@dataclass
-class _Search:
-    """engines: from which a life is chosen. known: what is not done again. found: the smallest life so far."""
-
-    engines: Sequence[str]
-    known: Sequence[Known]
-    seconds: float
-    shrink_seconds: float
-    watch: Callable[[Life], None] | None
-    start: float = field(default_factory=time.monotonic)
-    count: int = 0
-    found: FoundLife | None = None
-    until: float = 0.0
-    over: bool = False
-
-    def begin(self, engine: str, parts: Sequence[str], dtype: str) -> Life:
-        """A new life, without parts that fail in each. Raises _OverError."""
-        self.count += self.found is None
-        if time.monotonic() > (self.until if self.found else self.start + self.seconds):
-            self.over = True
-            raise _OverError
-        takes = ENGINES[engine].subject.takes
-        usable = [p for p in parts if takes(p) and not self.is_known(engine, {p, *_PLAIN})] or part_kinds()[:1]
-        return Life(engine, usable, dtype=dtype if dtype in ENGINES[engine].rtol else "float64")
-
-    def is_known(self, engine: str, labels: Collection[str]) -> bool:
-        """Whether lives with these labels differ in a known way."""
-        return any(k.covers(Difference(engine, k.kind, 0), frozenset(), list(labels)) for k in self.known)
-
-    def do(self, life: Life, action: Action) -> None:
-        """One step. Raises _DiffersError."""
-        if self.is_known(life.engine, life.labels | action.labels):
-            return
-        if self.watch is not None:
-            self.watch(life)
-        difference = life.do(action)
-        if difference is None or (self.found and difference.kind != self.found.difference.kind):
-            return
-        now = time.monotonic()
-        if self.found is None:
-            self.found = FoundLife(difference, life, 0, self.count, now - self.start)
-            self.until = now + self.shrink_seconds / 2
-        elif _size(life) <= _size(self.found.life):
-            self.found.difference, self.found.life = difference, life
-        raise _DiffersError
-
-
 def search_lives(
     engines: Sequence[str] = (),
     *,
@@ -278,84 +224,71 @@ def search_lives(
         known: What is known: actions that would complete such a life are not done.
         watch: Gets each life before each of its actions.
     """
-    h = hypothesis()
-    import hypothesis.stateful as stateful
-
-    one = _Search(list(engines) or list(ENGINES), known, seconds, shrink_seconds, watch)
-    settings = h.settings(
-        max_examples=examples,
-        stateful_step_count=_STEPS,
-        database=None,
-        deadline=None,
-        derandomize=False,
-        report_multiple_bugs=False,
-        print_blob=False,
-        verbosity=h.Verbosity.quiet,
-        suppress_health_check=list(h.HealthCheck),
-        phases=[h.Phase.generate, h.Phase.shrink],
-    )
-    test = stateful.get_state_machine_test(_machine(one, stateful), settings=settings)
-    try:
-        h.seed(seed)(test)()
-    except (_DiffersError, _OverError):
-        pass
-    except Exception as error:
-        # one that does not differ each time (threads, or the time is over) is found all the same
-        if not (one.over or one.found) or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
-            raise
-    if one.found is not None:
-        one.found.seed = seed
-        _reduce(one.found, time.monotonic() + shrink_seconds / 2)
-    return one.found
+    rng, start = random.Random(seed), time.monotonic()
+    for count in range(examples):
+        if time.monotonic() > start + seconds:
+            break
+        life = _drawn(rng, list(engines) or list(ENGINES), known)
+        difference = _lived(life, _actions(rng, life), known, watch)
+        if difference is not None:
+            found = FoundLife(difference, life, seed, count + 1, time.monotonic() - start)
+            _reduce(found, time.monotonic() + shrink_seconds)
+            return found
+    return None
 
 
-def _machine(one: _Search, stateful: Any) -> Any:
-    """Hypothesis' state machine: the first rule begins a life, and there is one for each action."""
-    import hypothesis.strategies as st
+def _is_known(known: Sequence[Known], engine: str, labels: Collection[str]) -> bool:
+    """Whether lives with these labels differ in a known way."""
+    return any(k.covers(Difference(engine, k.kind, 0), frozenset(), list(labels)) for k in known)
 
-    kinds = part_kinds()
 
-    class Machine(stateful.RuleBasedStateMachine):  # type: ignore[misc]
-        engine = ""
+def _drawn(rng: random.Random, engines: Sequence[str], known: Sequence[Known]) -> Life:
+    """A new life, without parts that fail in each."""
+    engine, kinds, dtype = rng.choice(engines), part_kinds(), rng.choice(["float64", "float32"])
+    parts, takes = [rng.choice(kinds) for _ in range(rng.randint(1, 3))], ENGINES[engine].subject.takes
+    usable = [p for p in parts if takes(p) and not _is_known(known, engine, {p, *_PLAIN})] or kinds[:1]
+    return Life(engine, usable, dtype=dtype if dtype in ENGINES[engine].rtol else "float64")
 
-        @stateful.initialize(  # type: ignore[untyped-decorator]
-            engine=st.sampled_from(one.engines),
-            parts=st.lists(st.sampled_from(kinds), min_size=1, max_size=3),
-            dtype=st.sampled_from(["float64", "float32"]),
-            first=st.integers(0, 2),
-        )
-        def begin(self, engine: str, parts: list[str], dtype: str, first: int) -> None:
-            self.engine, self.life = engine, one.begin(engine, parts, dtype)
-            for action in self.life.kind.shown[:first]:
-                one.do(self.life, action)
 
-    def rule(of: type[Action]) -> Any:
-        choices = {f.name: st.sampled_from(f.metadata["choices"] or kinds) for f in fields(of)}
-        odd = {n: s for f in fields(of) for n, s in choices.items() if n == f.name and not f.metadata["size"]}
-        # the plain form of an action as often as all others, and what it did shows when something runs
-        choices |= {n: st.one_of(st.just(getattr(of(), n)), s) for n, s in odd.items()}
-        # the same again with one choice changed: what differs in nothing else is what a cache takes for the same
-        choices["changed"] = st.one_of(st.none(), *(st.tuples(st.just(n), s) for n, s in odd.items()))
+def _actions(rng: random.Random, life: Life) -> Iterator[Action]:
+    """What happens in a life: a few kinds of actions, so that these meet often, and between them what shows effects."""
+    shown, doing = life.kind.shown, list(life.kind.doing)
+    doing = [*doing[:1] * doing[0].often, *rng.sample(doing, rng.randint(1, min(6, len(doing))))]
+    yield from shown[: rng.randint(0, 2)]
+    for _ in range(_STEPS):
+        of = rng.choice(doing)
+        choices = {f.name: f.metadata["choices"] or part_kinds() for f in fields(of)}
+        odd = [f.name for f in fields(of) if not f.metadata["size"]]
+        chosen = {name: rng.choice(among) for name, among in choices.items()}
+        # the plain form of an action as often as all others
+        action = of(**chosen | {name: getattr(of(), name) for name in odd if rng.random() < 0.5})
+        yield action
+        if odd and rng.random() < 0.5:
+            # the same again with one choice changed: what differs in nothing else is what a cache takes for the same
+            name = rng.choice(odd)
+            yield replace(action, **{name: rng.choice(choices[name])})
+        yield from shown[: rng.randint(0, 3)]
 
-        def step(self: Any, then: int, changed: tuple[str, Any] | None, **chosen: Any) -> None:
-            one.do(self.life, of(**chosen))
-            if changed is not None:
-                one.do(self.life, of(**chosen | dict([changed])))
-            for action in self.life.kind.shown[:then]:
-                one.do(self.life, action)
 
-        step.__name__ = of.__name__
-        known = stateful.precondition(lambda self: bool(self.engine) and of in ENGINES[self.engine].doing)
-        return known(stateful.rule(then=st.integers(0, 3), **choices)(step))
-
-    for of in dict.fromkeys(a for e in one.engines for a in ENGINES[e].doing):
-        for i in range(of.often):
-            setattr(Machine, f"{of.__name__}_{i}", rule(of))
-    return type("Machine", (Machine,), {})
+def _lived(
+    life: Life, steps: Iterator[Action], known: Sequence[Known], watch: Callable[[Life], None] | None
+) -> Difference | None:
+    """The first difference when these actions are done, but for those that complete what is known."""
+    for action in steps:
+        if life.over:
+            break
+        if _is_known(known, life.engine, life.labels | action.labels):
+            continue
+        if watch is not None:
+            watch(life)
+        difference = life.do(action)
+        if difference is not None:
+            return difference
+    return None
 
 
 def _reduce(found: FoundLife, until: float) -> None:
-    """What Hypothesis leaves where a life does not differ each time: take away what is not needed, two trials each."""
+    """Take away what is not needed; two trials each, since a life with threads does not differ each time."""
 
     def differs(parts: list[str], steps: list[Action]) -> bool:
         for _ in range(2):
@@ -399,7 +332,3 @@ def _plainer(action: Action, name: str) -> Action:
     if of is None:
         return action
     return replace(action, **{name: of.default if of.metadata["choices"] else part_kinds()[0]})
-
-
-def _size(life: Life) -> tuple[int, int, int]:
-    return len(life.done), len(life.parts), len(repr(life.done))
