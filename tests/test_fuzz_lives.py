@@ -53,7 +53,7 @@ class Forgetful(NetSubject):
         copies: dict[Any, Any] = {}
 
         def call(x: Any, *, s: Any = 1.0) -> Any:
-            key = (x.shape, s)  # 1, 1.0 and True are one key
+            key = (x.shape, str(s) if isinstance(s, dict) else tuple(np.ravel(s)))  # 1, 1.0 and True are one key
             if key not in copies:
                 copies[key] = copy.deepcopy(self.net), s
             net, first = copies[key]
@@ -135,7 +135,7 @@ def test_planted(reference: Any, subject: Any, actions: Any, label: str, monkeyp
     shown = [a() for a in (CallNet, Backward, Step) if a in actions]
     monkeypatch.setitem(ENGINES, "planted", Engine(reference, subject, actions, {"float64": 1e-6}, shown))
     # Forgetful's copies have buffers of their own, and one program for 1 and True
-    other = {"Normalised", "Counted", "CallNet s"} - {label}
+    other = {"Normalised", "Counted", "CallNet s", "CallNet within"} - {label}
     known = [Known("*", "*", frozenset({name})) for name in other]
     found = search_lives(["planted"], seed=1, examples=300, seconds=60.0, shrink_seconds=4.0, known=known)
     assert found is not None
@@ -186,7 +186,7 @@ def test_known_lives_are_not_lived_again(monkeypatch: pytest.MonkeyPatch) -> Non
     """What is known is left out, and the search goes on to the next defect."""
     engine = Engine(NetSubject, Forgetful, (CallNet, Hook, AddPart), {"float64": 1e-6}, [CallNet()])
     monkeypatch.setitem(ENGINES, "planted", engine)
-    known = [Known("*", "*", frozenset({part})) for part in ("Normalised", "Counted", "CallNet s")]
+    known = [Known("*", "*", frozenset({part})) for part in ("Normalised", "Counted", "CallNet s", "CallNet within")]
     seen = set()
     for _ in range(2):
         found = search_lives(["planted"], seed=3, examples=300, seconds=60.0, shrink_seconds=4.0, known=known)
