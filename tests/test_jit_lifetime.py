@@ -699,3 +699,63 @@ def test_global_tensors_are_refused_in_words() -> None:
             oprack.grad([F.exp(w).sum()], [w], create_graph=True)
 
     ThreadWorld(2).run(rank)
+
+
+# What Python does beside tensors --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("value", [np.float64(0.1), np.float32(0.1), np.int64(3), np.array(0.5), np.array([0.5, 1.0])])
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(lambda x, v: v * x, lambda x, v: x * v, lambda x, v: v - x, lambda x, v: v / x, lambda x, v: v**x),
+        *(lambda x, v: v < x, lambda x, v: x > v, lambda x, v: v // x),
+    ],
+)
+def test_numbers_and_arrays_of_numpy_as_operands(f: Any, value: Any) -> None:
+    x = _x([1.0, 2.0])
+    found, wanted = oprack.jit(lambda t: f(t, value))(x), f(x, value)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+    np.testing.assert_allclose(found.numpy(), f(np.array([1.0, 2.0]), value), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("write", "values"),
+    [
+        (lambda c, x: c.fill_(3.0), (3.0, 3.0)),
+        (lambda c, x: c.zero_(), (0.0, 0.0)),
+        (lambda c, x: c.set_value(np.array([5.0])), (5.0, 5.0)),
+        (lambda c, x: c.set_value(oprack.ones([1])), (1.0, 1.0)),
+        (lambda c, x: c.copy_(x[:1] * 2.0), (2.0, 2.0)),
+        (lambda c, x: c.add_(oprack.ones([1])), (2.0, 21.0)),
+        (lambda c, x: c.sub_(x[1:]), (-1.0, -12.0)),
+    ],
+)
+@pytest.mark.parametrize("through", [lambda f: f, oprack.jit])
+def test_buffers_that_calls_write_to(through: Any, write: Any, values: Any) -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("c", np.ones(1, np.float32))
+
+        def forward(self, x: Any) -> Any:
+            with oprack.no_grad():
+                write(self.c, x)
+            return x + self.c
+
+    net = Net()
+    call = through(net)
+    for value in values:  # ten times what the call before left is what the second one begins with
+        np.testing.assert_allclose(call(_x([1.0, 2.0])).numpy(), [1.0 + value, 2.0 + value])
+        assert net.c.item() == value
+        net.c.scale_(10.0)
+
+
+def test_writes_to_parameters_in_captured_functions_are_refused() -> None:
+    weight = to_tensor(np.ones(2, np.float32), requires_grad=True)
+
+    def f(x: Any) -> Any:
+        weight.set_value(np.zeros(2, np.float32))
+        return x * weight
+
+    with pytest.raises(UnimplementedError, match="has requires_grad; do it outside"):
+        oprack.jit(f)(_x([1.0, 2.0]))
