@@ -32,7 +32,7 @@ class SharedMethods(Reductions, Operators, OpMethods):
     def _operand(self, other: Any, role: str) -> Any:
         """An array or a list beside a tensor of a captured function: a constant of its program."""
         found = to_tensor(other) if isinstance(other, np.ndarray | list) else other
-        return found if found is not other else Operators._operand(self, other, role)  # type: ignore[arg-type]
+        return found if found is not other else Operators._operand(self, other, role)
 
     def _apply(
         self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
