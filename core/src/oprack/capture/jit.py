@@ -52,12 +52,13 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with tensors or arrays; None, text and keyword arguments of other kinds belong to the program."""
-        if any([isinstance(a, Variable) for a in (*args, *kwargs.values())]):
-            return self._function(*args, **kwargs)
-        call = None
-        if kwargs or any([a is None or isinstance(a, str) for a in args]):
-            args, call = split_call(args, kwargs, self.__name__)
-        tensors = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
+        call, tensors = None, args
+        if kwargs or not all([type(a) is Tensor for a in args]):
+            if any([isinstance(a, Variable) for a in (*args, *kwargs.values())]):
+                return self._function(*args, **kwargs)
+            if kwargs or any([a is None or isinstance(a, str) for a in args]):
+                args, call = split_call(args, kwargs, self.__name__)
+            tensors = tuple([a if isinstance(a, Tensor) else to_tensor(a) for a in args])
         mode = current_mode()
         shapes = None if self.specs is not None else tuple([x.shape for x in tensors])
         # All that is known before the function runs: modes, dtypes, places, other arguments and, unless specs leave
@@ -66,16 +67,15 @@ class JitFunction:
         key = (mode.grad, mode.deterministic, mode.wrappers, metas, shapes, None if call is None else call.key)
         known: tuple[JitProgram, ...] = self._programs[key] or ()
         for program in known:
-            captured = program.captured()
-            if captured is not None:
-                return program.run(tensors, captured)
+            if program.serves():
+                return program.run(tensors)
         program = self._compile(tensors, mode, call)
         # No lock: when two threads add programs at once, one of them is captured again some time.
         kept = (program, *known[: _VARIANTS - 1])
         self._programs.keep(key, kept, sum(p.nbytes for p in kept))
         if len(known) == _VARIANTS:
             self._warn(known[-1].guards.changed())
-        return program.run(tensors, program.values())
+        return program.run(tensors)
 
     def _warn(self, changed: str) -> None:
         """Warn, once, that calls capture the function again and again."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.cache import Cache
 from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
@@ -22,17 +21,12 @@ from oprack.io.inference_model import InferenceModel
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.collector import paused
 from oprack.runtime.feed_fetch import fed_array
-from oprack.runtime.profiler import current_profiler
-from oprack.runtime.steady import SteadyRun, steady_run
+from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 if TYPE_CHECKING:
     from oprack.ir import Optimized
     from oprack.runtime.prepared import PreparedProgram
-
-
-# Forms of inputs that a predictor remembers, which come with the data; bytes of each without its arguments.
-_FORMS, _FORM = 4096, 2000
 
 
 class _OutputHook:
@@ -76,8 +70,8 @@ class Predictor:
             self._model, self._prepared = (shared._model, self._prepare(shared._model)) if shared else self._load()
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
-        # By the forms of the inputs: what a run comes to when nothing but their numbers is new.
-        self._steady = Cache(_FORMS, "steady runs")
+        names = self._model.feed_names, self._model.fetch_names
+        self._function = PreparedFunction(self._executor, self._prepared, *names, checked=True)
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}
@@ -212,41 +206,21 @@ class Predictor:
             slot.lod = value.lod if isinstance(value, LoDTensor) else []
 
     def _run(self) -> None:
-        # Prepare again if a pack was registered or blocked since.
-        if not self._prepared.is_current(self._executor.manager):
-            self._prepared = self._executor.prepare(self._model.program.desc)
-            self._steady.clear()
-        inputs = self._inputs.values()
-        form = tuple([slot.form() for slot in inputs])
-        steady: SteadyRun | None = self._steady[form]
-        if steady is None or self._hooks or self._profiler is not None or current_profiler() is not None:
-            self._run_whole(form)
-            return
-        values = [slot.read() for slot in inputs]
-        with self._threads():
-            made = steady(values)
-        for slot, (array, lod) in zip(self._outputs.values(), made, strict=True):
-            self._fill_output(slot, array, lod)
-
-    def _run_whole(self, form: Any) -> None:
-        """Run with all checks of the inputs, in a scope of this run."""
-        feeds, names = {name: slot.fed() for name, slot in self._inputs.items()}, list(self._outputs)
+        values = [slot.value() for slot in self._inputs.values()]
         with self._threads(), self._profiler or contextlib.nullcontext():
-            self._executor.run_once(self._prepared, self._parameters, feeds, names, self._take_outputs, self._hooks)
-        steady = None if None in form else steady_run(self._executor, self._prepared, self._parameters, feeds, names)
-        if steady is not None:
-            self._steady.keep(form, steady, _FORM + 8 * steady.width)
-
-    def _take_outputs(self, scope: Scope) -> None:
-        """Put the outputs of a run into their slots, before its scope is deleted."""
-        for name, slot in self._outputs.items():
-            value = scope.get_var(name).get()
-            if not isinstance(value, LoDTensor):
+            made = self._function(values, self._parameters, self._hooks)
+        for slot, value in zip(self._outputs.values(), made, strict=True):
+            if type(value) is np.ndarray:
+                self._fill_output(slot, value, [])
+            elif isinstance(value, LoDTensor):
+                self._fill_output(slot, host_array(value, self._executor.pool), value.lod)
+            elif value is None:
+                raise PreconditionNotMetError(f"output {slot.name!r} holds no value: no op of the model set it")
+            else:
                 raise InvalidArgumentError(
-                    f"output {name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this one "
-                    "with oprack.Executor().run(..., return_numpy=False)"
+                    f"output {slot.name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this "
+                    "one with oprack.Executor().run(..., return_numpy=False)"
                 )
-            self._fill_output(slot, host_array(value, self._executor.pool), value.lod)
 
     def _fill_output(self, slot: Slot, array: np.ndarray, lod: list[list[int]]) -> None:
         # a view of what was fed is the caller's memory, who may write to it once the run is over

@@ -12,7 +12,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.gil import HAS_GIL
 from oprack.inference.enums import DataType, data_type_of
-from oprack.runtime.feed_fetch import as_fed_value, fed_array
+from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import LoDTensor, check_lod
 
 if TYPE_CHECKING:
@@ -74,31 +74,14 @@ class Slot:
         """Hold `array`; its shape takes the place of an announced one."""
         self.array, self.dims = array, tuple(array.shape)
 
-    def fed(self) -> LoDTensor:
-        """The input as a tensor, checked against its variable.
-
-        Raises PreconditionNotMetError when it was not filled, FeedError when it does not fit.
-        """
+    def value(self) -> Any:
+        """The input as a PreparedFunction takes it; raises PreconditionNotMetError when it was not filled."""
         if self.array is None:
             raise PreconditionNotMetError(
                 f"input {self.name!r} was not filled; call "
                 f"predictor.get_input_handle({self.name!r}).copy_from_cpu(array)"
             )
-        value: LoDTensor = as_fed_value(self.name, LoDTensor(self.array, self.lod, check=False), self.var)
-        return value
-
-    def form(self) -> tuple[Any, ...] | None:
-        """What a plan depends on of the input, its numbers and offsets left out; None when that takes a closer look."""
-        array = self.array
-        return (array.dtype, array.shape, len(self.lod)) if type(array) is np.ndarray else None
-
-    def read(self) -> tuple[Any, list[list[int]]]:
-        """(array, LoD) of an input of a form that was checked before; raises FeedError when its LoD is broken."""
-        if self.lod:
-            tensor = self.fed()
-            return tensor.array, tensor.lod
-        # memory that is shared may be laid out in another way than last time
-        return fed_array(self.name, self.array), self.lod
+        return LoDTensor(self.array, self.lod, check=False) if self.lod else self.array
 
 
 class Tensor:

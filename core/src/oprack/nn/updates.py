@@ -18,8 +18,8 @@ from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.nn.part_norms import clip_factors, norm_clips, scaled, square_of
 from oprack.nn.update_program import update_program
 from oprack.parallel.training.modules import settle, settled, squares_of_all
-from oprack.program import Program
 from oprack.runtime import Executor
+from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import CPU
@@ -70,7 +70,7 @@ class Updates:
                 "and with a name of its own, as net.parameters() gives them"
             )
         self.scope = Scope()
-        self._programs: dict[Any, tuple[Program, Any]] = {}
+        self._functions: dict[Any, tuple[PreparedFunction, Any]] = {}
         self._executors: dict[tuple[Place, bool], Executor] = {}
         self._names = StateNames(optimizer, self.parameters, paths)
         self._variables: dict[str, str] = {}  # key in the state -> name of the variable
@@ -102,27 +102,28 @@ class Updates:
             return
         place = chosen[0].place
         sparse = [isinstance(g, SelectedRows) for g in gradients]
-        key = (place, in_parts, tuple([(p.name, p.dtype, rows) for p, rows in zip(chosen, sparse, strict=True)]))
-        cached = self._programs.get(key)
+        key = (
+            place,
+            current_mode().deterministic,
+            in_parts,
+            tuple([(p.name, p.dtype, rows) for p, rows in zip(chosen, sparse, strict=True)]),
+        )
+        cached = self._functions.get(key)
         if cached is None:
-            cached = self._programs[key] = self._build(chosen, sparse, place, in_parts)
-        program, rate = cached
-        runner = self._executor(place)
-        prepared = runner.prepare(program.desc)
-        scope, given = self.scope.new_scope(), list[LoDTensor]()
+            cached = self._functions[key] = self._build(chosen, sparse, place, in_parts)
+        function, rate = cached
+        given = list[LoDTensor]()
         try:
-            prepared.block(0).create_variables(scope)
-            for p, gradient in zip(chosen, gradients, strict=True):
+            for p in chosen:
                 # Memory that nobody else sees may take the new value.
                 shared = p._memory is not None and sys.getrefcount(p._value) > _ALONE
                 value = LoDTensor(p._value, place=place, shared=shared)
                 self.scope.var(str(p.name)).value = value
                 given.append(value)
-                scope.var(f"{p.name}{GRAD_SUFFIX}").value = gradient
             if rate is not None:
                 self._set_rate(rate, place)
             try:
-                runner.run_prepared(prepared, scope, keep=())
+                function(gradients, self.scope)
                 self._take(chosen)
             except BaseException:  # of a step that failed or was interrupted, too: what ops did is done
                 self._take(chosen)
@@ -131,7 +132,6 @@ class Updates:
             # The tensors alone have their memory, and not what a plan remembers of its last run.
             for value in given:
                 value.array = None
-            self.scope.delete_scope(scope)
 
     def _take(self, parameters: Sequence[Tensor]) -> None:
         """Give the tensors what a step left in their variables."""
@@ -176,8 +176,12 @@ class Updates:
 
     def _build(
         self, chosen: Sequence[Tensor], sparse: Sequence[bool], place: Place, in_parts: bool
-    ) -> tuple[Program, Any]:
-        """Build the program that updates these parameters, and run its startup program for state that is new."""
+    ) -> tuple[PreparedFunction, Any]:
+        """Build the program that updates these parameters, and run its startup program for state that is new.
+
+        Returns:
+            (the program as a function of their gradients, the variable of the learning rate).
+        """
         shapes = [p._value.shape for p in chosen]  # of this rank's parts, for global ones
         program, startup, writer = update_program(self._optimizer, chosen, shapes, sparse, in_parts)
         program.schedules.clear()
@@ -200,7 +204,8 @@ class Updates:
                 var.value = first
             elif var.value.array.dtype != first.array.dtype:  # the parameter has another dtype than before
                 var.value = LoDTensor(host_copy(var.value).astype(first.array.dtype))
-        return program, writer.rate_variable
+        runner, inputs = self._executor(place), [f"{p.name}{GRAD_SUFFIX}" for p in chosen]
+        return PreparedFunction(runner, runner.prepare(program.desc), inputs, ()), writer.rate_variable
 
     # State ------------------------------------------------------------------------------------------------------------
     def state_dict(self) -> dict[str, Any]:
@@ -265,7 +270,7 @@ class Updates:
         retained: dict[str, Any] = {} if strict else self._arrays()
         self._restored = retained | arrays
         # The next step creates the variables again, from the restored values.
-        self.scope, self._programs, self._variables = Scope(), {}, {}
+        self.scope, self._functions, self._variables = Scope(), {}, {}
 
 
 def _gradient(p: Tensor) -> Any:

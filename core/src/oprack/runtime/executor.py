@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from oprack.cache import Cache
 from oprack.desc import ProgramDesc
 from oprack.device import transform_value
 from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
 from oprack.kernel.rules import deterministic_by_default
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import FeedOps, as_fed_value, set_feeds, wrong_names
+from oprack.runtime.feed_fetch import wrong_names
 from oprack.runtime.fetching import fetch_names, fetched
 from oprack.runtime.limits import Limits
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
+from oprack.runtime.prepared_function import PreparedFunction
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
 from oprack.runtime.run_block import run_steps
@@ -25,11 +27,11 @@ from oprack.runtime.schedules import set_schedules
 from oprack.tensor import CPUPlace, Place, Scope
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc
     from oprack.program import Program
 
 _GLOBAL_SCOPE = Scope()
-Result = TypeVar("Result")
+_FUNCTIONS = 64
+"""Programs that an executor keeps as functions: one for each list of what is fed and fetched."""
 
 
 def global_scope() -> Scope:
@@ -88,12 +90,14 @@ class NaiveExecutor:
         self.rules = KernelRules(excluded_libraries, libraries_by_attr, deterministic=deterministic)
         self.pool = self.manager.device_contexts
         self._cache = PreparedCache()
+        self._functions = Cache(_FUNCTIONS)
 
     def clone(self) -> Self:
         """An executor for another thread: it shares what was prepared, but not the state of the random numbers."""
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.random = RandomState(self.random.seed)
+        twin._functions = Cache(_FUNCTIONS)
         return twin
 
     __copy__ = clone
@@ -183,41 +187,6 @@ class NaiveExecutor:
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
         return context
 
-    def run_once(
-        self,
-        program: PreparedProgram,
-        outer: Scope,
-        feeds: dict[str, Any],
-        keep: Sequence[str] | None,
-        read: Callable[[Scope], Result],
-        observers: Sequence[Any] = (),
-    ) -> Result:
-        """Run the prepared block in a scope of this run alone.
-
-        Persistable variables live in `outer`, and nothing else is left for the next run.
-
-        Args:
-            program: What `prepare` returned.
-            outer: The parent of the scope.
-            feeds: Values by variable, as `as_fed_value` returns them.
-            keep: As for `run_prepared`.
-            read: Takes the results from the scope before it goes.
-            observers: As for `run_prepared`.
-
-        Returns:
-            What `read` returned.
-        """
-        # Threads with a scope in common have temporaries of their own.
-        local = outer.new_scope()
-        try:
-            block = program.main
-            block.create_persistable(local)
-            set_feeds(block.feeds, feeds, local)
-            self.run_prepared(program, local, keep, observers)
-            return read(local)
-        finally:
-            outer.delete_scope(local)
-
     def _move_inputs(self, program: PreparedProgram, scope: Scope) -> None:
         """What the program reads from outside moves to the place for good: the first run copies the parameters.
 
@@ -286,32 +255,51 @@ class Executor(NaiveExecutor):
             OpError: An op failed. Ops may raise other errors of oprack as well.
         """
         desc: ProgramDesc = program if isinstance(program, ProgramDesc) else program.desc
-        block = desc.blocks[0]
-        names = fetch_names(block, fetch_list)
-        prepared = self.prepare(desc) if self.prepared else PreparedProgram(desc, self.manager, self.place)
-        outer = scope if scope is not None else global_scope()
-        if not isinstance(program, ProgramDesc):
-            set_schedules(block, program.schedules, outer)
-        return self.run_once(
-            prepared,
-            outer,
-            self._fed(prepared.block(0).feeds, feed),
-            names if self.prepared else None,
-            lambda local: [self._fetched(local, name, return_numpy, block) for name in names],
-        )
-
-    def _fed(self, feeds: FeedOps, given: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The values to feed, checked."""
-        block = feeds.block
-        feed = {} if given is None else given
-        if not isinstance(feed, Mapping):
+        if feed is None:
+            feed = {}
+        elif not isinstance(feed, Mapping):
             raise FeedError(f"feed is a {type(feed).__name__}; expected a mapping, such as {{'x': array}}")
-        inputs = list(dict.fromkeys(name for _, name in feeds.columns))
-        missing = [n for n in inputs if n not in feed]
-        unknown = [n for n in feed if block.find_var_recursive(n) is None]
-        if missing or unknown:
-            raise FeedNameError(wrong_names(block, inputs, missing, unknown))
-        return {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
+        function = self._function(desc, feed, fetch_list)
+        outer = scope if scope is not None else _GLOBAL_SCOPE
+        if not isinstance(program, ProgramDesc) and program.schedules:
+            set_schedules(desc.blocks[0], program.schedules, outer)
+        made = function(list(feed.values()), outer)
+        if return_numpy and all([type(value) is np.ndarray for value in made]):
+            return made  # arrays of the caller's own
+        block, names = desc.blocks[0], function.outputs
+        return [fetched(v, name, block, self.pool, return_numpy) for v, name in zip(made, names, strict=True)]
 
-    def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
-        return fetched(scope, name, block, self.pool, return_numpy)
+    def _function(
+        self, desc: ProgramDesc, feed: Mapping[str, Any], fetch_list: Sequence[Any] | None
+    ) -> PreparedFunction:
+        """The program as a function of what is fed."""
+        program = (
+            self._cache.get(desc, self.manager, self.place)
+            if self.prepared
+            else PreparedProgram(desc, self.manager, self.place)
+        )
+        asked = fetch_list
+        if asked is not None and type(asked) is not str:
+            asked = tuple([n if type(n) is str else getattr(n, "name", n) for n in asked])
+        key = id(desc), asked, *feed
+        try:
+            function: PreparedFunction | None = self._functions[key]
+        except TypeError:  # something else than names, of which will be told
+            function = None
+        if function is None or function.program is not program:
+            outputs = fetch_names(desc.blocks[0], fetch_list)
+            _check_inputs(program, feed)
+            function = PreparedFunction(self, program, list(feed), outputs, checked=True)
+            if self.prepared:
+                self._functions[key] = function
+        return function
+
+
+def _check_inputs(program: PreparedProgram, given: Collection[str]) -> None:
+    """Raise FeedNameError unless what is given are the program's inputs, and variables."""
+    feeds = program.block(0).feeds
+    inputs = list(dict.fromkeys(name for _, name in feeds.columns))
+    missing = [n for n in inputs if n not in given]
+    unknown = [n for n in given if feeds.block.find_var_recursive(n) is None]
+    if missing or unknown:
+        raise FeedNameError(wrong_names(feeds.block, inputs, missing, unknown))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from oprack.desc import BlockDesc
 from oprack.device import DeviceContextPool, host_array, transform_sparse
 from oprack.errors import FetchNameError, InvalidArgumentError, did_you_mean
 from oprack.runtime.feed_fetch import fetch_columns
-from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Scope, SparseValue
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, SparseValue
 
 _LAST = 3  # ops whose outputs a message names
 
@@ -41,11 +43,11 @@ def fetch_names(block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]
     return names
 
 
-def fetched(scope: Scope, name: str, block: BlockDesc, pool: DeviceContextPool, return_numpy: bool) -> Any:
+def fetched(value: Any, name: str, block: BlockDesc, pool: DeviceContextPool, return_numpy: bool) -> Any:
     """The value of a variable after a run, in host memory.
 
     Args:
-        scope: The scope of the run.
+        value: The value; None when no op set it.
         name: The variable.
         block: The block that declares it.
         pool: Contexts of the places from which values are copied.
@@ -55,13 +57,13 @@ def fetched(scope: Scope, name: str, block: BlockDesc, pool: DeviceContextPool, 
         FetchNameError: No op of the run set the variable.
         InvalidArgumentError: An array is asked for, and the tensor has LoD.
     """
-    var = scope.find_var(name)
-    value = var.value if var is not None else None
     if value is None:
         raise FetchNameError(
             f"fetch {name!r}: no op of the run set it; it is declared in the program, but its op did not run or "
             "left this output out"
         )
+    if isinstance(value, np.ndarray):  # the caller's own
+        return value if return_numpy else LoDTensor(value)
     declared = block.find_var_recursive(name)
     if isinstance(value, LoDTensorArray):
         return [_on_host(t, name, pool, return_numpy, copied=True) for t in value]

@@ -109,12 +109,12 @@ class PreparedProgram:
         # What the caller has is kept as well, since caches know it by its id.
         self.source, self.manager, self.place = desc, manager, place
         self.desc = desc = prepared_desc(desc, manager)
-        self.block_id, self._with_feed_fetch = block_id, with_feed_fetch
+        self.block_id, self.with_feed_fetch = block_id, with_feed_fetch
         if not 0 <= block_id < len(desc.blocks):
             raise InvalidArgumentError(f"block {block_id}: the program has blocks 0 to {len(desc.blocks) - 1}")
         # A pack that was loaded, blocked or registered since may bring other kernels, so that what was prepared is of
         # no use.
-        self._packs_revision = manager.revision
+        self.packs_revision = manager.revision
         self._blocks: dict[int, PreparedBlock] = {}
         check_nesting(desc)
         op_types = {op.type for block in desc.blocks for op in block.ops}
@@ -123,7 +123,7 @@ class PreparedProgram:
 
     def is_current(self, manager: Any) -> bool:
         """Whether the packs are still those that it was prepared with."""
-        return manager is self.manager and manager.revision == self._packs_revision
+        return manager is self.manager and manager.revision == self.packs_revision
 
     @cached_property
     def read_names(self) -> list[str]:
@@ -150,7 +150,7 @@ class PreparedProgram:
         found = self._blocks.get(index)
         if found is None:
             # The caller stands for the feed and fetch ops of the main block alone.
-            with_feed_fetch = self._with_feed_fetch or index != self.block_id
+            with_feed_fetch = self.with_feed_fetch or index != self.block_id
             found = PreparedBlock(self.desc.blocks[index], self.manager, self.place, with_feed_fetch)
             self._blocks[index] = found
         return found
@@ -175,17 +175,14 @@ class _Snapshot:
     """The ops and variables that a program had. It refers to the ops, so that no new op can get the id of one."""
 
     def __init__(self, desc: ProgramDesc) -> None:
-        self._blocks = [([(op, op.edits) for op in b.ops], _homes(b)) for b in desc.blocks]
+        self._blocks = [(list(b.ops), [op.edits for op in b.ops], _homes(b)) for b in desc.blocks]
 
     def matches(self, desc: ProgramDesc) -> bool:
         if len(desc.blocks) != len(self._blocks):
             return False
-        for block, (ops, homes) in zip(desc.blocks, self._blocks, strict=True):
-            if len(block.ops) != len(ops) or _homes(block) != homes:
+        for block, (ops, edits, homes) in zip(desc.blocks, self._blocks, strict=True):
+            if block.ops != ops or [op.edits for op in ops] != edits or _homes(block) != homes:
                 return False
-            for op, (known, edits) in zip(block.ops, ops, strict=True):
-                if op is not known or op.edits != edits:
-                    return False
         return True
 
 

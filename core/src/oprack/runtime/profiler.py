@@ -155,5 +155,5 @@ def current_profiler() -> Profiler | None:
     Returns:
         The profiler; None when there is none.
     """
-    stack = _stack()
+    stack: list[Profiler] | None = getattr(_LOCAL, "stack", None)
     return stack[-1] if stack else None

@@ -124,13 +124,37 @@ class Segment:
         # What the segment reads last goes out of the scope before the code runs: its locals are then the only
         # references, and they end where the ops in the code end with them.
         self._drop(scope, self.variables.consumed)
+        self.compute(compiled, shapes, args, run, scope)
+
+    def compute(
+        self,
+        compiled: CompiledSegment,
+        shapes: Any,
+        args: list[Any],
+        run: RunContext,
+        scope: Scope,
+        stored: Collection[str] | None = None,
+    ) -> list[Any]:
+        """Call the generated code, and store what it returns in variables: its results.
+
+        Args:
+            compiled: As for `call`.
+            shapes: As for `call`.
+            args: As for `call`.
+            run: As for `call`.
+            scope: Has the variables.
+            stored: The variables to store; None means all that are returned. If the code fails, those of scopes above
+                get what finished ops wrote.
+        """
         try:
-            # Kept per run and not per segment, since threads share segments.
-            self._store(compiled.generated.outputs, self.call(compiled, shapes, args, run), run, scope)
+            results = self.call(compiled, shapes, args, run)
+            self._store(compiled.generated.outputs, results, run, scope, stored)
         except BaseException as error:
-            self._leave_finished(compiled, error, run, scope)
+            self._leave_finished(compiled, error, run, scope, stored)
             raise
+        # Kept per run and not per segment, since threads share segments.
         run.made = None
+        return results
 
     def call(self, compiled: CompiledSegment, shapes: Any, args: list[Any], run: RunContext) -> list[Any]:
         """Call the generated code: its results.
@@ -143,7 +167,16 @@ class Segment:
         """
         run.shapes_settled = True
         run.shapes_after.clear()
-        results = self._execute(compiled, args, run)
+        try:
+            if run.shapes_met is not None:
+                results: list[Any] = compiled.function(run, *args)
+            else:
+                # Most signatures meet new shapes never again after the first run: this is compiled when they do.
+                compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
+                results = compiled.asking(run, *args)
+        except Exception as error:
+            let_interruptions_pass()
+            raise self._explain(compiled, error, run) from error
         if run.shapes_settled and (run.shapes_met is None or run.shapes_after):
             compiled.accept(shapes, run.shapes_after)
         return results
@@ -151,10 +184,12 @@ class Segment:
     def met(
         self, run: RunContext, parameters: Sequence[Any], temporaries: Sequence[Any]
     ) -> tuple[CompiledSegment, Any] | None:
-        """(what was compiled for these values, their shapes) when all shape rules have accepted them; else None."""
+        """(what was compiled for values like these, their shapes); None when nothing was."""
+        if self._left_out:
+            return None  # they are looked up in scopes
         key, shapes = self._forms(run, list(parameters), temporaries)
-        compiled = self._compiled[key]
-        return None if compiled is None or shapes not in compiled.shapes else (compiled, shapes)
+        compiled: CompiledSegment | None = self._compiled[key] or self._compile_recorded(key)
+        return None if compiled is None else (compiled, shapes)
 
     def _forms(self, run: RunContext, parameters: list[Any], temporaries: Sequence[Any]) -> tuple[Any, Any]:
         """(what the choice of kernels depends on, shapes) of what the segment reads."""
@@ -179,18 +214,14 @@ class Segment:
             if var is not None:
                 var.value = None
 
-    def _execute(self, compiled: CompiledSegment, args: list[Any], run: RunContext) -> list[Any]:
-        try:
-            if run.shapes_met is not None:
-                return compiled.function(run, *args)  # type: ignore[no-any-return]
-            # Most signatures meet new shapes never again after the first run: this function is compiled when they do.
-            compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
-            return compiled.asking(run, *args)  # type: ignore[no-any-return]
-        except Exception as error:
-            let_interruptions_pass()
-            raise self._explain(compiled, error, run) from error
-
-    def _store(self, ports: Sequence[Port], results: list[Any], run: RunContext, scope: Scope) -> None:
+    def _store(
+        self,
+        ports: Sequence[Port],
+        results: list[Any],
+        run: RunContext,
+        scope: Scope,
+        stored: Collection[str] | None = None,
+    ) -> None:
         i = 0
         for port in ports:
             value = results[i]
@@ -201,7 +232,8 @@ class Segment:
                     lod = results[i]
                     i += 1
                 value = LoDTensor(value, lod, place=run.place, check=False, shared=port.shared)
-            self._variable(port.var, scope).value = value
+            if stored is None or port.var in stored:
+                self._variable(port.var, scope).value = value
 
     def _variable(self, name: str, scope: Scope) -> Variable:
         """Where a value is written: a variable of a scope above there, since one of this scope may not hide it."""
@@ -263,10 +295,17 @@ class Segment:
         return generated.namespace.pop("segment")
 
     # Errors -----------------------------------------------------------------------------------------------------------
-    def _leave_finished(self, compiled: CompiledSegment, error: BaseException, run: RunContext, scope: Scope) -> None:
+    def _leave_finished(
+        self,
+        compiled: CompiledSegment,
+        error: BaseException,
+        run: RunContext,
+        scope: Scope,
+        stored: Collection[str] | None,
+    ) -> None:
         """Write what finished ops left in variables of scopes above, as the reference path has done at that point."""
         if run.made is not None:  # all of them
-            self._store(compiled.generated.outputs, run.made, run, scope)
+            self._store(compiled.generated.outputs, run.made, run, scope, stored)
             return
         frame, index = _where(compiled, error)
         if frame is None and error.__cause__ is not None:

@@ -27,6 +27,7 @@ from oprack.packs.info import BrokenPackWarning
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
+from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.nets import net_examples
@@ -383,8 +384,8 @@ class Training:
                     found.append(scope.arrays())
 
         prepared = self.reference.prepare(self.program)
-        feeds = {n: LoDTensor(a, shared=True) for n, a in (self._feed | {"ids": np.array([0])}).items()}
-        self.reference.run_once(prepared, scope, feeds, None, lambda local: None, [Observer()])
+        feeds = self._feed | {"ids": np.array([0])}
+        PreparedFunction(self.reference, prepared, list(feeds), ())(list(feeds.values()), scope, [Observer()])
         return found
 
 

@@ -1,0 +1,358 @@
+"""PreparedFunction: a prepared program as a function of values, which is what executors, predictors, jit and updates run.
+
+Most programs are feed ops, one segment and fetch ops. What a run of such a program looks up, variables, signatures,
+shapes and checks, is the same each time while its values keep their dtypes and shapes, and for a small net that takes
+longer than its kernels. So the values go by position to the function that was generated for the segment, and results by
+position to the caller. Everything else (several segments, control flow, profilers, observers, checks, other places than
+the CPU, the reference path) runs in a scope of that run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.cache import Cache
+from oprack.runtime.feed_fetch import FeedOp, FetchOp, as_fed_value, set_feeds
+from oprack.runtime.plan.arguments import Numbers
+from oprack.runtime.plan.segment import Segment
+from oprack.runtime.plan.shape_check import shapes_of
+from oprack.runtime.profiler import current_profiler
+from oprack.runtime.record import signature
+from oprack.tensor import LoDTensor, Scope
+from oprack.types import EMPTY_VAR
+
+if TYPE_CHECKING:
+    from oprack.desc import VarDesc
+    from oprack.runtime.executor import NaiveExecutor
+    from oprack.runtime.plan.block_plan import BlockPlan
+    from oprack.runtime.plan.generated import Port
+    from oprack.runtime.plan.segment import CompiledSegment
+    from oprack.runtime.prepared import PreparedProgram
+    from oprack.runtime.run_context import RunContext
+
+# Forms of values that a function remembers, which come with the data; bytes of each, and of each of its arguments.
+_FORMS, _FORM, _ARGUMENT = 4096, 2000, 100
+
+
+class PreparedFunction:
+    """The main block of a prepared program: values of some variables in, values of others out.
+
+    A value is a bare array of NumPy's, which is a tensor without LoD in memory that nobody writes to, or what a variable
+    holds (LoDTensor, SelectedRows, LoDTensorArray ...). Of the values that come out, a bare array is the caller's own;
+    a LoDTensor that is `shared` lies on memory of something else.
+
+    Threads may share a function. It stays right when packs change: the program is then prepared again.
+
+    Args:
+        executor: What runs it: place, limits, checks, random numbers.
+        program: The prepared program.
+        inputs: Names of the variables whose values are given.
+        outputs: Names of the variables whose values are returned.
+        checked: Whether values come from users: they are converted and held against what the program declares, once for
+            all arrays of one dtype and shape.
+        stateful: Whether persistable variables live in a scope that is given with each call. Otherwise they are inputs
+            like others, and of those that the program writes the new values are returned if they are outputs.
+    """
+
+    def __init__(
+        self,
+        executor: NaiveExecutor,
+        program: PreparedProgram,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        checked: bool = False,
+        stateful: bool = True,
+    ) -> None:
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self._executor, self._checked, self._stateful = executor, checked, stateful
+        self._plan = _Plan(executor, program, self.inputs, self.outputs, stateful)
+
+    @property
+    def program(self) -> PreparedProgram:
+        """The prepared program."""
+        return self._plan.program
+
+    def __call__(self, values: Sequence[Any], scope: Scope | None = None, observers: Sequence[Any] = ()) -> list[Any]:
+        """Run.
+
+        Args:
+            values: Those of the inputs, in order.
+            scope: That of the persistable variables, of a stateful function.
+            observers: Observers of this run, besides those of packs.
+
+        Returns:
+            The values of the outputs, in order; None for one that no op has set.
+
+        Raises:
+            FeedError: A value does not fit what the program declares, where values are checked.
+            OpError: An op failed. Ops may raise other errors of oprack as well.
+        """
+        plan = self._plan
+        if plan.revision != self._executor.manager.revision:
+            plan = self._prepare_again(plan.program)
+        if self._checked:
+            values = self._fed(plan, values)
+        run = None if observers or plan.segment is None or current_profiler() is not None else plan.context()
+        if run is None:
+            return self._run_in_scope(plan, values, scope, observers)
+        state = scope.find_values(plan.state) if scope is not None and plan.state else []
+        key = (
+            plan.number(state) if state else 0,
+            *[(v.dtype, v.shape) if type(v) is np.ndarray else _form(v) for v in values],
+        )
+        form: _Form | None = plan.forms[key]
+        if form is None:
+            form = plan.new_form(run, key, self._tensors(plan, values), state)
+            if form is None:
+                return self._run_in_scope(plan, values, scope)
+        found = form.run([*values, *state] if state else values, run, scope)
+        plan.idle.append(run)
+        return found
+
+    def _prepare_again(self, old: PreparedProgram) -> _Plan:
+        program = self._executor.prepare(old.source, None, old.block_id, old.with_feed_fetch)
+        # Threads see the old plan or the new one, whole.
+        plan = self._plan = _Plan(self._executor, program, self.inputs, self.outputs, self._stateful)
+        return plan
+
+    def _fed(self, plan: _Plan, values: Sequence[Any]) -> list[Any]:
+        """What users gave, as values; arrays that are so already are checked when their form is new."""
+        if plan.declared != _declared(plan.vars):  # somebody has changed the program's variables since
+            plan.declared = _declared(plan.vars)
+            plan.forms.clear()
+        return [
+            v if type(v) is np.ndarray and v.flags.carray and v.dtype.isnative else as_fed_value(name, v, var)
+            for name, v, var in zip(self.inputs, values, plan.vars, strict=True)
+        ]
+
+    def _tensors(self, plan: _Plan, values: Sequence[Any]) -> list[Any]:
+        """Values as variables hold them; those of users are held against what the program declares."""
+        tensors = [_tensor(v) for v in values]
+        if not self._checked:
+            return tensors
+        return [as_fed_value(n, v, var) for n, v, var in zip(self.inputs, tensors, plan.vars, strict=True)]
+
+    def _run_in_scope(
+        self, plan: _Plan, values: Sequence[Any], outer: Scope | None, observers: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Run with variables, in a scope of this run alone; persistable ones live in `outer`."""
+        # Threads with a scope in common have temporaries of their own.
+        local = Scope() if outer is None else outer.new_scope()
+        try:
+            block = plan.program.main
+            block.create_persistable(local)
+            set_feeds(block.feeds, dict(zip(self.inputs, self._tensors(plan, values), strict=True)), local)
+            keep = self.outputs if self._executor.prepared else None
+            self._executor.run_prepared(plan.program, local, keep, observers)
+            return local.find_values(self.outputs)
+        finally:
+            if outer is not None:
+                outer.delete_scope(local)
+            if not self._stateful:  # who alone has the memory of a parameter may write to it
+                plan.program.forget_parameters()
+
+
+class _Plan:
+    """What a function knows of a prepared program.
+
+    Attributes:
+        segment: The only segment of the main block, where all runs may go straight to it; else None.
+        revision: Of the packs that it was prepared with.
+        state: Names of the persistable variables that it reads from a scope.
+        writes: Names of those that it writes to one.
+        vars: What the program declares of each input.
+        declared: What of that values are held against.
+        forms: How to run values, by the number of the state's form and the forms of the values.
+        idle: Contexts of runs that have ended, for the next ones.
+    """
+
+    def __init__(
+        self,
+        executor: NaiveExecutor,
+        program: PreparedProgram,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        stateful: bool,
+    ) -> None:
+        self.program, self._executor, self._inputs, self._outputs = program, executor, inputs, outputs
+        self._stateful, self.revision = stateful, program.packs_revision
+        block = program.main.block
+        self.vars = [block.find_var_recursive(name) for name in inputs]
+        self.declared = _declared(self.vars)
+        self.segment = self._only_segment(stateful)
+        self.state: list[str] = []
+        self.writes: Collection[str] = ()
+        if self.segment is not None and stateful:
+            self.state = self.segment.variables.parameters
+            self.writes = {*self.segment.variables.outer} - {EMPTY_VAR}
+        self.forms = Cache(_FORMS, "steady runs")
+        self.idle: list[RunContext] = []
+        # The values of the last run's state with the number of their form, as one tuple, since threads replace it.
+        self._last: tuple[list[Any], int] = ([], 0)
+        self._numbers = Numbers()
+
+    def _only_segment(self, stateful: bool) -> Segment | None:
+        executor, program, given = self._executor, self.program, set(self._inputs)
+        if not executor.prepared or executor.checks or executor.place.kind != "cpu":
+            return None
+        segment = _segment_of(program.main.plan(self._outputs))
+        if segment is None:
+            return None
+        variables, persistable = segment.variables, program.main.persistable.keys()
+        # A persistable variable that is fed keeps its value; what is read otherwise is fed, or set by an op.
+        nothing = {EMPTY_VAR}
+        inside = variables.outer - nothing <= persistable and given | nothing >= set(variables.reads)
+        known = not given & persistable if stateful else given >= set(variables.parameters)
+        return segment if inside and known else None
+
+    def context(self) -> RunContext | None:
+        """The state of a run, for this thread alone until it is idle again; None where ops run one by one."""
+        executor = self._executor
+        try:
+            run = self.idle.pop()
+        except IndexError:
+            run = executor.context(self.program)
+        if (
+            run.random is not executor.random
+            or run.checks is not executor.checks
+            or run.limits is not executor.limits
+            or run.rules is not executor.rules
+        ):
+            run = executor.context(self.program)
+        return run if run.planned else None
+
+    def number(self, state: list[Any]) -> int:
+        """A number for the form of the persistable values, which are mostly the same objects from run to run."""
+        last, number = self._last
+        if last != state:
+            number = self._numbers.of((tuple(map(signature, state)), shapes_of(state)))
+            self._last = state, number
+        return number
+
+    def new_form(self, run: RunContext, key: Any, values: Sequence[Any], state: Sequence[Any]) -> _Form | None:
+        """How to run values like these; None while no code was generated for such."""
+        assert self.segment is not None
+        given = dict(zip((*self._inputs, *self.state), (*values, *state), strict=True))
+        given.setdefault(EMPTY_VAR, None)
+        variables = self.segment.variables
+        met = self.segment.met(run, [given[n] for n in variables.parameters], [given[n] for n in variables.reads])
+        if not self._stateful:
+            self.segment.forget_parameters()
+        if met is None or not {*given, *(port.var for port in met[0].generated.outputs)}.issuperset(self._outputs):
+            return None  # not compiled yet, or an op has left an output out
+        form = _Form(self, self.segment, *met, list(given), self._outputs)
+        self.forms.keep(key, form, _FORM + _ARGUMENT * form.width)
+        return form
+
+
+class _Form:
+    """How to run values of one form: which of them the generated code takes, and which results are returned.
+
+    Args:
+        plan: The plan.
+        compiled: What was generated for values of this form.
+        shapes: Their shapes.
+        names: Names of the values, in the order in which they come.
+        outputs: Names of the values that are returned.
+
+    Attributes:
+        width: How many arguments the generated code takes.
+    """
+
+    def __init__(
+        self,
+        plan: _Plan,
+        segment: Segment,
+        compiled: CompiledSegment,
+        shapes: Any,
+        names: list[str],
+        outputs: Sequence[str],
+    ) -> None:
+        self._segment, self._compiled, self._shapes = segment, compiled, shapes
+        self._number: int | None = None  # of the shapes, once all rules have accepted them
+        self._block = plan.program.main if plan.writes else None
+        ports, index = compiled.generated.inputs, {name: i for i, name in enumerate(names)}
+        self.width = len(ports)
+        # Mostly the code takes arrays and nothing else.
+        self._arrays = (
+            None
+            if any(not p.tensor or p.lod or p.flag or p.shared for p in ports)
+            else [index[port.var] for port in ports]
+        )
+        variables = segment.variables
+        self._values = [index[name] for name in (*variables.parameters, *variables.reads)]
+        places: dict[str, tuple[int, Port]] = {}
+        at = 0
+        for port in compiled.generated.outputs:
+            places[port.var] = at, port
+            at += 1 + (port.tensor and port.lod)
+        self._outputs = [
+            (*places[name], name in plan.writes) if name in places else (index[name], None, False) for name in outputs
+        ]
+        # Mostly the results are the outputs, in order, and arrays of the caller's own.
+        self._as_returned = list(outputs) == [port.var for port in compiled.generated.outputs] and not any(
+            port.lod or port.shared or port.var in plan.writes for port in compiled.generated.outputs
+        )
+
+    @np.errstate(all="ignore")  # infinities and NaN are values like others
+    def run(self, given: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
+        """Run: the values of the outputs.
+
+        Args:
+            given: The values.
+            run: The state of the run.
+            scope: That of the persistable variables, of a stateful function.
+        """
+        compiled = self._compiled
+        if self._arrays is None:
+            arguments = compiled.arguments([_tensor(given[i]) for i in self._values])
+        else:
+            arguments = [v if type(v := given[i]) is np.ndarray else v.array for i in self._arrays]
+        if self._number is None:
+            self._number = compiled.shapes[self._shapes]
+        run.shapes_met = self._number
+        if self._block is None or scope is None:
+            results = self._segment.call(compiled, self._shapes, arguments, run)
+        else:
+            self._block.create_persistable(scope)
+            results = self._segment.compute(compiled, self._shapes, arguments, run, scope, self._block.persistable)
+        if self._as_returned:
+            return results
+        return [_output(results, given, at, port, written) for at, port, written in self._outputs]
+
+
+def _output(results: list[Any], given: Sequence[Any], at: int, port: Port | None, written: bool) -> Any:
+    """The value of an output: what the code returned, or of a variable that it does not write what was given."""
+    if port is None:
+        return _tensor(given[at])
+    if not port.tensor or not (port.lod or port.shared or written):
+        return results[at]
+    lod = results[at + 1] if port.lod else []
+    return LoDTensor(results[at], lod, check=False, shared=port.shared or written)
+
+
+def _tensor(value: Any) -> Any:
+    """A value as a variable holds it."""
+    return LoDTensor(value, shared=True) if type(value) is np.ndarray else value
+
+
+def _form(value: Any) -> Any:
+    """What generated code depends on of a value that is no bare array: never equal to that of one."""
+    return signature(value), value.array.shape if type(value) is LoDTensor else getattr(value, "shape", None)
+
+
+def _declared(variables: Sequence[VarDesc | None]) -> list[Any]:
+    """What the checks of values that users give depend on."""
+    return [None if v is None else (v.shape, v.dtype, v.type, v.lod_level, v.need_check_feed) for v in variables]
+
+
+def _segment_of(plan: BlockPlan) -> Segment | None:
+    """The segment of a plan that is feed ops, a segment and fetch ops; None of any other plan."""
+    kinds = [kind for kind, _ in groupby(plan.steps, key=type)]
+    segments = [step for step in plan.steps if isinstance(step, Segment)]
+    in_order = kinds == [k for k in (FeedOp, Segment, FetchOp) if k in kinds]
+    return segments[0] if len(segments) == 1 and in_order else None
