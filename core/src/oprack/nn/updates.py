@@ -102,12 +102,8 @@ class Updates:
             return
         place = chosen[0].place
         sparse = [isinstance(g, SelectedRows) for g in gradients]
-        key = (
-            place,
-            current_mode().deterministic,
-            in_parts,
-            tuple([(p.name, p.dtype, rows) for p, rows in zip(chosen, sparse, strict=True)]),
-        )
+        forms = tuple([(p.name, p.dtype, rows) for p, rows in zip(chosen, sparse, strict=True)])
+        key = (place, current_mode().deterministic, in_parts, forms)
         cached = self._functions.get(key)
         if cached is None:
             cached = self._functions[key] = self._build(chosen, sparse, place, in_parts)

@@ -27,6 +27,7 @@ from oprack.runtime.schedules import set_schedules
 from oprack.tensor import CPUPlace, Place, Scope
 
 if TYPE_CHECKING:
+    from oprack.desc import BlockDesc
     from oprack.program import Program
 
 _GLOBAL_SCOPE = Scope()
@@ -267,7 +268,10 @@ class Executor(NaiveExecutor):
         if return_numpy and all([type(value) is np.ndarray for value in made]):
             return made  # arrays of the caller's own
         block, names = desc.blocks[0], function.outputs
-        return [fetched(v, name, block, self.pool, return_numpy) for v, name in zip(made, names, strict=True)]
+        return [self._fetched(v, name, return_numpy, block) for v, name in zip(made, names, strict=True)]
+
+    def _fetched(self, value: Any, name: str, return_numpy: bool, block: BlockDesc) -> Any:
+        return fetched(value, name, block, self.pool, return_numpy)
 
     def _function(
         self, desc: ProgramDesc, feed: Mapping[str, Any], fetch_list: Sequence[Any] | None

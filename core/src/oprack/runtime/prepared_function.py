@@ -1,4 +1,4 @@
-"""PreparedFunction: a prepared program as a function of values, which is what executors, predictors, jit and updates run.
+"""PreparedFunction: a prepared program as a function of values; executors, predictors, jit and optimizers run it.
 
 Most programs are feed ops, one segment and fetch ops. What a run of such a program looks up, variables, signatures,
 shapes and checks, is the same each time while its values keep their dtypes and shapes, and for a small net that takes
@@ -41,9 +41,9 @@ _FORMS, _FORM, _ARGUMENT = 4096, 2000, 100
 class PreparedFunction:
     """The main block of a prepared program: values of some variables in, values of others out.
 
-    A value is a bare array of NumPy's, which is a tensor without LoD in memory that nobody writes to, or what a variable
-    holds (LoDTensor, SelectedRows, LoDTensorArray ...). Of the values that come out, a bare array is the caller's own;
-    a LoDTensor that is `shared` lies on memory of something else.
+    A value is a bare array of NumPy's, which is a tensor without LoD on the caller's memory, or what a variable holds
+    (LoDTensor, SelectedRows, LoDTensorArray ...). Of the values that come out, a bare array is the caller's own; a
+    LoDTensor that is `shared` lies on memory of something else.
 
     Threads may share a function. It stays right when packs change: the program is then prepared again.
 
@@ -205,7 +205,7 @@ class _Plan:
         variables, persistable = segment.variables, program.main.persistable.keys()
         # A persistable variable that is fed keeps its value; what is read otherwise is fed, or set by an op.
         nothing = {EMPTY_VAR}
-        inside = variables.outer - nothing <= persistable and given | nothing >= set(variables.reads)
+        inside = set(variables.outer) - nothing <= persistable and given | nothing >= set(variables.reads)
         known = not given & persistable if stateful else given >= set(variables.parameters)
         return segment if inside and known else None
 
@@ -237,9 +237,10 @@ class _Plan:
         """How to run values like these; None while no code was generated for such."""
         assert self.segment is not None
         given = dict(zip((*self._inputs, *self.state), (*values, *state), strict=True))
-        given.setdefault(EMPTY_VAR, None)
         variables = self.segment.variables
-        met = self.segment.met(run, [given[n] for n in variables.parameters], [given[n] for n in variables.reads])
+        met = self.segment.met(
+            run, [given.get(n) for n in variables.parameters], [given.get(n) for n in variables.reads]
+        )
         if not self._stateful:
             self.segment.forget_parameters()
         if met is None or not {*given, *(port.var for port in met[0].generated.outputs)}.issuperset(self._outputs):
@@ -254,6 +255,7 @@ class _Form:
 
     Args:
         plan: The plan.
+        segment: Its segment.
         compiled: What was generated for values of this form.
         shapes: Their shapes.
         names: Names of the values, in the order in which they come.
@@ -269,7 +271,7 @@ class _Form:
         segment: Segment,
         compiled: CompiledSegment,
         shapes: Any,
-        names: list[str],
+        names: Sequence[str],
         outputs: Sequence[str],
     ) -> None:
         self._segment, self._compiled, self._shapes = segment, compiled, shapes
@@ -284,13 +286,14 @@ class _Form:
             else [index[port.var] for port in ports]
         )
         variables = segment.variables
-        self._values = [index[name] for name in (*variables.parameters, *variables.reads)]
+        # No code takes what is at the name of no variable.
+        self._values = [index.get(name, 0) for name in (*variables.parameters, *variables.reads)]
         places: dict[str, tuple[int, Port]] = {}
         at = 0
         for port in compiled.generated.outputs:
             places[port.var] = at, port
             at += 1 + (port.tensor and port.lod)
-        self._outputs = [
+        self._outputs: list[tuple[int, Port | None, bool]] = [
             (*places[name], name in plan.writes) if name in places else (index[name], None, False) for name in outputs
         ]
         # Mostly the results are the outputs, in order, and arrays of the caller's own.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.desc import BlockDesc
 from oprack.errors import OprackError
 from oprack.ir import Pass, optimize, select_passes
 from oprack.kernel import size_limits_ignored
@@ -51,11 +52,10 @@ class PassFailedError(Exception):
 class _Executor(Executor):
     """Gives None for a variable that no op set, since an op may leave outputs out."""
 
-    def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: Any) -> Any:
-        var = scope.find_var(name)
-        if var is None or var.value is None:
+    def _fetched(self, value: Any, name: str, return_numpy: bool, block: BlockDesc) -> Any:
+        if value is None:
             return None
-        value = super()._fetched(scope, name, return_numpy, block)
+        value = super()._fetched(value, name, return_numpy, block)
         return LoDTensorArray(value) if isinstance(value, list) else value
 
 
