@@ -11,7 +11,7 @@ from oprack.autodiff import gradients
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.capture.guards import Guards
 from oprack.capture.memory import Sharing
-from oprack.capture.to_program import ExportedProgram, filled
+from oprack.capture.to_program import ExportedProgram, Name, filled
 from oprack.desc import OpDesc, VarDesc
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
@@ -80,6 +80,13 @@ class JitProgram:
         outputs = dict.fromkeys([*self._made, *(n for n in self.kept if n not in given), *changed])
         self._forward = self._function(exported.program, [*self._feeds, *self._names], list(outputs))
         self._are_bare: bool | None = None
+        # Positions: of what is given, and behind that of what is made.
+        index = self._index = {n: i for i, n in enumerate(self._forward.inputs)}
+        at = {n: k for k, n in enumerate(self._forward.outputs)}
+        self._changes = [(index[n], at[n]) for n in changed]
+        self._kept = [len(index) + at[n] if n in at else index[n] for n in self._saved]
+        self._differentiated = [index[n] for n in self.wrt]
+        self._guarded = [index[n] for n in self._guarded_names]
         self.rule = CustomRule(name, len(self.targets), self._run_backward, self._needed) if self.targets else None
 
     def _write_backward(self, values: set[str]) -> set[str]:
@@ -117,7 +124,7 @@ class JitProgram:
         root = self._sharing.root
         memory = {root(n) for n in read}
         # What the program itself writes to, such as running means, has values of its own in each call.
-        self._guarded = [n for n in given if n in memory and n not in self._changed]
+        self._guarded_names = [n for n in given if n in memory and n not in self._changed]
         self._guarded_results = [n for n in self._made if n not in self.targets and root(n) in memory]
         self._needed = [i for i, n in enumerate(self.targets) if root(n) in memory]
 
@@ -147,28 +154,26 @@ class JitProgram:
         tensors = [*arguments, *self._tensors]
         if self._are_bare is None:  # their forms are the same in each call
             self._are_bare = self.place.kind == "cpu" and all(map(_is_bare, tensors))
-        given: dict[str, Any] = dict(zip(self._forward.inputs, tensors, strict=True))
+        versions = [(tensors[i], tensors[i]._version) for i in self._guarded] if self.rule is not None else []
+        values = [x._value for x in tensors] if self._are_bare else [x.value for x in tensors]
+        made = self._forward(values)
+        for i, k in self._changes:
+            tensors[i]._overwrite(_array(made[k]), None, self.name)
+        # what follows in `made` is kept for the gradients
+        results = {name: self._result(name, made[k]) for k, name in enumerate(self._made)}
+        for name, source in self._sharing.shares.items():
+            share_memory(results[name], results[source] if source in results else tensors[self._index[source]])
         if self.rule is not None:
-            versions = [(given[n], given[n]._version) for n in self._guarded]
-        made = self._forward([x._value for x in tensors] if self._are_bare else [x.value for x in tensors])
-        values = dict(zip(self._forward.outputs, made, strict=True))
-        for name in self._changed:
-            given[name]._overwrite(_array(values[name]), None, self.name)
-        for i in self._changed_feeds:
-            arguments[i]._overwrite(_array(values[self._feeds[i]]), None, self.name)
-        results: dict[str, Tensor] = {}
-        for name in self._made:
-            results[name] = self._result(name, values[name])
-            if name in self._sharing.shares:
-                source = self._sharing.shares[name]
-                share_memory(results[name], results[source] if source in results else given[source])
-        if self.rule is not None:
-            kept = [values[n] if n in values else _value(given[n]) for n in self._saved]
-            versions += [(results[n], results[n]._version) for n in self._guarded_results]
-            forms = [(results[n].shape, results[n]._meta) for n in self.targets]
+            values += made
             outputs = [results[n] for n in self.targets]
-            attach(self.rule, [given[n] for n in self.wrt], outputs, (kept, forms), versions)
-        return filled(self.exported.structure, given | results)
+            # one of several outputs may have no gradient, and then it is zeros
+            forms = [(x.shape, x._meta) for x in outputs] if len(outputs) > 1 else [None]
+            versions += [(results[n], results[n]._version) for n in self._guarded_results]
+            kept = [values[i] for i in self._kept]
+            attach(self.rule, [tensors[i] for i in self._differentiated], outputs, (kept, forms), versions)
+        if isinstance(structure := self.exported.structure, Name) and structure in results:
+            return results[structure]
+        return filled(structure, dict(zip(self._forward.inputs, tensors, strict=True)) | results)
 
     def _result(self, name: str, value: Any) -> Tensor:
         """The tensor of an output, on memory of its own where that of an eager call is."""
@@ -184,8 +189,9 @@ class JitProgram:
         assert self._backward is not None
         kept, forms = saved
         values = list(kept)
-        for g, (shape, meta) in zip(cotangents, forms, strict=True):
+        for g, form in zip(cotangents, forms, strict=True):
             if g is None:
+                shape, meta = form
                 values.append(LoDTensor(context(meta.place).xp.zeros(shape, meta.dtype), place=meta.place))
             else:
                 values.append(_value(g))

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Forms of values that a function remembers, which come with the data; bytes of each, and of each of its arguments.
 _FORMS, _FORM, _ARGUMENT = 4096, 2000, 100
+# In the place of an argument: that its memory may not be overwritten.
+_NOT_MINE = -1
 
 
 class PreparedFunction:
@@ -245,7 +247,8 @@ class _Plan:
             self.segment.forget_parameters()
         if met is None or not {*given, *(port.var for port in met[0].generated.outputs)}.issuperset(self._outputs):
             return None  # not compiled yet, or an op has left an output out
-        form = _Form(self, self.segment, *met, list(given), self._outputs)
+        bare = {name for name, form in zip(self._inputs, key[1:], strict=True) if isinstance(form[0], np.dtype)}
+        form = _Form(self, self.segment, *met, list(given), bare, self._outputs)
         self.forms.keep(key, form, _FORM + _ARGUMENT * form.width)
         return form
 
@@ -259,6 +262,7 @@ class _Form:
         compiled: What was generated for values of this form.
         shapes: Their shapes.
         names: Names of the values, in the order in which they come.
+        bare: Those of them that are bare arrays.
         outputs: Names of the values that are returned.
 
     Attributes:
@@ -272,6 +276,7 @@ class _Form:
         compiled: CompiledSegment,
         shapes: Any,
         names: Sequence[str],
+        bare: Collection[str],
         outputs: Sequence[str],
     ) -> None:
         self._segment, self._compiled, self._shapes = segment, compiled, shapes
@@ -279,12 +284,10 @@ class _Form:
         self._block = plan.program.main if plan.writes else None
         ports, index = compiled.generated.inputs, {name: i for i, name in enumerate(names)}
         self.width = len(ports)
-        # Mostly the code takes arrays and nothing else.
-        self._arrays = (
-            None
-            if any(not p.tensor or p.lod or p.flag or p.shared for p in ports)
-            else [index[port.var] for port in ports]
-        )
+        # Mostly the code takes arrays and nothing else. Of bare ones nobody may overwrite the memory.
+        self._arrays: list[int] | None = None
+        if all(p.tensor and not p.lod and (p.var in bare or not (p.flag or p.shared)) for p in ports):
+            self._arrays = [i for p in ports for i in ((index[p.var], _NOT_MINE) if p.flag else (index[p.var],))]
         variables = segment.variables
         # No code takes what is at the name of no variable.
         self._values = [index.get(name, 0) for name in (*variables.parameters, *variables.reads)]
@@ -296,10 +299,10 @@ class _Form:
         self._outputs: list[tuple[int, Port | None, bool]] = [
             (*places[name], name in plan.writes) if name in places else (index[name], None, False) for name in outputs
         ]
-        # Mostly the results are the outputs, in order, and arrays of the caller's own.
-        self._as_returned = list(outputs) == [port.var for port in compiled.generated.outputs] and not any(
-            port.lod or port.shared or port.var in plan.writes for port in compiled.generated.outputs
-        )
+        # Mostly outputs are arrays of the caller's own.
+        self._taken: list[int] | None = None
+        if all(port is not None and not (port.lod or port.shared or written) for _, port, written in self._outputs):
+            self._taken = [at for at, _, _ in self._outputs]
 
     @np.errstate(all="ignore")  # infinities and NaN are values like others
     def run(self, given: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
@@ -314,7 +317,7 @@ class _Form:
         if self._arrays is None:
             arguments = compiled.arguments([_tensor(given[i]) for i in self._values])
         else:
-            arguments = [v if type(v := given[i]) is np.ndarray else v.array for i in self._arrays]
+            arguments = [False if i < 0 else v if type(v := given[i]) is np.ndarray else v.array for i in self._arrays]
         if self._number is None:
             self._number = compiled.shapes[self._shapes]
         run.shapes_met = self._number
@@ -323,8 +326,8 @@ class _Form:
         else:
             self._block.create_persistable(scope)
             results = self._segment.compute(compiled, self._shapes, arguments, run, scope, self._block.persistable)
-        if self._as_returned:
-            return results
+        if self._taken is not None:
+            return [results[at] for at in self._taken]
         return [_output(results, given, at, port, written) for at, port, written in self._outputs]
 
 
