@@ -121,9 +121,10 @@ class PreparedProgram:
         manager.require_ops(op_types)
         manager.warn_of_newer_ops(op_types, desc.op_version_map)
 
-    def is_current(self, manager: Any) -> bool:
-        """Whether the packs are still those that it was prepared with."""
-        return manager is self.manager and manager.revision == self.packs_revision
+    def is_current(self, manager: Any, place: Place) -> bool:
+        """Whether packs and place are still those that it was prepared for."""
+        same_place = place is self.place or place == self.place
+        return same_place and manager is self.manager and manager.revision == self.packs_revision
 
     @cached_property
     def read_names(self) -> list[str]:
@@ -192,7 +193,7 @@ def _homes(block: BlockDesc) -> list[Any]:
 
 
 class PreparedCache:
-    """The last prepared programs by program and place; one whose ops or variables changed since is prepared again.
+    """The last prepared programs; one whose place, packs, ops or variables changed since is prepared again.
 
     It is bounded, since an entry keeps its program alive. The lock is held while a program is prepared, so that two
     threads that run the same program do not both prepare it.
@@ -207,9 +208,9 @@ class PreparedCache:
     ) -> PreparedProgram:
         with self._lock:
             # The entry holds the program, so that its id can't become another's while the entry is there.
-            key = (id(desc), place, block_id, with_feed_fetch)
+            key = (id(desc), block_id, with_feed_fetch)
             found: tuple[_Snapshot, PreparedProgram] | None = self._entries[key]
-            if found is None or not found[1].is_current(manager) or not found[0].matches(desc):
+            if found is None or not found[1].is_current(manager, place) or not found[0].matches(desc):
                 found = _Snapshot(desc), PreparedProgram(desc, manager, place, block_id, with_feed_fetch)
                 self._entries.keep(key, found, program_bytes(desc))
             return found[1]

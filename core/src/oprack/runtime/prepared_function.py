@@ -110,6 +110,7 @@ class PreparedFunction:
         if form is None:
             form = plan.new_form(run, key, self._tensors(plan, values), state)
             if form is None:
+                plan.idle.append(run)
                 return self._run_in_scope(plan, values, scope)
         found = form.run([*values, *state] if state else values, run, scope)
         plan.idle.append(run)
@@ -288,6 +289,7 @@ class _Form:
         self._arrays: list[int] | None = None
         if all(p.tensor and not p.lod and (p.var in bare or not (p.flag or p.shared)) for p in ports):
             self._arrays = [i for p in ports for i in ((index[p.var], _NOT_MINE) if p.flag else (index[p.var],))]
+        self._in_order = self._arrays == list(range(len(names))) and len(bare) == len(names)
         variables = segment.variables
         # No code takes what is at the name of no variable.
         self._values = [index.get(name, 0) for name in (*variables.parameters, *variables.reads)]
@@ -303,6 +305,7 @@ class _Form:
         self._taken: list[int] | None = None
         if all(port is not None and not (port.lod or port.shared or written) for _, port, written in self._outputs):
             self._taken = [at for at, _, _ in self._outputs]
+        self._all_taken = self._taken == list(range(len(compiled.generated.outputs)))
 
     @np.errstate(all="ignore")  # infinities and NaN are values like others
     def run(self, given: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
@@ -314,10 +317,13 @@ class _Form:
             scope: That of the persistable variables, of a stateful function.
         """
         compiled = self._compiled
-        if self._arrays is None:
-            arguments = compiled.arguments([_tensor(given[i]) for i in self._values])
-        else:
+        arguments: Sequence[Any]
+        if self._in_order:
+            arguments = given
+        elif self._arrays is not None:
             arguments = [False if i < 0 else v if type(v := given[i]) is np.ndarray else v.array for i in self._arrays]
+        else:
+            arguments = compiled.arguments([_tensor(given[i]) for i in self._values])
         if self._number is None:
             self._number = compiled.shapes[self._shapes]
         run.shapes_met = self._number
@@ -327,7 +333,7 @@ class _Form:
             self._block.create_persistable(scope)
             results = self._segment.compute(compiled, self._shapes, arguments, run, scope, self._block.persistable)
         if self._taken is not None:
-            return [results[at] for at in self._taken]
+            return results if self._all_taken else [results[at] for at in self._taken]
         return [_output(results, given, at, port, written) for at, port, written in self._outputs]
 
 

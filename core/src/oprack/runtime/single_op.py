@@ -68,7 +68,7 @@ class SingleOp:
 
     def _operator(self, place: Place) -> tuple[OperatorBase, PreparedProgram]:
         found = self._runs.get(place)
-        if found is None or not found[1].is_current(self._manager):
+        if found is None or not found[1].is_current(self._manager, place):
             operator = create_operator(self.desc, self._program.blocks[0], 0, self._manager, place)
             found = self._runs[place] = (operator, PreparedProgram(self._program, self._manager, place))
         return found

@@ -130,7 +130,7 @@ class Segment:
         self,
         compiled: CompiledSegment,
         shapes: Any,
-        args: list[Any],
+        args: Sequence[Any],
         run: RunContext,
         scope: Scope,
         stored: Collection[str] | None = None,
@@ -156,7 +156,7 @@ class Segment:
         run.made = None
         return results
 
-    def call(self, compiled: CompiledSegment, shapes: Any, args: list[Any], run: RunContext) -> list[Any]:
+    def call(self, compiled: CompiledSegment, shapes: Any, args: Sequence[Any], run: RunContext) -> list[Any]:
         """Call the generated code: its results.
 
         Args:
