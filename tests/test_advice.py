@@ -98,7 +98,7 @@ class GatedGrad(OpDef, type="gated_grad"):
 
 def test_a_make_grad_with_a_typo_is_named_and_the_name_it_proposes_is_right(capsys: pytest.CaptureFixture[str]) -> None:
     from oprack.kernel import kernel
-    from oprack.packs.imports import import_problems
+    from oprack.packs.checks import import_problems
 
     manager = PackManager(environ={})
     manager.register_op(Gated)

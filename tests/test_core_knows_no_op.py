@@ -13,8 +13,8 @@ from oprack.cli.main import main
 from oprack.errors import DefinitionError, UnknownOpError, UnknownRoleError
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output
 from oprack.op.vocabulary import ROLES
-from oprack.packs import PackWarning, homes
-from oprack.packs.roles import role_problems
+from oprack.packs import PackWarning, advice
+from oprack.packs.checks import role_problems
 from oprack.packs.vocabulary import op_for
 from oprack.parallel import Communicator
 from oprack.types import AttrType
@@ -135,7 +135,7 @@ def test_no_op_type_of_a_pack_stands_in_core():
 
 # Roles ----------------------------------------------------------------------------------------------------------------
 def test_no_role_has_the_name_of_an_op():
-    assert not set(ROLES) & {*oprack.default_manager().op_types(), *homes.paddle_ops()}
+    assert not set(ROLES) & {*oprack.default_manager().op_types(), *advice.paddle_ops()}
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: role.name)

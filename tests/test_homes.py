@@ -10,7 +10,7 @@ import pytest
 from oprack import PackManager
 from oprack.cli.main import main
 from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
-from oprack.packs import homes
+from oprack.packs import advice
 from oprack.packs.manager import use_manager
 
 MODEL = Path(__file__).parent / "data" / "small_models" / "resnet.pdmodel"
@@ -27,34 +27,34 @@ def test_the_table_says_what_the_installed_packs_bring():
     # a plugin that brings neither ops, names, formats nor commands, but a place, has no row
     ours = [p for p in manager.packs() if p.name != "core" and (p.op_types or p.layers)]
     formats = {(owner, json.loads(key)["suffix"]) for owner, key, _ in manager.targets("format")}
-    assert formats == {(d, suffix) for d, kinds in homes.homes().items() for suffix in kinds.get("formats", ())}
+    assert formats == {(d, suffix) for d, kinds in advice.homes().items() for suffix in kinds.get("formats", ())}
     commands = {(owner, json.loads(key)["name"]) for owner, key, _ in manager.targets("command")}
-    assert commands == {(d, name) for d, kinds in homes.homes().items() for name in kinds.get("commands", ())}
+    assert commands == {(d, name) for d, kinds in advice.homes().items() for name in kinds.get("commands", ())}
     others = {owner for owner, _ in formats | commands}
-    assert {p.distribution for p in ours} | others == set(homes.homes())
+    assert {p.distribution for p in ours} | others == set(advice.homes())
     for pack in ours:
-        kinds = homes.homes()[pack.distribution]
+        kinds = advice.homes()[pack.distribution]
         assert sorted(kinds.get("ops", ())) == sorted(pack.op_types)
         unnamed = ("ops", "roles", "formats", "commands")
         named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in unnamed for name in names}
         assert named == {key for key in pack.layers if not key.startswith(("fuzz.", "fuzz_lives."))}
     roles = [(owner, role) for owner, role, _ in manager.targets("role")]
-    assert sorted(roles) == sorted((d, r) for d, kinds in homes.homes().items() for r in kinds.get("roles", ()))
+    assert sorted(roles) == sorted((d, r) for d, kinds in advice.homes().items() for r in kinds.get("roles", ()))
 
 
 def test_no_two_distributions_bring_one_op_in_the_table():
-    found = [t for kinds in homes.homes().values() for t in kinds.get("ops", ())]
-    assert len(found) == len(set(found)) == len(list(homes.names("ops")))
+    found = [t for kinds in advice.homes().values() for t in kinds.get("ops", ())]
+    assert len(found) == len(set(found)) == len(list(advice.names("ops")))
 
 
 def test_rendering_is_stable_and_read_back():
-    text = homes.render(
+    text = advice.render(
         {"oprack-b": {"ops": ["z", "a"] + [f"long_name_{i:02}" for i in range(20)]}, "oprack-a": {"roles": ["r"]}}
     )
-    assert text == homes.render(
+    assert text == advice.render(
         {"oprack-a": {"roles": ["r"]}, "oprack-b": {"ops": [*map("long_name_{:02}".format, range(20)), "a", "z"]}}
     )
-    assert homes.render({"oprack-none": {"ops": []}}) == homes.render({})
+    assert advice.render({"oprack-none": {"ops": []}}) == advice.render({})
     assert text.index("[oprack-a]") < text.index("[oprack-b]") and max(map(len, text.splitlines())) <= 120
 
 
@@ -126,16 +126,16 @@ def test_missing_ops_of_paddle(capsys):
     code, text = missing(capsys, "--missing", "--json")
     rows = json.loads(text)
     installed = set(oprack.default_manager().op_types())
-    assert code == 1 and [r["op"] for r in rows] == [t for t in homes.paddle_ops() if t not in installed]
+    assert code == 1 and [r["op"] for r in rows] == [t for t in advice.paddle_ops() if t not in installed]
     assert not any(r["distribution"] for r in rows) and all(r["reason"] for r in rows)
-    assert len(homes.paddle_ops()) == 784
+    assert len(advice.paddle_ops()) == 784
 
 
 def test_a_reason_is_given_for_each_op_that_no_distribution_brings_and_for_no_other():
-    brought = {*homes.names("ops"), "feed", "fetch"}  # core's own
-    assert sorted(homes.missing_reasons()) == [t for t in homes.paddle_ops() if t not in brought]
-    assert homes.why_missing("send_and_recv") == homes.missing_reasons()["send_and_recv"]
-    assert homes.why_missing("conv2d") == homes.why_missing("not_an_op") == ""
+    brought = {*advice.names("ops"), "feed", "fetch"}  # core's own
+    assert sorted(advice.missing_reasons()) == [t for t in advice.paddle_ops() if t not in brought]
+    assert advice.why_missing("send_and_recv") == advice.missing_reasons()["send_and_recv"]
+    assert advice.why_missing("conv2d") == advice.why_missing("not_an_op") == ""
 
 
 def test_missing_ops_are_printed_with_their_reason(capsys):
@@ -145,7 +145,7 @@ def test_missing_ops_are_printed_with_their_reason(capsys):
 
 def test_paddles_list_is_that_of_the_reference():
     reference = Path(__file__).parent / "data" / "reference" / "op_protos.json"
-    assert sorted(json.loads(reference.read_text("utf-8"))["ops"]) == list(homes.paddle_ops())
+    assert sorted(json.loads(reference.read_text("utf-8"))["ops"]) == list(advice.paddle_ops())
 
 
 def test_the_command_checks_the_table(capsys):

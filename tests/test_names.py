@@ -9,7 +9,7 @@ from typing import Any
 
 import oprack
 import pytest
-from oprack.packs.spelling import instead, keywords_instead, spellings
+from oprack.packs.advice import instead, keywords_instead, spellings
 
 ROOT = Path(__file__).parents[1]
 PAGE = runpy.run_path(str(ROOT / "docs" / "site" / "names_page.py"))

@@ -18,11 +18,10 @@ from oprack import LoDTensor, Program
 from oprack.cli.main import main
 from oprack.desc.plain import from_plain, to_plain
 from oprack.errors import CorruptModelError, InvalidArgumentError
-from oprack.inference import Config, create_predictor, optim_cache, optim_key
-from oprack.inference.optim_cache import OptimCache
-from oprack.inference.optim_key import cache_key
+from oprack.inference import Config, create_predictor, optim_cache
+from oprack.inference.optim_cache import OptimCache, cache_key
 from oprack.io import inference_model, load_inference_model, save_inference_model
-from oprack.packs import code
+from oprack.packs import discovery
 from oprack.packs.manager import PackManager, use_manager
 from oprack.tensor import Scope
 from optim_models import Passes, X, answer, config, counted, expected, only, save, weights
@@ -148,7 +147,7 @@ def test_files_of_parameters_are_known_without_reading_the_program(
         assert answer(c, x).max() == 2 and passes.runs == 3
     # nothing is kept of a model of which a file does not count
     cache.clear()
-    monkeypatch.setattr(optim_key, "files_beside", lambda path, **names: {"program": Path(path, "__model__")})
+    monkeypatch.setattr(optim_cache, "files_beside", lambda path, **names: {"program": Path(path, "__model__")})
     assert answer(c, x).max() == 2 and not cache.entries()
 
 
@@ -243,11 +242,11 @@ def test_settings_have_entries_of_their_own(
 def test_packs_libraries_and_versions_are_part_of_the_key(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = create_predictor(config(model))._executor
     keys = {cache_key(config(model), executor)}
-    monkeypatch.setattr("oprack.inference.optim_key.__version__", "9.9")
+    monkeypatch.setattr("oprack.inference.optim_cache.__version__", "9.9")
     keys.add(cache_key(config(model), executor))
-    monkeypatch.setattr("oprack.inference.optim_key._cpu_features", lambda: ["other"])
+    monkeypatch.setattr("oprack.inference.optim_cache._cpu_features", lambda: ["other"])
     keys.add(cache_key(config(model), executor))
-    monkeypatch.setattr("oprack.inference.optim_key._identity", lambda library: "other")
+    monkeypatch.setattr("oprack.inference.optim_cache._identity", lambda library: "other")
     keys.add(cache_key(config(model), executor))
     executor.manager = PackManager(blocked=["onednn"])
     keys.add(cache_key(config(model), executor))
@@ -256,7 +255,7 @@ def test_packs_libraries_and_versions_are_part_of_the_key(model: Path, monkeypat
 
 def test_libraries_of_other_places_are_not_asked(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr("oprack.inference.optim_key._identity", lambda library: asked.append(library) or "")
+    monkeypatch.setattr("oprack.inference.optim_cache._identity", lambda library: asked.append(library) or "")
     cache_key(config(model), create_predictor(config(model))._executor)
     assert [type(library).__module__ for library in asked] == ["oprack_onednn.library"]
 
@@ -272,8 +271,9 @@ def test_changed_code_makes_it_anew(
 ) -> None:
     source = tmp_path / "passes.py"
     source.write_text("one")
-    files = code.loaded_files
-    monkeypatch.setattr(code, "loaded_files", lambda packs: [*files(packs), (str(source), *code.file_state(source))])
+    files = discovery.loaded_files
+    added = lambda packs: [*files(packs), (str(source), *discovery.file_state(source))]  # noqa: E731
+    monkeypatch.setattr(discovery, "loaded_files", added)
     for _ in range(2):
         answer(config(model, cache))
     assert passes.runs == 1
@@ -294,8 +294,8 @@ def test_loaded_files_are_those_of_core_packs_and_manifests() -> None:
             assert path in names
     assert sum(name.endswith("ops.toml") for name in names) >= 10
     assert not any("numpy" in name for name in names)
-    assert code.changed_since_start([("a", 1, 1)]) == ""
-    assert code.changed_since_start([("a", 1, 1), ("b", 2**62, 1)]) == "b"
+    assert discovery.changed_since_start([("a", 1, 1)]) == ""
+    assert discovery.changed_since_start([("a", 1, 1), ("b", 2**62, 1)]) == "b"
 
 
 def test_code_written_after_the_start_is_not_kept(
@@ -321,9 +321,9 @@ def test_ops_of_this_process_and_debugging_leave_it_aside(
             ctx.set_dim("Out", ctx.dim("X"))
 
     with use_manager(PackManager()) as manager:
-        assert not manager.has_registrations()
+        assert not manager.here.has_registrations()
         manager.register_op(Mine)
-        assert manager.has_registrations()
+        assert manager.here.has_registrations()
         np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
     debugged = config(model, cache)
     debugged.switch_ir_debug()

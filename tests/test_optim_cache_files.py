@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack.inference import create_predictor
-from oprack.inference.optim_cache import OptimCache
-from oprack.inference.optim_key import cache_key
+from oprack.inference.optim_cache import OptimCache, cache_key
 from oprack.tensor import Scope
 from optim_models import Passes, answer, config, counted, expected, only, save
 

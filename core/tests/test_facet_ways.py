@@ -40,6 +40,7 @@ from oprack.op import (
 from oprack.op.facets import FACETS, MEMBERS
 from oprack.op.sbp import factors
 from oprack.packs import PackWarning
+from oprack.packs.checks import orphans
 from oprack.packs.manager import PackManager, use_manager
 from oprack.program import Program
 from oprack.runtime import Executor, OperatorBase, OperatorWithKernel
@@ -369,7 +370,7 @@ def test_what_is_brought_for_no_op_is_told(pack: Any) -> None:
         register.op_version(OpVersion("gone"))
 
     own = pack("own", oprack_ops=lambda register: register.operator("ways", Maker, by_name("infer_shape")))
-    told = manager_of(own, pack("rogue", oprack_ops=brings)).orphans()
+    told = orphans(manager_of(own, pack("rogue", oprack_ops=brings)))
     assert told == [
         "rogue (oprack-rogue 1.0) brings facets of op 'wayss', which no pack in use defines (did you mean ways?)",
         "rogue (oprack-rogue 1.0) brings versions of op 'gone', which no pack in use defines",

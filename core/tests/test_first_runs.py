@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack.errors import OprackError
-from oprack.inference.background import Later
+from oprack.inference.optim_entry import Later
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor

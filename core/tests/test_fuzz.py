@@ -62,7 +62,7 @@ def planted(manager: PackManager, function: Any, min_numel: int = 1 << 20) -> Ch
     """A checker with the op, its kernel, and `function` as the kernel of a library for large tensors."""
     manager.register_op(Shifted)
     manager.register_kernel(shifted)
-    manager._register._target("library", "fast", f"{__name__}:LIBRARY")
+    manager.here.register._target("library", "fast", f"{__name__}:LIBRARY")
     declared = kernel("shifted", dtypes={"float32"}, library="fast", priority=5, min_numel=min_numel)
     manager.register_kernel(declared(function))
     manager.libraries = lambda: {"fast": LIBRARY}  # type: ignore[method-assign]

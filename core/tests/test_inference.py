@@ -25,6 +25,7 @@ from oprack.errors import (
 from oprack.inference import Config, DataType, Predictor, PredictorPool, create_predictor
 from oprack.io import save_inference_model
 from oprack.kernel import kernel
+from oprack.packs.extensions import Extensions
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
@@ -393,7 +394,7 @@ def test_a_gpu_that_a_plugin_serves(prefix: Path, rack: PackManager, monkeypatch
     def pick_on_gpu(Ids: Any, W: Any, Scale: Any = None) -> Any:
         return W[Ids]
 
-    monkeypatch.setattr(rack, "place_factory", lambda kind: Device if kind == "cuda" else None)
+    monkeypatch.setattr(Extensions, "place_factory", lambda _, kind: Device if kind == "cuda" else None)
     rack.register_kernel(on_gpu)
     rack.register_kernel(pick_on_gpu)
     settings = config(prefix)

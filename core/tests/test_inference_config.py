@@ -26,7 +26,7 @@ from oprack.inference import (
     as_paddle,
     create_predictor,
     get_num_bytes_of_data_type,
-    no_effect,
+    settings,
 )
 from oprack.io import save_inference_model
 from oprack.packs.manager import PackManager, use_manager
@@ -51,7 +51,7 @@ def prefix(build: Callable[..., Program], tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(no_effect, "_SAID", set())
+    monkeypatch.setattr(settings, "_SAID", set())
 
 
 def answer(config: Config) -> np.ndarray:
@@ -174,15 +174,15 @@ def test_summary_lists_what_is_set() -> None:
 
 
 def test_settings_without_effect_say_so_once() -> None:
-    assert len(no_effect.NO_EFFECT) > 30
-    for name, reason in no_effect.NO_EFFECT.items():
+    assert len(settings.NO_EFFECT) > 30
+    for name, reason in settings.NO_EFFECT.items():
         with pytest.warns(NoEffectWarning, match=f"Config.{name} has no effect in oprack: {re.escape(reason)}") as said:
             getattr(Config(), name)(1, something=2)
         assert said[0].filename == __file__ and len(said) == 1
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             getattr(Config(), name)()
-    assert not any(getattr(Config(), name)() for name in no_effect.ALWAYS_FALSE)
+    assert not any(getattr(Config(), name)() for name in settings.ALWAYS_FALSE)
 
 
 def test_other_settings_that_change_nothing_say_so_too() -> None:

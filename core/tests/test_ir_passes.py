@@ -13,7 +13,7 @@ from oprack.errors import GraphError, NotFoundError
 from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
 from oprack.ir import Graph, find_pass, optimize, registered_passes, select_passes
-from oprack.packs.info import BrokenPackWarning, PackWarning
+from oprack.packs.discovery import BrokenPackWarning, PackWarning
 from oprack.packs.manager import PackManager, use_manager
 from oprack.runtime import Executor
 from oprack.tensor import CUDAPlace, Scope

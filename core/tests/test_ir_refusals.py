@@ -13,7 +13,7 @@ from oprack.desc import ProgramDesc
 from oprack.errors import GraphError
 from oprack.ir import Graph, ModelWarning, fusion, optimize
 from oprack.ir.survey import survey_passes
-from oprack.packs.info import BrokenPackWarning
+from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.manager import PackManager, use_manager
 from oprack.program import Program
 from oprack.runtime import Executor

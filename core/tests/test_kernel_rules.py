@@ -15,6 +15,7 @@ from oprack.device import CPUDeviceContext
 from oprack.errors import KernelNotFoundError
 from oprack.kernel import kernel
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.packs.extensions import Extensions
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor, kernel_choice
@@ -66,7 +67,7 @@ def switched(rack: PackManager, monkeypatch: pytest.MonkeyPatch) -> PackManager:
     rack.register_op(SwitchedGrad)
     rack.register_kernel(plain)
     rack.register_kernel(fast)
-    monkeypatch.setattr(rack, "library_attrs", lambda: {"fast": "use_fast"})
+    monkeypatch.setattr(Extensions, "library_attrs", lambda _: {"fast": "use_fast"})
     return rack
 
 
@@ -204,7 +205,7 @@ class ElsewherePlace(Place):
 
 @pytest.fixture
 def elsewhere(rack: PackManager, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackManager]:
-    monkeypatch.setattr(rack, "place_factory", lambda kind: ElsewhereDevice)
+    monkeypatch.setattr(Extensions, "place_factory", lambda _, kind: ElsewhereDevice)
     kernel_choice._MOVED.clear()
 
     @kernel("double", place="elsewhere", priority=1)

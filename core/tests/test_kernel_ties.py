@@ -13,7 +13,7 @@ from oprack.desc import ProgramDesc
 from oprack.errors import DuplicateKernelError, DuplicateOpError, InvalidArgumentError, NotFoundError
 from oprack.kernel import attr, has_input, kernel
 from oprack.op import Attr, Input, OpDef, Output
-from oprack.packs.info import PackWarning
+from oprack.packs.discovery import PackWarning
 from oprack.packs.manager import PackManager
 
 
@@ -219,7 +219,7 @@ def test_of_two_packs_with_one_op_one_is_used_whole():
         warnings.simplefilter("error")
         manager.prefer("small")
         np.testing.assert_array_equal(run(manager, X), 2 * X)
-        (settled,) = manager.settlements()
+        (settled,) = manager.index.settlements()
         assert (settled.winner.owner, settled.by_user) == ("oprack-small", True)
         manager.prefer("big")
         np.testing.assert_array_equal(run(manager, X), 10 * X)

@@ -79,14 +79,14 @@ def test_hook_oprack_places(pack):
     manager = manager_of(a)
     from collections import OrderedDict
 
-    assert manager.place_factory("fpga") is OrderedDict
-    assert manager.place_factory("npu") is None
+    assert manager.extensions.place_factory("fpga") is OrderedDict
+    assert manager.extensions.place_factory("npu") is None
     b = pack("b", oprack_places=lambda register: register.place("fpga", "collections:Counter"))
     with pytest.warns(PackWarning, match="place 'fpga' is brought by a .* and by b .*: that of a is used"):
-        assert manager_of(a, b).place_factory("fpga") is OrderedDict
+        assert manager_of(a, b).extensions.place_factory("fpga") is OrderedDict
     c = pack("c", oprack_places=lambda register: register.place("fpga", "collections:Nothing"))
     with pytest.raises(PackImportError, match=r"place fpga of oprack-c.*'collections:Nothing' names nothing"):
-        manager_of(c).place_factory("fpga")
+        manager_of(c).extensions.place_factory("fpga")
 
 
 def test_hook_oprack_passes(pack):
@@ -182,8 +182,8 @@ def test_hook_oprack_observers(pack):
     import os
 
     with pytest.warns(PackWarning, match="observer of oprack-b.*no_such_module"):
-        assert manager.observers() == [seen, os.path]
-    assert manager.observers() == [seen, os.path]
+        assert manager.extensions.observers() == [seen, os.path]
+    assert manager.extensions.observers() == [seen, os.path]
 
 
 def fuse(register, name, target, **options):

@@ -248,7 +248,7 @@ def main() -> int:
     report(f"{options.workers} workers of {options.threads} threads; CPU ms for each request, of all clients together")
     report()
     with ExitStack() as stack:
-        for library in default_manager().libraries().values():
+        for library in default_manager().extensions.libraries().values():
             if not isinstance(library, Exception):
                 stack.enter_context(library.limit_threads(1))
         for name, measure in (("lac", lac), ("rec", rec)):

@@ -69,7 +69,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         register_operator as register_operator,
     )
     from oprack.packs.hookspecs import hookimpl as hookimpl, hookspec as hookspec
-    from oprack.packs.info import BrokenPackWarning as BrokenPackWarning, PackInfo as PackInfo
+    from oprack.packs.discovery import BrokenPackWarning as BrokenPackWarning, PackInfo as PackInfo
     from oprack.packs.manager import (
         PackManager as PackManager,
         default_manager as default_manager,
@@ -148,7 +148,7 @@ _HOMES = {
     "oprack.program": ("Program",),
     "oprack.packs": ("op_info", "register_kernel", "register_operator"),
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
-    "oprack.packs.info": ("BrokenPackWarning", "PackInfo"),
+    "oprack.packs.discovery": ("BrokenPackWarning", "PackInfo"),
     "oprack.packs.manager": ("PackManager", "default_manager", "use_manager"),
     "oprack.runtime": ("Executor", "NaiveExecutor", "Profiler", "create_op"),
     "oprack.tensor": (
@@ -188,7 +188,7 @@ def _function(name: str) -> Any:
         return name
     if name.startswith("_"):
         raise AttributeError(f"module 'oprack' has no attribute {name!r}")
-    if advice := _imported("oprack.packs.spelling").instead("oprack", name):
+    if advice := _imported("oprack.packs.advice").instead("oprack", name):
         raise AttributeError(f"module 'oprack' has no attribute {name!r}{advice}")
     try:
         return _imported("oprack.functional.tensor").public(name)

@@ -104,7 +104,7 @@ def environment() -> dict[str, str]:
     found = {"python": platform.python_version(), "machine": platform.platform()}
     for name in ("cuda", "cudnn"):
         try:
-            found[name] = default_manager().libraries()[name].status()
+            found[name] = default_manager().extensions.libraries()[name].status()
         except AttributeError:
             found[name] = "pretended"
     try:

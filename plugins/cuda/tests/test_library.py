@@ -27,7 +27,7 @@ def test_a_place_that_cant_be_used_says_why(place: oprack.CUDAPlace) -> None:
 @no_gpu
 def test_status_says_why() -> None:
     assert oprack_cuda.status().startswith("not used: ")
-    assert default_manager().libraries()["cuda"] is CUDA
+    assert default_manager().extensions.libraries()["cuda"] is CUDA
 
 
 def test_listing_kernels_imports_no_cupy() -> None:

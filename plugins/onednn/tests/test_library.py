@@ -190,7 +190,7 @@ def test_omp_num_threads_limits_the_threads(text, most):
 
 def test_config_limits_the_threads(monkeypatch):
     """Config.set_cpu_math_library_num_threads reaches the library through its hook."""
-    assert oprack.default_manager().libraries()["onednn"] is LIBRARY
+    assert oprack.default_manager().extensions.libraries()["onednn"] is LIBRARY
     asked = []
     monkeypatch.setattr(LIBRARY, "limit_threads", lambda n: asked.append(n) or contextlib.nullcontext())
     program, out, scope = program_of_conv()

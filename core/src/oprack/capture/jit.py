@@ -16,7 +16,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.layers.variable import Variable
-from oprack.packs.spelling import instead
+from oprack.packs.advice import instead
 from oprack.tensor.kinds import KINDS
 from oprack.tensor.meta import CPU
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_block, add_json, manager_of, print_json, printable
+from oprack.packs.checks import orphans
 
 if TYPE_CHECKING:
     from oprack.ir.survey import Survey
-    from oprack.packs.info import PackInfo
+    from oprack.packs.discovery import PackInfo
     from oprack.packs.manager import PackManager
 
 
@@ -31,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from oprack.packs import report
-    from oprack.packs.imports import import_problems
-    from oprack.packs.info import BrokenPackWarning, PackWarning
+    from oprack.packs.checks import import_problems
+    from oprack.packs.discovery import BrokenPackWarning, PackWarning
     from oprack.packs.variables import unread, variables
 
     manager = manager_of(args)
@@ -59,12 +60,12 @@ def run(args: argparse.Namespace) -> int:
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack))),
             *([limit] if isinstance(limit, str) else ()),
-            *(report.settled(one) for one in manager.settlements() if not one.by_user),
+            *(report.settled(one) for one in manager.index.settlements() if not one.by_user),
             *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
             *(import_problems(manager) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
-        "notes": [*unread(os.environ, known), *manager.orphans(), *(survey.notes if survey is not None else ())],
+        "notes": [*unread(os.environ, known), *orphans(manager), *(survey.notes if survey is not None else ())],
         "imports": args.imports,
     }
     if args.json:
@@ -106,7 +107,7 @@ def _places(manager: PackManager) -> dict[str, str]:
     found = {"cpu": "available"}
     for owner, kind, _ in manager.targets("place"):
         try:
-            manager.place_factory(kind)
+            manager.extensions.place_factory(kind)
             found[kind] = f"brought by {owner}"
         except OprackError as e:
             found[kind] = f"broken: {type(e).__name__}: {e}"
@@ -115,7 +116,7 @@ def _places(manager: PackManager) -> dict[str, str]:
 
 def _libraries(manager: PackManager) -> dict[str, str]:
     """What each kernel library says of itself, or why it can't."""
-    return {name: _status(library) for name, library in manager.libraries().items()}
+    return {name: _status(library) for name, library in manager.extensions.libraries().items()}
 
 
 def _status(library: Any) -> str:

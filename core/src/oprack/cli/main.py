@@ -79,9 +79,10 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
         if name == only:
             command.configure(sub)
     if only and only not in commands:
+        from oprack.packs import report
         from oprack.packs.manager import default_manager
 
-        parser.error(default_manager().unknown_command(only, (*COMMANDS, *commands)))
+        parser.error(report.unknown_command(only, (*COMMANDS, *commands), default_manager().discovered()))
     return parser
 
 
@@ -103,7 +104,7 @@ class PackCommand:
 
 def pack_commands() -> dict[str, PackCommand]:
     """Subcommands of packs by name. One whose name is a subcommand of core is left out, with a warning."""
-    from oprack.packs.info import PackWarning, warn
+    from oprack.packs.discovery import PackWarning, warn
     from oprack.packs.manager import default_manager
 
     commands: dict[str, PackCommand] = {}

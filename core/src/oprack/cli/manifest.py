@@ -27,15 +27,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _homes(paths: Sequence[Path], check: bool) -> int:
-    from oprack.packs import homes
+    from oprack.packs import advice
     from oprack.packs.generate import brought, find_source
 
     sources = [find_source(path) for path in paths]
     contributions = {source.distribution: brought(source) for source in sources}
     ops = sum(len(kinds["ops"]) for kinds in contributions.values())
     return _put(
-        Path(homes.__file__).with_name(homes.FILENAME),
-        homes.render(contributions),
+        Path(advice.__file__).with_name(advice.FILENAME),
+        advice.render(contributions),
         f"{len(contributions)} distributions, {ops} ops",
         "oprack manifest --homes PATH... of all packs and plugins (make homes)",
         check,

@@ -19,7 +19,7 @@ PADDLE = "Paddle 2.6.2"
 
 def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
     """List the op types of a model, or of Paddle, that match a pattern and are missing."""
-    from oprack.packs.homes import paddle_ops
+    from oprack.packs.advice import paddle_ops
 
     op_types = _of_model(args) if args.missing else paddle_ops()
     matching = sorted({t for t in op_types if fnmatchcase(t, pattern)})
@@ -44,7 +44,7 @@ def _rows(missing: Iterable[str], manager: PackManager) -> list[dict[str, Any]]:
     """For each op type, the distribution that brings it or the reason why none does, and the state of an installed pack
     that brings it in vain.
     """
-    from oprack.packs.homes import home, why_missing
+    from oprack.packs.advice import home, why_missing
 
     states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
     return [

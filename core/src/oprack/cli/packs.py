@@ -12,7 +12,7 @@ from oprack.cli.output import add_block, add_json, check_file, manager_of, print
 
 if TYPE_CHECKING:
     from oprack.packs.choice import Settlement
-    from oprack.packs.info import PackInfo
+    from oprack.packs.discovery import PackInfo
     from oprack.packs.manager import PackManager
 
 
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from oprack.packs.info import BrokenPackWarning
+    from oprack.packs.discovery import BrokenPackWarning
 
     warnings.simplefilter("ignore", BrokenPackWarning)  # the table says it
     check_file("--lock", args.lock, "packs.allow.toml")
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json([pack.to_dict() for pack in packs])
         return OK
-    settled = manager.settlements()
+    settled = manager.index.settlements()
     rows = []
     for pack in packs:
         notes = pack.error.partition("\n")[0] or "; ".join(_shared(pack, settled))
@@ -71,7 +71,7 @@ def _lock(path: str, manager: PackManager) -> int:
     from oprack.io.atomic import write_atomic
     from oprack.packs.allow_list import render
 
-    found = manager.found_packs()
+    found = [pack.found for pack in manager.discovered() if pack.status == "ok"]
     write_atomic(path, render(found).encode())
     print(f"{path}: {len({f.distribution for f in found}) - 1} distributions; OPRACK_ALLOW={path} loads only these")
     return OK

@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
     except UnknownFunctionError as error:
         found = written(name)
         if found is None:
-            from oprack.packs.spelling import instead
+            from oprack.packs.advice import instead
 
             raise UnknownFunctionError(f"{error}{instead('functional', name)}") from error.__cause__
     return _found.keep(name, found)

@@ -19,8 +19,8 @@ from oprack.op import OpInfo, OpProto
 from oprack.op.arguments import outputs_along_axis, snake_case, told_outputs
 from oprack.op.proto import AttrProto
 from oprack.op.signature import function_signature
+from oprack.packs.advice import keywords_instead
 from oprack.packs.manager import default_manager
-from oprack.packs.spelling import keywords_instead
 from oprack.packs.vocabulary import op_for
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.kinds import KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oprack.functional.generated import function_for
-from oprack.packs.spelling import refuse_others
+from oprack.packs.advice import refuse_others
 
 if TYPE_CHECKING:
     from oprack.tensor.eager_tensor import Tensor

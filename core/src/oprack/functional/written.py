@@ -14,10 +14,9 @@ from typing import Any
 from oprack.errors import UnknownOpError, did_you_mean
 from oprack.functional.generated import UnknownFunctionError
 from oprack.functional.generated import function as function_of
+from oprack.packs.advice import home, instead
 from oprack.packs.changes import on_change
-from oprack.packs.homes import home
 from oprack.packs.manager import default_manager
-from oprack.packs.spelling import instead
 
 NAMESPACE = "functional"
 by_name: dict[str, Callable[..., Any]] = {}

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from oprack.inference.as_paddle import as_paddle
 from oprack.inference.config import Config
-from oprack.inference.enums import DataType, PlaceType, PrecisionType, get_num_bytes_of_data_type
-from oprack.inference.no_effect import InternalUtils, NoEffectWarning
-from oprack.inference.pass_builder import PassBuilder
-from oprack.inference.predictor import Predictor, create_predictor
-from oprack.inference.predictor_pool import PredictorPool
+from oprack.inference.enums import (
+    PADDLE_VERSION,
+    DataType,
+    PlaceType,
+    PrecisionType,
+    get_num_bytes_of_data_type,
+    get_trt_compile_version,
+    get_trt_runtime_version,
+    get_version,
+)
+from oprack.inference.predictor import Predictor, PredictorPool, create_predictor
+from oprack.inference.settings import InternalUtils, NoEffectWarning, PassBuilder
 from oprack.inference.tensor_handle import Tensor
-from oprack.inference.version import PADDLE_VERSION, get_trt_compile_version, get_trt_runtime_version, get_version
 
 __all__ = [
     "PADDLE_VERSION",

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.inference.config_device import DeviceSettings
-from oprack.inference.config_model import ModelSettings
-from oprack.inference.config_precision import PrecisionSettings
-from oprack.inference.config_table import settings_table
 from oprack.inference.enums import PrecisionType
-from oprack.inference.no_effect import NoEffectSettings, say_once
-from oprack.inference.pass_builder import PassBuilder
+from oprack.inference.settings import PassBuilder, say_once, settings_table, with_no_effect
 from oprack.kernel.rules import deterministic_by_default
 from oprack.runtime.limits import Limits
 
 _OPTIM_CACHE_BYTES = 2 << 30
 
 
-class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings):
+@with_no_effect
+class Config:
     """Settings of a predictor.
 
     Config(model_dir): a folder with `__model__`. Config(model_file, params_file): a pair of files. Config(config): a
@@ -38,7 +36,17 @@ class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings)
         if isinstance(model, Config):
             self.__dict__.update(copy.deepcopy(model.__dict__))
             return
-        super().__init__()
+        self._model_dir = ""
+        self._prog_file = ""
+        self._params_file = ""
+        self._buffers: tuple[bytes, bytes] | None = None
+        self._use_gpu = False
+        self._gpu_device_id = 0
+        self._gpu_pool_mb = 100
+        self._threads: int | None = None
+        self._bfloat16 = self._int8 = False
+        self._bfloat16_ops: set[str] | None = None
+        self._int8_ops: set[str] | None = None
         self._specify_input_name = False
         self._ir_optim = True
         self._ir_debug = False
@@ -57,6 +65,193 @@ class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings)
         self._optim_cache_bytes = _OPTIM_CACHE_BYTES
         if model is not None:
             self.set_model(model, params_file)
+
+    # Model ------------------------------------------------------------------------------------------------------------
+    def set_model(self, model: str | Path, params_file: str | Path | None = None) -> None:
+        """A folder, or a program file and a parameter file."""
+        self._buffers = None
+        if params_file is None:
+            self._model_dir, self._prog_file, self._params_file = str(model), "", ""
+        else:
+            self._model_dir, self._prog_file, self._params_file = "", str(model), str(params_file)
+
+    def set_prog_file(self, path: str | Path) -> None:
+        """Name the file of the program.
+
+        Args:
+            path: The file.
+        """
+        self._buffers, self._prog_file = None, str(path)
+
+    def set_params_file(self, path: str | Path) -> None:
+        """Name the file of the parameters.
+
+        Args:
+            path: The file.
+        """
+        self._buffers, self._params_file = None, str(path)
+
+    def set_model_buffer(
+        self, prog_buffer: bytes, prog_buffer_size: int, params_buffer: bytes, params_buffer_size: int
+    ) -> None:
+        """The bytes of a program and of its combined parameters.
+
+        Args:
+            prog_buffer: The bytes of the program.
+            prog_buffer_size: How many of them count.
+            params_buffer: The bytes of the parameters.
+            params_buffer_size: How many of them count.
+
+        Raises:
+            InvalidArgumentError: A buffer holds no bytes, or a size is larger than its buffer.
+        """
+        given = (("program", prog_buffer, prog_buffer_size), ("params", params_buffer, params_buffer_size))
+        for what, buffer, size in given:
+            if not isinstance(buffer, bytes | bytearray | memoryview):
+                raise InvalidArgumentError(
+                    f"set_model_buffer: the {what} buffer is a {type(buffer).__name__}; expected bytes, as "
+                    "open(file, 'rb').read() gives them"
+                )
+            if not isinstance(size, int) or not 0 <= size <= len(buffer):
+                raise InvalidArgumentError(
+                    f"set_model_buffer: the size of the {what} buffer is given as {size!r}, but it has {len(buffer)} "
+                    "bytes; expected at most that"
+                )
+        self._buffers = (bytes(prog_buffer[:prog_buffer_size]), bytes(params_buffer[:params_buffer_size]))
+        self._model_dir = self._prog_file = self._params_file = ""
+
+    def model_dir(self) -> str:
+        """The folder of the model; "" when files are named."""
+        return self._model_dir
+
+    def prog_file(self) -> str:
+        """The file of the program; "" when there is none."""
+        return self._prog_file
+
+    def params_file(self) -> str:
+        """The file of the parameters; "" when there is none."""
+        return self._params_file
+
+    def model_from_memory(self) -> bool:
+        """Whether set_model_buffer gave the model."""
+        return self._buffers is not None
+
+    def buffers(self) -> tuple[bytes, bytes] | None:
+        """Bytes of program and parameters, when set_model_buffer gave them."""
+        return self._buffers
+
+    # Device and threads -----------------------------------------------------------------------------------------------
+    def enable_use_gpu(
+        self, memory_pool_init_size_mb: int, device_id: int = 0, precision_mode: PrecisionType = PrecisionType.Float32
+    ) -> None:
+        """Run at CUDAPlace(device_id), which the plugin oprack-cuda serves."""
+        self._use_gpu, self._gpu_pool_mb, self._gpu_device_id = True, int(memory_pool_init_size_mb), int(device_id)
+        if precision_mode is not PrecisionType.Float32:
+            say_once("Config.enable_use_gpu(precision_mode=...)", "models run in their own dtypes")
+
+    def disable_gpu(self) -> None:
+        """Run at the CPU."""
+        self._use_gpu = False
+
+    def use_gpu(self) -> bool:
+        """Whether enable_use_gpu was called last."""
+        return self._use_gpu
+
+    def gpu_device_id(self) -> int:
+        """Number of the GPU that enable_use_gpu named."""
+        return self._gpu_device_id
+
+    def memory_pool_init_size_mb(self) -> int:
+        """What enable_use_gpu was given; 100 before, as in Paddle."""
+        return self._gpu_pool_mb
+
+    def fraction_of_gpu_memory_for_pool(self) -> float:
+        """Always 0: the pool of CuPy grows as needed."""
+        return 0.0
+
+    def xpu_device_id(self) -> int:
+        """Always 0: no plugin serves such a device."""
+        return 0
+
+    def enable_custom_device(self, device_type: str, device_id: int = 0, *_: Any) -> None:
+        """Refuse another device: places come from plugins, and a predictor runs at CPU or CUDA.
+
+        Args:
+            device_type: Its name.
+            device_id: Its number.
+
+        Raises:
+            InvalidArgumentError: In every case.
+        """
+        raise InvalidArgumentError(
+            f"enable_custom_device({device_type!r}): predictors run at the CPU or, with oprack-cuda, at CUDA; "
+            "leave this call out"
+        )
+
+    def set_cpu_math_library_num_threads(self, threads: int) -> None:
+        """Threads of the math library while a predictor runs; needs threadpoolctl, and says so once without it.
+
+        Args:
+            threads: How many.
+
+        Raises:
+            InvalidArgumentError: It is a number below 1.
+        """
+        if int(threads) < 1:
+            raise InvalidArgumentError(f"set_cpu_math_library_num_threads({threads}): expected 1 or more")
+        self._threads = int(threads)
+
+    def cpu_math_library_num_threads(self) -> int:
+        """What set_cpu_math_library_num_threads was given; 1 before, as in Paddle."""
+        return self._threads or 1
+
+    def has_thread_limit(self) -> bool:
+        """Whether set_cpu_math_library_num_threads was called; else the math library decides."""
+        return self._threads is not None
+
+    # Precision --------------------------------------------------------------------------------------------------------
+    def enable_mkldnn_bfloat16(self) -> None:
+        """Let convolutions and products with weights round their factors to bfloat16, and add up in float32.
+
+        What only such convolutions read of each other is bfloat16 in memory, too. It takes half the time on CPUs that
+        have such instructions, and has no effect on others.
+        """
+        self._bfloat16 = True
+
+    def set_bfloat16_op(self, op_list: Iterable[str]) -> None:
+        """Which op types may compute in bfloat16, instead of all that can."""
+        self._bfloat16_ops = {*op_list}
+
+    def mkldnn_bfloat16_enabled(self) -> bool:
+        """Whether enable_mkldnn_bfloat16 was called."""
+        return self._bfloat16
+
+    def enable_mkldnn_int8(self, op_list: Iterable[str] = ()) -> None:
+        """Let convolutions and products multiply bytes, and add up in 32 bits, where the model quantises both factors.
+
+        Such models come from `oprack quantize`, PaddleSlim or paddle.static.quantization. Without this setting they
+        run in floats, rounded as the model says. It has no effect on CPUs without VNNI. What stays float may be
+        bfloat16: `enable_mkldnn_bfloat16` goes together with this.
+
+        Args:
+            op_list: Which op types may compute in int8; empty: all that can.
+        """
+        self._int8, self._int8_ops = True, {*op_list} or None
+
+    def mkldnn_int8_enabled(self) -> bool:
+        """Whether enable_mkldnn_int8 was called."""
+        return self._int8
+
+    def precisions(self) -> dict[str, list[str] | None]:
+        """Dtypes that ops may compute in other than their own, each with the op types that may; None: all."""
+        given = (("bfloat16", self._bfloat16, self._bfloat16_ops), ("int8", self._int8, self._int8_ops))
+        return {name: None if ops is None else sorted(ops) for name, enabled, ops in given if enabled}
+
+    # The names that Paddle 3 has for them
+    enable_onednn_bfloat16 = enable_mkldnn_bfloat16
+    onednn_bfloat16_enabled = mkldnn_bfloat16_enabled
+    enable_onednn_int8 = enable_mkldnn_int8
+    onednn_int8_enabled = mkldnn_int8_enabled
 
     # TensorRT's settings, as Paddle has them before anything is set; nothing changes them -----------------------------
     def tensorrt_optimization_level(self) -> int:
@@ -127,7 +322,7 @@ class Config(ModelSettings, DeviceSettings, PrecisionSettings, NoEffectSettings)
         """Kernel libraries that run only where an op's attribute asks for them."""
         from oprack.packs.manager import default_manager
 
-        return tuple(default_manager().library_attrs()) if self._library_attrs else ()
+        return tuple(default_manager().extensions.library_attrs()) if self._library_attrs else ()
 
     def pass_builder(self) -> PassBuilder:
         """The passes that will run with the settings as they are now."""

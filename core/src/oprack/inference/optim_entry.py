@@ -4,23 +4,105 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import mmap
 import os
 import stat
 import struct
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from oprack.desc.plain import from_plain
-from oprack.inference.background import Later
-from oprack.inference.mapped_parameter import ALIGN, mapped_parameter
 from oprack.io.inference_model import InferenceModel
-from oprack.packs.contributions import file_state
+from oprack.packs.register import file_state
 from oprack.program import Program
-from oprack.tensor import LoDTensor
+from oprack.tensor import LoDTensor, check_lod, numpy_dtype
+
+T = TypeVar("T")
+
+
+# Not a Future of concurrent.futures: importing that takes 1.6 ms of a process's start, which this is here to shorten.
+class Later(Generic[T]):
+    """The result of a function that a thread of its own calls; a start of a process takes time that cores have.
+
+    Args:
+        function: Called once, at once.
+    """
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._results: list[T] = []
+        self._errors: list[BaseException] = []
+        self._thread = threading.Thread(target=self._work, args=(function,), name="oprack-later", daemon=True)
+        self._thread.start()
+
+    def _work(self, function: Callable[[], T]) -> None:
+        try:
+            self._results.append(function())
+        except BaseException as error:  # raised where the result is asked for
+            self._errors.append(error)
+
+    def result(self) -> T:
+        """Wait for the function, and return its result; raises what it raised."""
+        self._thread.join()
+        if self._errors:
+            raise self._errors[0]
+        return self._results[0]
+
+
+ALIGN = 64
+"""Where parameters begin: at multiples of this, as kernels of libraries read them fastest."""
+_MAX_RANK = 32  # as many dims as any version of NumPy has
+
+
+def mapped_parameter(
+    data: mmap.mmap | bytes, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any
+) -> LoDTensor:
+    """A parameter over the bytes of a file, which nobody can write to.
+
+    Args:
+        data: What is in the file.
+        start: Where its parameters begin.
+        name: Name of the parameter.
+        dtype: Its dtype.
+        dims: Its dims as the file has them, the ones that lie farthest apart in memory first.
+        order: Which dim of the parameter each of these is; None where they are in order.
+        lod: Its LoD.
+        offset: Where it begins, from `start` on.
+
+    Raises:
+        ValueError: The file contradicts itself, as one that was cut off or damaged does.
+    """
+    kind = numpy_dtype(dtype)
+    numbers = [*dims, offset]
+    if not isinstance(name, str) or not all(type(n) is int and n >= 0 for n in numbers) or len(dims) > _MAX_RANK:
+        raise ValueError(f"parameter {name!r} is {dtype!r} {dims!r} at {offset!r}")
+    nbytes = _bytes_within(data, start, name, kind, dims, offset)
+    array: np.ndarray[Any, Any] = np.ndarray(dims, kind, data, start + offset) if nbytes else np.empty(dims, kind)
+    if kind.kind == "b":
+        array = array.view(np.uint8) != 0  # a byte other than 0 and 1 is no bool to NumPy
+    if order is not None:
+        if sorted(order) != list(range(len(dims))):
+            raise ValueError(f"parameter {name!r}: {order!r} is no order of {len(dims)} dims")
+        array = array.transpose([order.index(d) for d in range(len(dims))])
+    array.flags.writeable = False
+    lod = check_lod(lod, array.shape[0] if array.ndim else 0, f"LoD of {name!r}") if lod else []
+    return LoDTensor(array, lod, check=False, shared=True)
+
+
+def _bytes_within(
+    data: mmap.mmap | bytes, start: int, name: str, dtype: np.dtype[Any], dims: Sequence[int], offset: int
+) -> int:
+    """How many bytes a parameter takes; ValueError when they are not all in the file."""
+    # NumPy multiplies the other dims of an empty array as well
+    nbytes, most = (math.prod(sizes) * dtype.itemsize for sizes in (dims, [d for d in dims if d]))
+    if most > len(data) or start + offset + nbytes > len(data) or offset % ALIGN:
+        raise ValueError(f"parameter {name!r}, {dtype} {dims} at {offset}, is not in the {len(data)} bytes of the file")
+    return nbytes
+
 
 Prepared = TypeVar("Prepared")
 MAGIC = b"oprackOM"

@@ -1,4 +1,4 @@
-"""Predictor: a loaded model behind handles; paddle.inference.Predictor."""
+"""Predictor: runs a model again and again through handles; pools of them, and limits of threads."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
 from oprack.inference.loading import freeze_parameters, load_model, optimize_model
+from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
-from oprack.inference.thread_limits import ThreadLimits
 from oprack.io.inference_model import InferenceModel
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.collector import paused
@@ -26,7 +28,61 @@ from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 if TYPE_CHECKING:
     from oprack.ir import Optimized
+    from oprack.packs.manager import PackManager
     from oprack.runtime.prepared import PreparedProgram
+
+_NO_LIMIT = contextlib.nullcontext()
+
+
+class _Together:
+    """A few context managers as one; less than contextlib.ExitStack takes counts in runs of some ten microseconds."""
+
+    __slots__ = ("_entered", "_given")
+
+    def __init__(self, given: Sequence[AbstractContextManager[Any]]) -> None:
+        self._given, self._entered = given, list[AbstractContextManager[Any]]()
+
+    def __enter__(self) -> None:
+        try:
+            for manager in self._given:
+                manager.__enter__()
+                self._entered.append(manager)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+
+    def __exit__(self, *error: Any) -> None:
+        while self._entered:
+            self._entered.pop().__exit__(*error)
+
+
+class ThreadLimits:
+    """Calling it returns the context manager of one run.
+
+    Args:
+        threads: How many threads libraries may use; None limits nothing.
+        manager: The packs, whose libraries are limited.
+    """
+
+    def __init__(self, threads: int | None, manager: PackManager) -> None:
+        self._count, self._manager = threads, manager
+
+    def __call__(self) -> AbstractContextManager[Any]:
+        return _NO_LIMIT if self._count is None else _Together([limit(self._count) for limit in self._limits])
+
+    @cached_property
+    def _limits(self) -> list[Callable[[Any], AbstractContextManager[Any]]]:
+        """Functions that limit the threads of NumPy and kernel libraries; cached, as a failing import is slow."""
+        libraries = self._manager.extensions.libraries().values()
+        limits = [library.limit_threads for library in libraries if not isinstance(library, Exception)]
+        try:
+            import threadpoolctl
+        except ImportError:
+            reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
+            say_once("Config.set_cpu_math_library_num_threads", reason)
+        else:
+            limits.append(threadpoolctl.threadpool_limits)
+        return limits
 
 
 class _OutputHook:
@@ -271,3 +327,39 @@ def create_predictor(config: Config) -> Predictor:
         The predictor.
     """
     return Predictor(config)
+
+
+class PredictorPool:
+    """A predictor and its clones: `PredictorPool(config, 4).retrive(2)`; Paddle's spelling.
+
+    Args:
+        config: What to load, and how to run it.
+        size: How many predictors.
+
+    Raises:
+        InvalidArgumentError: The size is below 1.
+    """
+
+    def __init__(self, config: Config, size: int = 1) -> None:
+        if size < 1:
+            raise InvalidArgumentError(f"PredictorPool(config, {size}): expected a size of at least 1")
+        first = create_predictor(config)
+        self._predictors = [first, *(first.clone() for _ in range(size - 1))]
+
+    def retrive(self, index: int) -> Predictor:
+        """One of the predictors.
+
+        Args:
+            index: Its number.
+
+        Returns:
+            The predictor.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
+        if not 0 <= index < len(self._predictors):
+            raise InvalidArgumentError(f"retrive({index}): the pool has predictors 0 to {len(self._predictors) - 1}")
+        return self._predictors[index]
+
+    retrieve = retrive

@@ -97,7 +97,7 @@ def place_of(value: Any) -> Place | None:
     kind, colon, number = value.partition(":")
     if not (number.isdecimal() or not colon):
         return None
-    made = _PLACE_NAMES.get(kind) or default_manager().place_class(kind)
+    made = _PLACE_NAMES.get(kind) or default_manager().extensions.place_class(kind)
     if made is None:
         return None
     return CPU if made is CPUPlace else made(int(number or 0))

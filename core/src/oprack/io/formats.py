@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from oprack.errors import CorruptModelError, MissingPackError
-from oprack.packs.homes import home, names
+from oprack.packs.advice import home, names
 from oprack.packs.manager import default_manager
 from oprack.packs.resolve import import_object
 from oprack.program import Program

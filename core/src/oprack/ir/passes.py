@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from oprack.errors import NotFoundError
-from oprack.packs.info import PackWarning, warn
+from oprack.packs.discovery import PackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import STAGES
 from oprack.packs.resolve import import_object
@@ -166,7 +166,7 @@ def select_passes(
     kind = (place or CPUPlace()).kind
     passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
     if any(p.library for p in passes):  # asking for the libraries loads them
-        broken = {name for name, library in manager.libraries().items() if isinstance(library, Exception)}
+        broken = {name for name, library in manager.extensions.libraries().items() if isinstance(library, Exception)}
         passes = [p for p in passes if p.library not in broken]
     return [p for p in passes if _serves(p, strict, inference) and _asked_for(p, precisions)]
 

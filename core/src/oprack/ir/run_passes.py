@@ -15,7 +15,7 @@ from oprack.ir.graph import Graph
 from oprack.ir.names import names_of
 from oprack.ir.passes import Pass, select_passes
 from oprack.ir.verify import verify
-from oprack.packs.info import BrokenPackWarning, warn
+from oprack.packs.discovery import BrokenPackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
 from oprack.records import dataclass
 from oprack.tensor import Place, Scope

@@ -15,7 +15,7 @@ from oprack.layers import unique_name
 from oprack.layers.initializer import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
 from oprack.nn.tree import Tree
-from oprack.packs.spelling import instead, require_keywords
+from oprack.packs.advice import instead, require_keywords
 from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.tensor.meta import tensor_meta
 

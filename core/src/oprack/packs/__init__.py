@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from oprack.op import OpDef, OpFacets, OpInfo
-    from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning
+    from oprack.packs.discovery import BrokenPackWarning, PackInfo, PackWarning
     from oprack.packs.manager import PackManager, default_manager, use_manager
     from oprack.packs.register import Register
 
 _HOMES = {
-    "BrokenPackWarning": "info",
-    "PackInfo": "info",
+    "BrokenPackWarning": "discovery",
+    "PackInfo": "discovery",
     "PackManager": "manager",
-    "PackWarning": "info",
+    "PackWarning": "discovery",
     "Register": "register",
     "default_manager": "manager",
     "use_manager": "manager",

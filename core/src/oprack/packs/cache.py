@@ -23,9 +23,9 @@ from typing import Any
 from oprack.errors import ManifestError, PackError
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import manifest as manifests
-from oprack.packs.contributions import Contributions, file_state
 from oprack.packs.discovery import Pack, PackLoader
 from oprack.packs.entry_points import BUILTIN, FoundPack, installed_packs
+from oprack.packs.register import Contributions, file_state
 
 FORMAT = 4
 _MAX_BYTES = 64 << 20

@@ -1,23 +1,115 @@
-"""From entry points of the group `oprack.packs` to packs, each loaded and registered under a guard of its own."""
+"""A pack as it was found: read from its manifest, or from what its hooks register; and what is said of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import threading
+import warnings
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import manifest as manifests
-from oprack.packs.contributions import Contributions
+from oprack.packs import report
 from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, installed_packs
-from oprack.packs.info import PackInfo
-from oprack.packs.register import Register
+from oprack.packs.register import STARTED, Contributions, Register, file_state
 from oprack.packs.resolve import package_directory
 from oprack.records import dataclass
 
 if TYPE_CHECKING:
     import pluggy
+
+    from oprack.packs.cache import CachedSource
+
+
+class PackWarning(UserWarning):
+    """The installed packs do not match what was requested, for example by an unknown name in OPRACK_PACKS."""
+
+
+class BrokenPackWarning(PackWarning):
+    """A pack is broken and left out; the others work. `oprack doctor` prints the full reason."""
+
+
+def warn(text: str, category: type[UserWarning]) -> None:
+    """Issue a warning at the innermost line outside oprack, so that it points at the user's code."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "oprack":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
+
+
+class WarnOnce:
+    """Warns of each cause once; may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._warned: set[tuple[str, ...]] = set()
+
+    def __call__(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
+        """Warn, unless it was done for this key."""
+        with self._lock:
+            new = key not in self._warned
+            self._warned.add(key)
+        if new:
+            warn(text, category)
+
+
+@dataclass(frozen=True)
+class PackInfo:
+    """One installed pack.
+
+    Attributes:
+        name: Name of its entry point.
+        distribution: Name of the distribution that contains it.
+        version: Version of the distribution.
+        status: "ok", "blocked" or "broken".
+        error: Class and text of the exception that broke it; "" when it works.
+        op_types: Ops that it defines, as far as its manifest can be read.
+        hooks: Hooks that it implements.
+        entry_point: The module that its entry point names.
+        conflicts: Op types that another pack defines, too.
+        layers: Names that it adds through oprack_layers, such as "layers.fc".
+        layer_conflicts: Those of `layers` that another pack adds, too.
+        kernels: Whether it brings kernels.
+        exception: The exception that broke it; None when it works.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    status: str = "ok"
+    error: str = ""
+    op_types: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
+    entry_point: str = ""
+    conflicts: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    layer_conflicts: tuple[str, ...] = ()
+    kernels: bool = False
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON.
+
+        Returns:
+            Names and values of all fields.
+        """
+        return {
+            "name": self.name,
+            "distribution": self.distribution,
+            "version": self.version,
+            "status": self.status,
+            "error": self.error,
+            "ops": list(self.op_types),
+            "hooks": list(self.hooks),
+            "entry_point": self.entry_point,
+            "conflicts": list(self.conflicts),
+            "layers": list(self.layers),
+            "layer_conflicts": list(self.layer_conflicts),
+            "kernels": self.kernels,
+        }
 
 
 @dataclass
@@ -195,3 +287,43 @@ def known_op_types(found: FoundPack) -> tuple[str, ...]:
             except PackError:
                 return ()
     return ()
+
+
+def loaded_files(packs: Iterable[Pack]) -> list[tuple[str, int, int]]:
+    """(path, mtime in ns, size) of the modules of core and of packs that were imported so far, and of the manifests.
+
+    As with .pyc files, a file that has the mtime and size of then is taken for the same. Development installs change
+    their code and not their version; this notices it.
+    """
+    packages = {"oprack", *(pack.found.module.partition(".")[0] for pack in packs)}
+    paths = {path for pack in packs for path, _, _ in pack.contributions.files}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in packages and (path := getattr(module, "__file__", None)):
+            paths.add(path)
+    return [(path, *file_state(path)) for path in sorted(paths)]
+
+
+def changed_since_start(files: Iterable[tuple[str, int, int]]) -> str:
+    """A file that was written after this process began, so that it may not be what was imported; "" for none."""
+    return next((path for path, mtime, _ in files if mtime >= STARTED), "")
+
+
+def read_packs(
+    source: CachedSource | FreshSource, environ: Mapping[str, str], blocked: Collection[str], allow: str
+) -> tuple[list[Pack], list[str]]:
+    """All packs, with those that are left out or broken, and what to warn of; see PackManager for the arguments."""
+    found = source.found()
+    left_out, messages = report.selection(found, environ, blocked)
+    if allow:
+        from oprack.packs import allow_list
+
+        refused, differing = allow_list.left_out([f for f in found[1:] if f not in left_out], allow)
+        left_out, messages = left_out | refused, messages + differing
+    packs = []
+    for f in found:
+        if reason := left_out.get(f):
+            packs.append(Pack(f, "blocked", reason=reason))
+        else:
+            packs.append(source.load(f))
+    source.save()
+    return packs, messages

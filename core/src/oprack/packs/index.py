@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
 from oprack.packs import report
+from oprack.packs.advice import home
 from oprack.packs.choice import Choice, Settlement
-from oprack.packs.contributions import is_maker
-from oprack.packs.discovery import Pack
+from oprack.packs.discovery import Pack, PackWarning
 from oprack.packs.entry_points import HERE
-from oprack.packs.homes import home
-from oprack.packs.info import PackWarning
 from oprack.packs.manifest import Manifest, OpEntry
+from oprack.packs.register import is_maker
 from oprack.packs.resolve import REGENERATE, import_module, import_object
 from oprack.records import dataclass
 
@@ -129,9 +129,17 @@ class OpIndex:
         return self._unique[kind]
 
     def settlements(self) -> list[Settlement]:
-        """All that several packs bring, and whose is used."""
+        """All that several packs bring, and whose is used.
+
+        For facets, definitions of the ops to which several packs add some are imported; what can't be is left out.
+        """
         kinds = sorted({*self.targets} - {"library attribute"})
-        return [*self.settled.values(), *(s for kind in kinds for s in self.unique(kind)[1])]
+        found = [*self.settled.values(), *(s for kind in kinds for s in self.unique(kind)[1])]
+        for op_type in self.changed_by_others():
+            with contextlib.suppress(OprackError):
+                # put together apart from `PackManager.op_info`, which warns of it at the first use
+                found += build_info(op_type, self.definers[op_type][0], self, lambda *_, **__: None)[1]
+        return found
 
     def changed_by_others(self) -> list[str]:
         """Op types that packs add facets or versions to which another pack defines, sorted."""

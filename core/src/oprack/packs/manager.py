@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import OprackError
-from oprack.packs import report
+from oprack.errors import (
+    DuplicateOpError,
+    InvalidArgumentError,
+    MissingPackError,
+    PreconditionNotMetError,
+    UnknownOpError,
+)
+from oprack.packs import choice, discovery, report
 from oprack.packs.changes import changed
-from oprack.packs.process import ProcessRegistrations
-from oprack.packs.resolve import import_object
+from oprack.packs.choice import Choice, Settlement, names
+from oprack.packs.discovery import Pack, PackInfo, PackWarning, WarnOnce, warn
+from oprack.packs.entry_points import BUILTIN, CORE
+from oprack.packs.extensions import Extensions
+from oprack.packs.here import Here
+from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
+from oprack.packs.namespaces import NamespaceIndex, RoleIndex
+from oprack.packs.resolve import REGENERATE, import_object, require_no_rules
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContextPool
+    from oprack.kernel import KernelSpec, OpKernelMap
+    from oprack.op import OpDef, OpFacets, OpInfo
+    from oprack.packs.cache import CachedSource
 
 
-class PackManager(ProcessRegistrations):
+class PackManager:
     """The packs of one process, discovered on first use. Methods may be called from several threads.
 
     Args:
@@ -33,11 +49,353 @@ class PackManager(ProcessRegistrations):
             OPRACK_PRIORITY ("a=10,b=-5").
         allow: File of the only distributions that may be loaded, with their hashes (`oprack packs --lock FILE`);
             default: OPRACK_ALLOW, else all.
+
+    Attributes:
+        here: What this process brings itself.
+        extensions: Places, libraries and observers that packs bring.
+        revision: Grows whenever ops or kernels are added or blocked; a key of whatever caches a choice of kernels.
+        lock: Held while packs change; reentrant, since a question asked while they change asks others.
+
+    Raises:
+        InvalidArgumentError: The core's own pack is to be blocked, or a priority is no number.
     """
 
+    def __init__(
+        self,
+        entry_points: Iterable[Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+        cache: bool = True,
+        blocked: Iterable[str] = (),
+        prefer: Iterable[str] = (),
+        priorities: Mapping[str, int] | None = None,
+        allow: str | os.PathLike[str] | None = None,
+    ) -> None:
+        environ = os.environ if environ is None else environ
+        self._entry_points = None if entry_points is None else list(entry_points)
+        self._environ, self._allow = environ, str(allow or environ.get("OPRACK_ALLOW", ""))
+        self._use_cache = cache and entry_points is None
+        self.cache_state = "not asked yet"
+        self.lock = threading.RLock()
+        self._packs: list[Pack] | None = None
+        self._loading = False
+        self.here = Here(self)
+        self._blocked = set(blocked)
+        self._prefer = [*prefer, *names(environ.get("OPRACK_PREFER", ""))]
+        self._priorities = choice.priorities(environ.get("OPRACK_PRIORITY", "")) | dict(priorities or {})
+        self._index = OpIndex(())
+        self._layers = NamespaceIndex(())
+        self._roles = RoleIndex((), ())
+        self._undecided_roles: dict[str, Settlement] = {}
+        # Once per manager and cause, or a broken pack would warn with every op that is looked up.
+        self._warn = WarnOnce()
+        self.revision = 0
+        self._forget()
+        if CORE in self._blocked:
+            raise InvalidArgumentError(report.UNBLOCKABLE)
+
+    # Discovery --------------------------------------------------------------------------------------------------------
+    @property
+    def index(self) -> OpIndex:
+        """What the packs in use bring, by op."""
+        return self._loaded()
+
+    def _loaded(self) -> OpIndex:
+        if self._packs is None:
+            with self.lock:
+                if self._loading:
+                    raise PreconditionNotMetError(
+                        "a pack asks for ops while packs are being discovered; move that call out of its module's top "
+                        "level and out of its hooks"
+                    )
+                if self._packs is None:
+                    # Set under the lock: only a hook of this very thread can find it set, any other thread waits.
+                    self._loading = True
+                    try:
+                        self._discover()
+                    finally:
+                        self._loading = False
+        return self._index
+
+    def refresh(self) -> None:
+        """Build the indices anew, since what a pack brings has changed."""
+        with self.lock:
+            self._use(list(self._packs or ()))
+
+    def _snapshot(self) -> tuple[OpIndex, int]:
+        """The index and its revision; what is built from the index is valid while the revision stays."""
+        with self.lock:
+            return self._loaded(), self.revision
+
+    def _source(self) -> CachedSource | discovery.FreshSource:
+        if self._use_cache:
+            from oprack.packs.cache import CachedSource, cache_directory
+
+            if (directory := cache_directory(self._environ)) is not None:
+                return CachedSource(directory)
+        return discovery.FreshSource(self._entry_points)
+
+    def _discover(self) -> None:
+        source = self._source()
+        packs, messages = discovery.read_packs(source, self._environ, self._blocked, self._allow)
+        self.cache_state = source.state
+        self._use(packs)
+        for text in messages:
+            warn(text, PackWarning)
+        for pack in packs:
+            if pack.status == "broken":
+                self._warn(report.broken(pack), pack.owner, pack.found.name)
+
+    def _use(self, packs: list[Pack]) -> None:
+        """Take these packs and forget what was built from others."""
+        here = [*packs, self.here.pack]
+        index = OpIndex(here, Choice([p.found for p in packs], self._prefer, self._priorities))
+        (layers, layer_conflicts), (roles, role_conflicts) = index.unique("layer"), index.unique("role")
+        for pack in here:
+            pack.conflicts = tuple(n for n, s in index.settled.items() if pack in (s.winner, *s.others))
+            pack.layer_conflicts = tuple(s.name for s in layer_conflicts if pack in (s.winner, *s.others))
+        self._forget()
+        self._layers, self._roles = NamespaceIndex(layers), RoleIndex(roles, packs)
+        self._undecided_roles = {s.name: s for s in role_conflicts if not s.by_user}
+        # Indices are never changed but replaced, so a thread that reads one goes on with what it had.
+        self._index, self._packs = index, packs
+        self.revision += 1
+        changed()
+
     def _forget(self) -> None:
-        super()._forget()
-        self._observers: list[Any] | None = None
+        """Drop what was built from the packs in use before."""
+        self._infos: dict[str, OpInfo] = {}
+        self._kernel_maps: dict[tuple[str, str], OpKernelMap] = {}
+        self._operators: dict[str, Any] = {}
+        self.extensions = Extensions(self.targets, self._warn)
+
+    def _warn_settled(self, settled: Iterable[Settlement]) -> None:
+        """Warn, once each, of what several packs bring and the user has not decided."""
+        for one in settled:
+            if not one.by_user:
+                self._warn(report.settled(one), "settled", one.what, one.name, category=PackWarning)
+
+    # Packs ------------------------------------------------------------------------------------------------------------
+    @property
+    def choice(self) -> Choice:
+        """What decides where several packs bring the same thing."""
+        return self._loaded().choice
+
+    def prefer(self, *packs: str) -> None:
+        """From now on, use what these packs bring wherever others bring the same, the most preferred one first.
+
+        Args:
+            packs: Names of packs or distributions; they go before those that were preferred until now.
+
+        Raises:
+            NotFoundError: For an unknown name.
+        """
+        with self.lock:
+            report.require_known(f"prefer({', '.join(map(repr, packs))})", packs, self.discovered())
+            self._prefer = list(dict.fromkeys([*packs, *self._prefer]))
+            self.refresh()
+
+    def set_priority(self, pack: str, added: int) -> None:
+        """From now on, add a number to the priority that the kernels of a pack declare.
+
+        Args:
+            pack: Name of the pack or distribution.
+            added: The number; negative ones make its kernels the last that are chosen.
+
+        Raises:
+            NotFoundError: For an unknown name.
+        """
+        with self.lock:
+            report.require_known(f"set_priority({pack!r}, {added})", [pack], self.discovered())
+            self._priorities = {**self._priorities, pack: added}
+            self.refresh()
+
+    def packs(self) -> list[PackInfo]:
+        """Every installed pack, the core's own first; broken and blocked ones with their reason."""
+        self._loaded()
+        here = [self.here.pack] if self.here.pack.contributions.defined() else []
+        return [pack.info() for pack in [*(self._packs or ()), *here]]
+
+    def discovered(self) -> list[Pack]:
+        """Every installed pack, the core's own first; broken and blocked ones too."""
+        self._loaded()
+        return list(self._packs or ())
+
+    def loaded_files(self) -> list[tuple[str, int, int]]:
+        """Files of core and packs that this process loaded so far: (path, mtime in ns, size)."""
+        self._loaded()
+        return discovery.loaded_files([pack for pack in self._packs or () if pack.status == "ok"])
+
+    def block(self, name: str) -> None:
+        """Leave out a pack, by its name or its distribution's, from now on.
+
+        Raises:
+            InvalidArgumentError: For the core's own pack.
+            NotFoundError: For an unknown name.
+        """
+        if name in BUILTIN.names:
+            raise InvalidArgumentError(report.UNBLOCKABLE)
+        with self.lock:
+            report.require_known(f"block({name!r})", [name], self.discovered())
+            packs = list(self._packs or ())
+            for pack in packs:
+                if name in pack.found.names:
+                    pack.remember_known()
+                    pack.status, pack.exception, pack.reason = "blocked", None, "blocked by PackManager.block"
+            self._use(packs)
+
+    def register_op(self, definition: type[OpDef]) -> None:
+        """Bring an op by its definition class, in this process. Raises DuplicateOpError, DefinitionError."""
+        self.here.register_op(definition)
+
+    def register_operator(self, op: str | type[OpDef] | OpFacets, *facets: Any) -> None:
+        """Bring an op, or facets of one, in this process; see `oprack.register_operator`."""
+        self.here.register_operator(op, *facets)
+
+    def register_kernel(self, function: Callable[..., Any]) -> None:
+        """Bring the kernels that @kernel declared on a function, in this process; see `oprack.register_kernel`."""
+        self.here.register_kernel(function)
+
+    # Ops --------------------------------------------------------------------------------------------------------------
+    def op_types(self) -> list[str]:
+        """Every op type that some pack in use defines, sorted."""
+        return sorted(self._loaded().definers)
+
+    def has_op(self, op_type: str) -> bool:
+        """Whether some pack in use defines the op."""
+        return op_type in self._loaded().definers
+
+    def _definer(self, op_type: str) -> Definer:
+        definers = self._loaded().definers.get(op_type, ())
+        if len(definers) == 1:
+            return definers[0]
+        if definers:
+            settled = self._index.settled.get(op_type)
+            if settled is None:
+                raise DuplicateOpError(report.duplicate(op_type, [d.pack for d in definers]))
+            self._warn_settled([settled])
+            return definers[0]
+        bringers = report.bringers(op_type, self._packs or ())
+        cause = next((p.exception for p in bringers if p.exception is not None), None)
+        raise UnknownOpError(report.unknown_op(op_type, bringers, self._index.definers, self._packs or ())) from cause
+
+    def owner(self, op_type: str) -> str:
+        """Distribution that defines the op. Raises as `op_info`."""
+        return self._definer(op_type).pack.owner
+
+    def op_version(self, op_type: str) -> int:
+        """Version of the op, from the manifest when there is one, so that nothing is imported. Raises as `op_info`."""
+        definer = self._definer(op_type)
+        if definer.entry is not None and op_type not in self._index.versions:
+            return definer.entry.version
+        return self.op_info(op_type).version
+
+    def op_info(self, op_type: str) -> OpInfo:
+        """Everything known about the op but its kernels; its definition is imported on first use.
+
+        Where several packs define the op, that of the pack is used that `oprack.packs.choice` says, with a warning.
+        Raises UnknownOpError with close matches, or with the broken or blocked pack that brings it; DuplicateOpError
+        when this process defines what a pack defines, or a pack defines it twice;
+        PackImportError, ManifestError when the definition can't be had; AlreadyExistsError when one pack, or this
+        process, sets a facet that is set.
+        """
+        info = self._infos.get(op_type)
+        if info is not None:
+            return info
+        index, revision = self._snapshot()
+        definer = self._definer(op_type)
+        info, settled = build_info(op_type, definer, index, self._warn)  # imports, so without the lock
+        self._warn_settled(settled)
+        with self.lock:
+            return self._infos.setdefault(op_type, info) if revision == self.revision else info
+
+    def op_for(self, role: str) -> str:
+        """The op type that plays a role of `oprack.op.vocabulary`.
+
+        Raises:
+            UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
+                it.
+            DefinitionError: The vocabulary has no such role.
+        """
+        if self._packs is None:
+            self._loaded()
+        if self._undecided_roles and role in self._undecided_roles:
+            self._warn_settled([self._undecided_roles[role]])
+        return self._roles.op_for(role)
+
+    def operator_class(self, op_type: str) -> Any:
+        """Class of an op that runs itself over a Scope; None for an op with kernels. Raises as `op_info`."""
+        found = self.creator(op_type)
+        return found if getattr(found, "runs_itself", True) else None
+
+    def creator(self, op_type: str) -> Any:
+        """Class of the op's operator; None for an op with kernels that brings no class. Raises as `op_info`."""
+        if op_type in self._operators:
+            return self._operators[op_type]
+        _, revision = self._snapshot()
+        definer = self._definer(op_type)
+        found = self.op_info(op_type).creator  # another pack's, where the user prefers that
+        if found is None and definer.entry is not None and definer.entry.operator:
+            asked_by = f"operator of op {op_type}, pack {definer.pack.found.name}"
+            found = import_object(definer.entry.operator, asked_by, REGENERATE)
+            require_no_rules(found, f"{asked_by}: {definer.entry.operator}")
+        with self.lock:
+            if revision == self.revision:
+                self._operators[op_type] = found
+        return found
+
+    def require_ops(self, op_types: Iterable[str]) -> None:
+        """Check that every op can be had.
+
+        Raises:
+            MissingPackError: Ops are missing. The message lists all of them, and the broken or blocked packs that bring
+                them.
+            DuplicateOpError: As `op_info`.
+        """
+        wanted = sorted(set(op_types))
+        definers = self._loaded().definers
+        missing = [t for t in wanted if t not in definers]
+        if missing:
+            raise MissingPackError(report.missing(missing, self._packs or (), definers))
+        for op_type in wanted:
+            self._definer(op_type)
+
+    def newer_ops(self, op_types: Iterable[str], versions: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """Those of the ops that a program was saved with in a newer version than is installed: (saved, installed)."""
+        known = {t: self.op_version(t) for t in sorted(set(op_types)) if t in versions and self.has_op(t)}
+        return {t: (versions[t], v) for t, v in known.items() if versions[t] > v}
+
+    def warn_of_newer_ops(self, op_types: Iterable[str], versions: Mapping[str, int]) -> None:
+        """Warn (PackWarning), once an op, of what `newer_ops` finds."""
+        for op_type, (saved, installed) in self.newer_ops(op_types, versions).items():
+            pack = self._definer(op_type).pack
+            text = report.newer_op(op_type, saved, installed, pack)
+            self._warn(text, "newer op", op_type, str(saved), category=PackWarning)
+
+    # Kernels ----------------------------------------------------------------------------------------------------------
+    def kernel_map(self, op_type: str, place_kind: str) -> OpKernelMap:
+        """Kernels of the op at a sort of place ("cpu", "cuda"), of all packs; only their modules are imported.
+
+        A module that fails is reported once and left out; its error is raised when no kernel is left. Raises also as
+        `op_info`, and DuplicateKernelError when two kernels of the op's own pack tie.
+        """
+        found = self._kernel_maps.get((op_type, place_kind))
+        if found is not None:
+            return found
+        index, revision = self._snapshot()
+        kernels = build_kernel_map(op_type, place_kind, self.op_info(op_type), index, self._warn)
+        with self.lock:
+            if revision == self.revision:
+                return self._kernel_maps.setdefault((op_type, place_kind), kernels)
+        return kernels
+
+    def place_kinds(self, op_type: str) -> list[str]:
+        """Sorts of places for which the op has kernels, without importing them. Raises as `op_info`."""
+        self._definer(op_type)
+        return sorted(self._index.places(op_type))
+
+    def kernels_listing(self, op_type: str) -> list[KernelSpec]:
+        """All kernels of the op at all places, each with its owner; imports them. Raises as `kernel_map`."""
+        return [spec for place in self.place_kinds(op_type) for spec in self.kernel_map(op_type, place)]
 
     # Places, libraries and observers ----------------------------------------------------------------------------------
     def targets(self, kind: str) -> list[tuple[str, str, Any]]:
@@ -54,105 +412,16 @@ class PackManager(ProcessRegistrations):
             self._warn_settled(settled)
         return [(pack.owner, key, target) for pack, key, target in rows]
 
-    def place_factory(self, kind: str) -> Any:
-        """Import the factory that a pack registered for a kind of place.
-
-        Args:
-            kind: The kind of place, such as "cuda".
-
-        Returns:
-            The function that opens a device context; None when no pack registered one.
-
-        Raises:
-            PackImportError: It can't be imported.
-        """
-        for owner, key, target in self.targets("place"):
-            if key == kind:
-                return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
-        return None
-
-    def place_class(self, kind: str) -> Any:
-        """Import the class of places that a pack registered for a kind.
-
-        Args:
-            kind: The kind of place, such as "toy".
-
-        Returns:
-            The class, which is made with the number of a device; None when no pack registered one.
-
-        Raises:
-            PackImportError: It can't be imported.
-        """
-        for owner, key, target in self.targets("place class"):
-            if key == kind:
-                return import_object(target, f"class of place {kind} of {owner}")
-        return None
-
     @cached_property
     def device_contexts(self) -> DeviceContextPool:
         """The pool shared by everything that runs ops of these packs, so that a place has one DeviceContext."""
         from oprack.device import DeviceContextPool  # Imported here, as it imports an array library.
 
         # cached_property takes no lock since Python 3.12: by setdefault threads that arrive at once agree on one pool.
-        with self._lock:
-            pool = DeviceContextPool(lambda kind: self.place_factory(kind))
+        with self.lock:
+            pool = DeviceContextPool(lambda kind: self.extensions.place_factory(kind))
             shared: DeviceContextPool = self.__dict__.setdefault("device_contexts", pool)
             return shared
-
-    def libraries(self) -> dict[str, Any]:
-        """Import the kernel libraries of all packs.
-
-        Returns:
-            Name -> the object that represents the library, or the OprackError when it can't be imported.
-        """
-        libraries: dict[str, Any] = {}
-        for owner, name, target in self.targets("library"):
-            try:
-                libraries[name] = import_object(target, f"library {name} of {owner}")
-            except OprackError as e:
-                libraries[name] = e
-        return libraries
-
-    def library_attrs(self) -> dict[str, str]:
-        """The kernel libraries that ops select by an attribute, such as use_mkldnn.
-
-        Returns:
-            Name of the library -> name of the attribute.
-        """
-        return {name: attr for _, name, attr in self.targets("library attribute")}
-
-    def observers(self) -> list[Any]:
-        """Observers of runs of all packs, imported once; one that can't be imported is reported and left out.
-
-        Returns:
-            The observers.
-        """
-        targets = self.targets("observer")
-        # `_forget` clears the cache together with the packs. No lock: two threads that both import get equal lists.
-        if self._observers is None:
-            observers = []
-            for owner, _, target in targets:
-                try:
-                    observer = import_object(target, f"observer of {owner}") if isinstance(target, str) else target
-                except OprackError as e:
-                    self._warn(f"{e}", owner, "observer", str(target))
-                else:
-                    observers.append(observer)
-            self._observers = observers
-        return list(self._observers)
-
-    def unknown_command(self, name: str, known: Iterable[str]) -> str:
-        """What to say of a command that no pack in use brings.
-
-        Args:
-            name: The command.
-            known: The commands there are.
-
-        Returns:
-            The message, with the distribution that brings it, or commands of like names.
-        """
-        self._loaded()
-        return report.unknown_command(name, known, self._packs or ())
 
     # Layers -----------------------------------------------------------------------------------------------------------
     def layer_names(self, namespace: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""What packs bring by the hook oprack_layers: functions of oprack.layers, oprack.optimizer and their like."""
+"""Names that packs play a part under: layers of a namespace, and roles of the vocabulary."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from oprack.errors import UnknownLayerError
+from oprack.errors import UnknownLayerError, UnknownRoleError
 from oprack.packs import report
 from oprack.packs.discovery import Pack
 from oprack.packs.resolve import import_object
@@ -48,3 +48,37 @@ class NamespaceIndex:
             asked_by = f"{key} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
             self._objects[key] = import_object(target, asked_by)
         return self._objects[key]
+
+
+class RoleIndex:
+    """Role -> op type; built with the index of ops.
+
+    Args:
+        players: (pack, role, op type), one for each role.
+        packs: All of them, for messages.
+    """
+
+    def __init__(self, players: Sequence[tuple[Pack, str, Any]], packs: Collection[Pack]) -> None:
+        self._players, self._packs = players, packs
+        self._found: dict[str, str] = {}
+
+    def op_for(self, role: str) -> str:
+        """The op type that plays a role.
+
+        Raises:
+            UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
+                it.
+            DefinitionError: The vocabulary has no such role.
+        """
+        found = self._found.get(role)
+        return found if found is not None else self._find(role)
+
+    def _find(self, role: str) -> str:
+        from oprack.op.vocabulary import find_role
+
+        wanted = find_role(role)
+        player = next((str(op_type) for _, name, op_type in self._players if name == role), None)
+        if player is None:
+            raise UnknownRoleError(report.unknown_role(wanted, self._packs))
+        self._found[role] = player
+        return player

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from oprack.errors import did_you_mean
+from oprack.errors import NotFoundError, did_you_mean
+from oprack.packs.advice import home, homes, instead, names, paddle_ops, why_missing
 from oprack.packs.choice import names as _names
 from oprack.packs.choice import priorities
-from oprack.packs.discovery import Pack
 from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
-from oprack.packs.homes import home, homes, names, paddle_ops, why_missing
-from oprack.packs.spelling import instead
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
     from oprack.packs.choice import Settlement
+    from oprack.packs.discovery import Pack
 
 ALL_PACKS = '`pip install "oprack[cpu]"` everything for the CPU'
 NO_PACK = f"no op pack is installed, so there is no op to run: {ALL_PACKS.replace(' everything', ' brings everything')}"
@@ -69,6 +68,15 @@ def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:
     installed = sorted({f.name for f in found})
     near = did_you_mean(name, installed)
     return f"{where}: no installed pack is named {name!r}{near}; installed: {', '.join(installed)}"
+
+
+def require_known(where: str, given: Iterable[str], packs: Iterable[Pack]) -> None:
+    """Check that each name is one of a pack or a distribution; raises NotFoundError."""
+    found = [p.found for p in packs]
+    known = {name for f in found for name in f.names}
+    for name in given:
+        if name not in known:
+            raise NotFoundError(unknown_pack(where, name, found))
 
 
 def _label(pack: Pack) -> str:

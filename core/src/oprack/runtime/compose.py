@@ -150,7 +150,7 @@ def _choose(
     every = {**_defaults(manager, revision, op_type), **listed}
     query = KernelQuery(op_type, every, names, dict.fromkeys(names, "LoDTensor"), place)
     expected = _expected(manager.op_info(op_type), every, dict(dtypes), place)
-    asked, excluded = rules.libraries(manager.library_attrs() if rules.by_attr else {}, every)
+    asked, excluded = rules.libraries(manager.extensions.library_attrs() if rules.by_attr else {}, every)
     if expected.library == "plain" and asked != "plain":
         expected = replace(expected, library=asked)
     return manager.kernel_map(op_type, place).choose(expected, query, excluded, rules.deterministic)

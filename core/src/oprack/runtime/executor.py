@@ -181,7 +181,7 @@ class NaiveExecutor:
             random=self.random,
             checks=self.checks,
             profiler=current_profiler(),
-            observers=[*self.manager.observers(), *observers],
+            observers=[*self.manager.extensions.observers(), *observers],
             rules=self.rules,
             limits=self.limits,
         )

@@ -45,7 +45,7 @@ def choose(
     rule = op.info.expected_kernel_type
     expected = rule(context) if rule is not None else context.common_dtype()
     manager, here = run.program.manager, run.place.kind
-    asked, excluded = run.rules.libraries(manager.library_attrs() if run.rules.by_attr else {}, op.attrs)
+    asked, excluded = run.rules.libraries(manager.extensions.library_attrs() if run.rules.by_attr else {}, op.attrs)
     if expected.library == "plain" and asked != "plain":
         expected = replace(expected, library=asked)
     query = _query(op, values, here)

@@ -60,7 +60,7 @@ class SingleOp:
             pool=pool,
             program=program,
             random=self._random,
-            observers=self._manager.observers(),
+            observers=self._manager.extensions.observers(),
             limits=Limits.of(),
         )
         with np.errstate(all="ignore"), run.device.activate():

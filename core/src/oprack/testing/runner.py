@@ -80,7 +80,7 @@ def _hold(scope: Scope, held: Mapping[str, Any]) -> Scope:
 @lru_cache(maxsize=2)
 def _passes_by_excluded(manager: Any) -> dict[tuple[str, ...], list[Pass]]:
     """Passes for inference by the kernel libraries that are left out: none of them, and all."""
-    libraries = tuple(sorted(manager.libraries()))
+    libraries = tuple(sorted(manager.extensions.libraries()))
     return {x: select_passes(manager=manager, excluded_libraries=x) for x in ((), libraries)}
 
 

@@ -107,7 +107,7 @@ def main(sock: socket.socket, predictor: Predictor, signature: Signature, proof:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server says when to end
     with contextlib.ExitStack() as limits:
-        for library in default_manager().libraries().values():
+        for library in default_manager().extensions.libraries().values():
             if not isinstance(library, Exception):
                 limits.enter_context(library.limit_threads(threads))
         with contextlib.suppress(ConnectionError):

@@ -26,7 +26,7 @@ def packs(manager: PackManager) -> dict[str, Any]:
         "packs": found,
         "ops": [{"op": t, "pack": _owner(manager, t), "places": manager.place_kinds(t)} for t in manager.op_types()],
         "places": ["cpu", *(kind for _, kind, _ in manager.targets("place"))],
-        "libraries": ["plain", *manager.libraries()],
+        "libraries": ["plain", *manager.extensions.libraries()],
         "dtypes": sorted(DTYPE_NAMES.values()),
     }
 

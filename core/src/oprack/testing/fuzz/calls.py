@@ -134,7 +134,7 @@ def _values_of(
     missing = [n for n in names if n not in inputs]
     if not missing:
         return dict(inputs)
-    executor = _Executor(prepared=False, manager=manager, excluded_libraries=list(manager.libraries()))
+    executor = _Executor(prepared=False, manager=manager, excluded_libraries=list(manager.extensions.libraries()))
     feed = {n: v for n, v in inputs.items() if isinstance(v, LoDTensor)}
     scope = filled_scope({n: v for n, v in inputs.items() if n not in feed})
     computed = executor.run(program, feed, missing, scope, return_numpy=False)

@@ -143,7 +143,7 @@ class Checker:
 
     def _drawn_elsewhere(self, path: Path, example: Example) -> bool:
         """Whether the program draws random numbers, and the path draws others: they go by the place of an op."""
-        if path.parts <= {"plan", *self.manager.libraries()}:
+        if path.parts <= {"plan", *self.manager.extensions.libraries()}:
             return False
         twice = [self._reference(example, seed) for seed in (1, 2)]
         return any(compared(a.values, b.values, SAME) is not None for a, b in zip(*twice, strict=True))
@@ -165,7 +165,7 @@ class Checker:
         return self._reference(wide, 0)
 
     def _reference(self, near: Example, seed: int) -> list[Outcome]:
-        excluded = list(self.manager.libraries())
+        excluded = list(self.manager.extensions.libraries())
         executor: Executor = _Executor(prepared=False, manager=self.manager, excluded_libraries=excluded, seed=seed)
         return _run_all(executor, near.program, near, filled_scope(near.params))
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from oprack import layers
 from oprack.errors import OprackError
-from oprack.packs.info import BrokenPackWarning
+from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
@@ -349,7 +349,7 @@ class Training:
             manager.layer("optimizer", chosen)(learning_rate=0.05).minimize(loss)
             ids = layers.data("ids", [None], "int64")
             self._last = layers.gather(label, ids).name
-        self.excluded = rng.choice(((), tuple(manager.libraries())))
+        self.excluded = rng.choice(((), tuple(manager.extensions.libraries())))
         self.name = f"{chosen} of {widths}" + (" without libraries" if self.excluded else "")
         self.reference = self.executor(prepared=False)
         data = np.random.default_rng(rng.randrange(1 << 30))

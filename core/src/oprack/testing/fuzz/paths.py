@@ -15,7 +15,7 @@ from oprack.desc import BlockDesc
 from oprack.errors import OprackError
 from oprack.ir import Pass, optimize, select_passes
 from oprack.kernel import size_limits_ignored
-from oprack.packs.info import BrokenPackWarning
+from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
@@ -61,7 +61,7 @@ class _Executor(Executor):
 
 def usable_libraries(manager: PackManager) -> list[str]:
     """Kernel libraries that can be imported."""
-    return sorted(n for n, library in manager.libraries().items() if not isinstance(library, Exception))
+    return sorted(n for n, library in manager.extensions.libraries().items() if not isinstance(library, Exception))
 
 
 @contextlib.contextmanager
@@ -69,7 +69,7 @@ def without_size_limits(manager: PackManager) -> Iterator[None]:
     """Kernels serve arrays of every size: declared limits (`min_numel`) and those that libraries compare themselves."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(size_limits_ignored())
-        for library in manager.libraries().values():
+        for library in manager.extensions.libraries().values():
             if hasattr(library, "without_size_limits"):
                 stack.enter_context(library.without_size_limits())
         yield
@@ -163,7 +163,7 @@ class Paths:
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
-        excluded = [n for n in self.manager.libraries() if n not in libraries]
+        excluded = [n for n in self.manager.extensions.libraries() if n not in libraries]
         return _Executor(prepared=prepared, manager=self.manager, excluded_libraries=excluded)
 
     def _program(self, example: Example, prepared: bool, libraries: Sequence[str] = ()) -> list[Outcome]:

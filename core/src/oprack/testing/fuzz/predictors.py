@@ -15,7 +15,7 @@ class _Predictor(Predictor):
     """A predictor with the kernel libraries that it is given."""
 
     def __init__(self, config: Config, manager: PackManager, libraries: Sequence[str]) -> None:
-        excluded = [n for n in manager.libraries() if n not in libraries]
+        excluded = [n for n in manager.extensions.libraries() if n not in libraries]
         self._own = NaiveExecutor(manager=manager, excluded_libraries=excluded)
         super().__init__(config)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from oprack.op import OpProto
-from oprack.packs.homes import paddle_ops
+from oprack.packs.advice import paddle_ops
 from oprack.testing.review.subject import Finding, Subject
 
 

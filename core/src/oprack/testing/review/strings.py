@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from oprack.ir.survey import survey_passes
-from oprack.packs.imports import import_problems
+from oprack.packs.checks import import_problems, orphans
 from oprack.testing.review.subject import Finding, Subject
 
 _ARRAY_LIBRARIES = ("numpy", "cupy", "scipy")
@@ -19,7 +19,7 @@ def review(subject: Subject) -> Iterator[Finding]:
     owner = subject.source.distribution
     for problem in import_problems(subject.manager, owner):
         yield Finding("strings", problem, "correct the name, or what it names")
-    for text in subject.manager.orphans(owner):
+    for text in orphans(subject.manager, owner):
         yield Finding("strings", text, "correct the op type, or require the pack that defines the op", note=True)
     survey = survey_passes(subject.manager)
     for found, note in ((survey.problems, False), (survey.notes, True)):

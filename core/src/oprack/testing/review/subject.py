@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from oprack.errors import OprackError
+from oprack.packs.discovery import PackInfo, PackWarning
 from oprack.packs.entry_points import GROUP
 from oprack.packs.generate import PackSource, find_source, generate, importable
-from oprack.packs.info import PackInfo, PackWarning
 from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.manifest import Manifest
 from oprack.testing.case_folder import collect_cases

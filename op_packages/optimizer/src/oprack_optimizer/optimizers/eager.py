@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from oprack.errors import PreconditionNotMetError
-from oprack.packs.spelling import instead
+from oprack.packs.advice import instead
 
 if TYPE_CHECKING:
     from oprack.layers import Variable

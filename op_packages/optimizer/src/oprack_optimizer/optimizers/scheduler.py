@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError
-from oprack.packs.spelling import instead, require_keywords
+from oprack.packs.advice import instead, require_keywords
 
 
 class LRScheduler:

@@ -1,21 +1,23 @@
-"""Compatibility of pack releases: snapshots of the ops' signatures, and which changes to them are breaking.
-
-Programs that were saved with an older release must keep running: slots and attributes are never removed or retyped,
-new ones are dispensable or have defaults, and each change adds an OpVersion checkpoint.
-"""
+"""What is wrong with a pack: against the release before, and when everything of it is imported."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oprack.errors import ManifestError
+from oprack.errors import ManifestError, OprackError
 from oprack.interruption import let_interruptions_pass
+from oprack.packs import report
+from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.generate import PackSource, generate, importable, registered
 from oprack.packs.resolve import import_object
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
 
 FILENAME = "ops.lock.json"
 _FORMAT = 2
@@ -202,3 +204,98 @@ def _attrs(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, boo
     for name in now.keys() - then.keys():
         missing = "default" not in now[name]
         yield f"new attribute {name}" + (" has no default" if missing else ""), missing
+
+
+def import_problems(manager: PackManager, owner: str = "") -> list[str]:
+    """Import every definition, operator, kernel, layer and library, and say what is wrong with them.
+
+    Args:
+        manager: The packs.
+        owner: A distribution, to look only at the ops and names that it brings; "" for all.
+    """
+    found = []
+    for key in sorted(
+        {k for p in manager.packs() if p.status == "ok" and owner in ("", p.distribution) for k in p.layers}
+    ):
+        try:
+            manager.layer(*key.split(".", 1))
+        except OprackError as e:
+            found.append(f"{key}: {type(e).__name__}: {e}")
+    for op_type in manager.op_types():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BrokenPackWarning)
+            try:
+                if owner and owner not in {manager.owner(op_type), *manager.index.kernel_owners(op_type)}:
+                    continue
+                manager.operator_class(op_type)
+                manager.kernels_listing(op_type)
+                _check_gradient(manager, op_type)
+                found += _history_problems(manager, op_type)
+            except OprackError as e:
+                found.append(f"op {op_type}: {type(e).__name__}: {e}")
+        found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
+    return list(dict.fromkeys([*found, *(() if owner else role_problems(manager))]))
+
+
+def _check_gradient(manager: PackManager, op_type: str) -> None:
+    """Whether the ops that a make_grad names are there, asked with all slots and the default attributes."""
+    from oprack.desc import OpDesc
+    from oprack.op.grad_desc import make_grad_ops
+    from oprack.packs.index import gradient_info
+
+    info = manager.op_info(op_type)
+    if info.grad_op_maker is None:
+        return
+    inputs, outputs = ({slot: [slot] for slot in slots} for slots in (info.proto.inputs, info.proto.outputs))
+    try:
+        made = make_grad_ops(info, OpDesc(op_type, inputs, outputs))
+    except Exception:
+        let_interruptions_pass()
+        return  # it needs attributes, or other slots than all; its tests have them
+    for grad in made:
+        gradient_info(manager, grad.type, op_type)
+
+
+def _history_problems(manager: PackManager, op_type: str) -> list[str]:
+    """What an op's OpVersion names, and its signature does not have."""
+    info = manager.op_info(op_type)
+    if info.versions is None:
+        return []
+    proto, owner = info.proto, info.owners["versions"]
+    unknown = info.versions.unknown_names(proto.attrs, proto.inputs, proto.outputs)
+    return [f"op {op_type}: its OpVersion, of {owner}, has {text}, which the op does not have" for text in unknown]
+
+
+def role_problems(manager: PackManager) -> list[str]:
+    """Roles whose op has another signature; imports the definitions of these ops."""
+    from oprack.op.vocabulary import ROLES
+
+    found = []
+    for owner, name, op_type in manager.targets("role"):
+        try:
+            manager.op_for(name)
+            misfits = ROLES[name].misfits(manager.op_info(op_type).proto)
+        except OprackError as e:
+            misfits = [f"{type(e).__name__}: {e}"]
+        if misfits:
+            signature = ROLES[name].signature
+            found.append(f"role {name} of {owner} by op {op_type}: {'; '.join(misfits)}; expected {signature}")
+    return found
+
+
+def orphans(manager: PackManager, owner: str = "") -> list[str]:
+    """What packs bring for ops that no pack in use defines, in words.
+
+    Args:
+        owner: A distribution, for what it brings alone; "" for all.
+
+    Returns:
+        A sentence for each.
+    """
+    index = manager.index
+    return [
+        report.orphan(what, op_type, packs, index.definers)
+        for what, ops in index.orphans().items()
+        for op_type, packs in ops.items()
+        if owner in ("", *(p.owner for p in packs))
+    ]

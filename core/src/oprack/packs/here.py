@@ -7,15 +7,28 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
-from oprack.packs.catalog import OpCatalog
+from oprack.packs.discovery import Pack
 from oprack.packs.entry_points import HERE
+from oprack.packs.register import Register
 
 if TYPE_CHECKING:
     from oprack.op import OpDef, OpFacets
+    from oprack.packs.manager import PackManager
 
 
-class ProcessRegistrations(OpCatalog):
-    """A catalog to which this process adds; what can't be added leaves nothing behind."""
+class Here:
+    """What this process adds to the packs of a manager; what can't be added leaves nothing behind.
+
+    Attributes:
+        pack: The pack that stands for this process.
+        register: Takes what it brings.
+    """
+
+    def __init__(self, manager: PackManager) -> None:
+        self._manager = manager
+        self.register = Register(HERE.name, HERE.distribution)
+        self.pack = Pack(HERE)
+        self.pack.contributions = self.register.contributions
 
     def register_op(self, definition: type[OpDef]) -> None:
         """Bring an op by its definition class, in this process.
@@ -24,13 +37,13 @@ class ProcessRegistrations(OpCatalog):
         DuplicateOpError, DefinitionError.
         """
         with self._adding():
-            brought = self._here.contributions
+            brought = self.pack.contributions
             if _same_source(brought.definitions.get(getattr(definition, "op_type", "")), definition):
                 del brought.definitions[definition.op_type]
-            self._register.op(definition)
-            self._use_here()
+            self.register.op(definition)
+            self._manager.refresh()
             # Built now, so that a wrong definition fails here and is taken back.
-            self.op_info(definition.op_type)
+            self._manager.op_info(definition.op_type)
 
     def register_operator(self, op: str | type[OpDef] | OpFacets, *facets: Any) -> None:
         """Bring an op, or facets of one, in this process; see `oprack.register_operator`."""
@@ -51,10 +64,10 @@ class ProcessRegistrations(OpCatalog):
             self.register_op(definition)
             return
         with self._adding():
-            self._register.operator(op, *facets)
-            self._use_here()
-            if self.has_op(op):
-                self.op_info(op)
+            self.register.operator(op, *facets)
+            self._manager.refresh()
+            if self._manager.has_op(op):
+                self._manager.op_info(op)
 
     def register_kernel(self, function: Callable[..., Any]) -> None:
         """Bring the kernels that @kernel declared on a function, in this process.
@@ -65,37 +78,34 @@ class ProcessRegistrations(OpCatalog):
         from oprack.kernel import bind_signature
 
         with self._adding():
-            brought = self._here.contributions
+            brought = self.pack.contributions
             brought.kernels = [s for s in brought.kernels if not _same_source(_declared(s.function), function)]
             count = len(brought.kernels)
-            self._register.kernel(function)
-            self._use_here()
+            self.register.kernel(function)
+            self._manager.refresh()
             for spec in brought.kernels[count:]:
-                if self.has_op(spec.op_type):
-                    bind_signature(spec.function, self.op_info(spec.op_type).proto)
-                    self.kernel_map(spec.op_type, spec.place).require_untied(spec, HERE.distribution)
+                if self._manager.has_op(spec.op_type):
+                    bind_signature(spec.function, self._manager.op_info(spec.op_type).proto)
+                    self._manager.kernel_map(spec.op_type, spec.place).require_untied(spec, HERE.distribution)
 
     def has_registrations(self) -> bool:
         """Whether this process brought ops, facets or kernels itself, of which no file says what they are."""
-        brought = self._here.contributions
+        brought = self.pack.contributions
         return bool(brought.definitions or brought.facets or brought.kernels)
-
-    def _use_here(self) -> None:
-        self._use(self._packs or [])
 
     @contextmanager
     def _adding(self) -> Iterator[None]:
         """Take back what was added when it turns out to be wrong."""
-        with self._lock:
-            self._loaded()
-            brought = self._here.contributions
+        with self._manager.lock:
+            self._manager.op_types()  # so that packs are found, and what they bring is not taken back
+            brought = self.pack.contributions
             # Copies, as the register adds to these very containers.
             before = (dict(brought.definitions), list(brought.facets), list(brought.kernels))
             try:
                 yield
             except BaseException:
                 brought.definitions, brought.facets, brought.kernels = before
-                self._use_here()
+                self._manager.refresh()
                 raise
 
 
