@@ -136,7 +136,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     runtime = Runtime()
     monkeypatch.setattr(contexts.CUDA, "require", lambda what: runtime)
     manager = default_manager()
-    monkeypatch.setattr(manager, "device_contexts", DeviceContextPool(manager.place_factory))
+    monkeypatch.setattr(manager, "device_contexts", DeviceContextPool(manager.extensions.place_factory))
     contexts._constants.cache_clear()
     EVENTS.clear()
     yield runtime
