@@ -12,7 +12,7 @@ import oprack
 import pytest
 from oprack import Executor, Program, Scope, SelectedRows, layers, program_guard, unique_name
 from oprack.autodiff import LostGradientWarning, append_backward, gradients
-from oprack.autodiff.roles import OpRole
+from oprack.autodiff.appender import OpRole
 from oprack.errors import (
     InvalidArgumentError,
     NotDifferentiableError,

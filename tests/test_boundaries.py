@@ -17,7 +17,7 @@ CORE = ROOT / "core" / "src" / "oprack"
 PACKS = sorted(path.parent for path in (ROOT / "op_packages").glob("*/pyproject.toml"))
 DISTRIBUTIONS = [*PACKS, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
 # A class and its own parser and writer: `ProgramDesc.parse` is a method of what it returns.
-ALLOWED_CIRCLES = [["oprack.desc.program_desc", "oprack.desc.wire_reader", "oprack.desc.wire_writer"]]
+ALLOWED_CIRCLES = [["oprack.desc.program_desc", "oprack.desc.wire"]]
 ARRAY_LIBRARIES = ("numpy", "cupy", "scipy", "ml_dtypes")
 
 

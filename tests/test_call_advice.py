@@ -17,7 +17,7 @@ from oprack import functional as F
 from oprack import to_tensor
 from oprack.errors import InvalidArgumentError, OprackError
 from oprack.op import OpProto, param_name
-from oprack.op.arguments import input_names
+from oprack.op.signature import input_names
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
 from oprack.testing.fuzz.calls import OpCall, seeds

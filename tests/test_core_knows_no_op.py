@@ -29,9 +29,9 @@ OTHERWISE_MEANT = {
     "functional/tensor_reductions.py": {"mean", "sum"},  # the methods, for messages
     "layers/indexing.py": {"shape"},
     "layers/ints.py": {"shape"},
-    "layers/operands.py": {"shape"},
+    "layers/promotion.py": {"shape"},
     "layers/operators.py": {"scale"},  # of the role affine
-    "layers/initializer.py": {"shape"},  # an attribute of ops that fill a variable
+    "layers/param_attr.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
     "desc/var_desc.py": {"shape"},
     "cli/run.py": {"shape", "trace"},
@@ -48,7 +48,6 @@ OTHERWISE_MEANT = {
     "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine
     "parallel/simulated.py": {"sum"},
     "runtime/shape_operator.py": {"shape"},  # an attribute of values
-    "tensor/shape_array.py": {"size"},  # a slot of a class
     "testing/fuzz/example.py": {"broadcast", "shape"},
     "testing/worlds.py": {"sum"},
     "runtime/feed_fetch.py": {"shape"},
@@ -57,7 +56,7 @@ OTHERWISE_MEANT = {
     "tensor/eager_tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
     "tensor/sparse_tensor.py": {"shape"},
-    "tensor/shape_only.py": {"shape", "where"},  # where: who asks, in a message
+    "tensor/shape_only.py": {"shape", "size", "where"},  # slots of a class; who asks, in a message
     "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
     "runtime/checks.py": {"fc"},
     "tensor/meta.py": {"fc"},

@@ -109,7 +109,7 @@ def test_grad_maker_emits_what_paddle_emits(op_type: str) -> None:
     """With all slots present: the same gradient ops, reading and writing the same slots."""
     from oprack.desc import OpDesc
     from oprack.errors import NotDifferentiableError
-    from oprack.op.grad_desc import make_grad_ops
+    from oprack.op.desc_rules import make_grad_ops
 
     info = default_manager().op_info(op_type)
     assert info.grad_op_maker is not None, f"{op_type}: Paddle differentiates it, so it needs a make_grad"

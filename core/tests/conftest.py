@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from oprack.kernel import kernel
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import PackManager, use_manager
 from oprack.program import Program
 from oprack.tensor import LoDTensor

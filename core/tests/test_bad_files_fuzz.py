@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oprack.errors import CorruptParameterError, OprackError
 from oprack.io import load_from_buffers
-from oprack.io.paths import variable_path
+from oprack.io.parameters import variable_path
 from oprack.io.streams import read_lod_tensor, read_selected_rows
 from oprack.program import Program
 from oprack.tensor import Scope

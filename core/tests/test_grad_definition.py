@@ -8,8 +8,8 @@ import pytest
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import AttributeValueError, InvalidArgumentError
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpInfo, Output, build_op_info, dtype_of, empty_grad
-from oprack.op.desc_infer import infer_op
-from oprack.op.forward_op import ForwardOp
+from oprack.op.desc_rules import infer_op
+from oprack.op.grad import ForwardOp
 from oprack.program import Program
 
 

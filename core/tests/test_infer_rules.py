@@ -10,7 +10,7 @@ import pytest
 from oprack.errors import DefinitionError
 from oprack.kernel import kernel
 from oprack.op import Input, OpDef, Output, build_op_info
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import Scope

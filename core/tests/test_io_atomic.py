@@ -9,7 +9,7 @@ import pytest
 from oprack.errors import MissingParameterError, UnsafeNameError
 from oprack.io import load_vars, save_inference_model, save_vars
 from oprack.io.atomic import AtomicSave, write_atomic
-from oprack.io.paths import variable_path
+from oprack.io.parameters import variable_path
 from oprack.program import Program
 from oprack.tensor import Scope
 

@@ -8,7 +8,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import layers
-from oprack.autodiff.roles import OpRole
+from oprack.autodiff.appender import OpRole
 from oprack.errors import (
     AlreadyExistsError,
     AttributeValueError,

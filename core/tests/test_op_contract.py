@@ -37,8 +37,8 @@ from oprack.op import (
     param_name,
     slot_name,
 )
+from oprack.op.desc_rules import grad_op_descs, make_grad_ops
 from oprack.op.facets import FACETS, facet_kind
-from oprack.op.grad_desc import grad_op_descs, make_grad_ops
 from oprack.op.info import set_facets
 from oprack.packs.manager import PackManager
 from oprack.program import Program

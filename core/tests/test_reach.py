@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.desc import AttrType, OpDesc, ProgramDesc
 from oprack.desc.reach import inner_blocks, named_by_attributes, read_inside, reads, writes, written_inside
-from oprack.io.prune import prune
+from oprack.io.export import prune
 
 
 def nested() -> tuple[ProgramDesc, OpDesc]:

@@ -1,7 +1,7 @@
 """The enums of the wire format: `VarType` (variable kinds and dtypes) and `AttrType`.
 
 Numbers are Paddle's (framework.proto). Op definitions import this module, so it imports no array library; the way to
-and from NumPy dtypes is `oprack.tensor.dtype`.
+and from NumPy dtypes is `oprack.tensor.arrays`.
 """
 
 from __future__ import annotations

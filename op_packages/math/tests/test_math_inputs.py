@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oprack.desc import OpDesc
 from oprack.errors import AttributeValueError, InvalidArgumentError, OprackError
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.runtime import Executor

@@ -12,7 +12,7 @@ import oprack_onednn
 import pytest
 from native_calls import native_runs
 from oprack.ir import optimize, select_passes
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope

@@ -8,7 +8,7 @@ from numpy_kernels import numpy_result
 from oprack import Program, Scope
 from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
-from oprack.op.grad_desc import grad_op_descs
+from oprack.op.desc_rules import grad_op_descs
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor

@@ -13,7 +13,7 @@ import oprack
 import pytest
 from oprack.errors import OprackError
 from oprack.ir import optimize, select_passes
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 
 C, SIZE = 8, (6, 8)

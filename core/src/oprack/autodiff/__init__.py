@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.autodiff.appender import OpAppender
+from oprack.autodiff.appender import OpAppender, OpRole
 from oprack.autodiff.backward import append_backward, gradients
-from oprack.autodiff.roles import OpRole
 from oprack.autodiff.walk import LostGradientWarning
 
 __all__ = ["LostGradientWarning", "OpAppender", "OpRole", "append_backward", "gradients"]

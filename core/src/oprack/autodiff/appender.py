@@ -1,15 +1,27 @@
-"""Appends ops to an existing block: gradient clipping, regularization and other ops that follow a backward pass."""
+"""Appends the ops of training to a program, each with its op_role."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import IntFlag
 from typing import Any
 
-from oprack.autodiff.roles import OpRole
 from oprack.desc import BlockDesc, OpDesc
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import PackManager, default_manager
 from oprack.types import AttrType
+
+
+class OpRole(IntFlag):
+    """Value of the attribute op_role."""
+
+    FORWARD = 0
+    BACKWARD = 1
+    OPTIMIZE = 2
+    RPC = 4
+    DIST = 8
+    LR_SCHED = 16
+    LOSS = 256
 
 
 class OpAppender:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from oprack.autodiff.appender import OpRole
 from oprack.autodiff.path import differentiable, outputs_of
-from oprack.autodiff.roles import OpRole
 from oprack.autodiff.walk import Backward
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError

@@ -10,7 +10,7 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.desc.reach import reads
 from oprack.errors import InvalidArgumentError, NotDifferentiableError
 from oprack.op import GradBlock, GradOp
-from oprack.op.grad_desc import grad_name
+from oprack.op.desc_rules import grad_name
 from oprack.types import EMPTY_VAR, AttrType, VarType
 
 if TYPE_CHECKING:

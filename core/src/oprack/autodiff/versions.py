@@ -9,7 +9,7 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.desc.reach import named_by_attributes, writes
 from oprack.errors import InvalidArgumentError
 from oprack.op import GradOp
-from oprack.op.grad_desc import grad_op_desc, make_grad_ops
+from oprack.op.desc_rules import grad_op_desc, make_grad_ops
 from oprack.packs.manager import PackManager
 
 

@@ -1,26 +1,120 @@
-"""The backward pass over the ops of one block."""
+"""The backward pass over the ops of one block: names of gradients, and partial ones that are summed."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
+from oprack.autodiff.appender import OpRole
 from oprack.autodiff.blocks import differentiate_block
-from oprack.autodiff.grad_names import GradNames
-from oprack.autodiff.partials import Partials
 from oprack.autodiff.path import influenced, inputs_of, outputs_of, path_to, route
-from oprack.autodiff.roles import OpRole
 from oprack.autodiff.versions import Versions
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import NotDifferentiableError
 from oprack.op import GradOp
-from oprack.op.desc_infer import infer_op
-from oprack.op.grad_desc import grad_op_desc, make_grad_ops, read_outputs
+from oprack.op.desc_rules import grad_name, grad_op_desc, infer_op, make_grad_ops, read_outputs
 from oprack.op.info import OpInfo
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import PackManager
+from oprack.records import dataclass
 from oprack.types import EMPTY_VAR, AttrType
+
+
+class GradNames:
+    """Gives each variable's gradient a name, and a number where an earlier pass has taken the name.
+
+    Args:
+        taken: Names of the block that the gradient ops go to, as it was before the pass.
+    """
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = frozenset(taken)
+        self._names: dict[str, str] = {}
+        self._variables: dict[str, str] = {}
+
+    def of(self, var: str) -> str:
+        """Name of the gradient of `var`, the same whenever it is asked for."""
+        found = self._names.get(var)
+        if found is None:
+            found = self._names[var] = self.free(grad_name(var))
+            self._variables[found] = var
+        return found
+
+    def free(self, name: str) -> str:
+        """`name`, or with a number when an earlier pass has it."""
+        found, n = name, 0
+        while found in self._taken:
+            n += 1
+            found = f"{name}_{n}"
+        return found
+
+    def variable(self, name: str) -> str | None:
+        """The variable whose gradient has this name; None for any other name."""
+        return self._variables.get(name)
+
+
+@dataclass
+class _Writer:
+    """The writer of a partial gradient: position `index` of an output slot of a gradient op, or None for a seed."""
+
+    op: OpDesc | None
+    slot: str
+    index: int
+    name: str
+
+    def rename(self, name: str) -> None:
+        if self.op is not None:
+            self.op.outputs[self.slot][self.index] = name
+            self.name = name
+
+
+@dataclass
+class Partials:
+    """Partial gradients that are not summed yet, by variable.
+
+    Attributes:
+        block_idx: Index of the block, which is part of the names of partials that are renamed.
+    """
+
+    block_idx: int
+    manager: PackManager
+    _waiting: dict[str, list[_Writer]] = field(default_factory=dict)
+
+    def start(self, var: str, name: str) -> None:
+        """Register a gradient of `var` that exists already, the start of the backward pass."""
+        self._waiting.setdefault(var, []).append(_Writer(None, "", 0, name))
+
+    def add(self, var: str, op: OpDesc, slot: str, index: int) -> None:
+        """Register a partial gradient of `var`: output `index` of a slot of gradient op `op`."""
+        self._waiting.setdefault(var, []).append(_Writer(op, slot, index, op.outputs[slot][index]))
+
+    def has(self, var: str) -> bool:
+        return bool(self._waiting.get(var))
+
+    def drop(self, var: str) -> None:
+        """Discard the partial gradients of `var`: its value depends on nothing whose gradient is needed."""
+        self._waiting.pop(var, None)
+
+    def take(self, var: str, total: str) -> tuple[str | None, OpDesc | None]:
+        """Remove the partial gradients of `var` and return how to get their sum.
+
+        Several partials are renamed to `<total>@RENAME@block<b>@<i>`, as in Fluid.
+
+        Returns:
+            (name of the gradient, op that sums the partials; None for a single one); (None, None) without any.
+        """
+        writers = self._waiting.pop(var, [])
+        if not writers:
+            return None, None
+        if len(writers) == 1:
+            return writers[0].name, None
+        # Renamed only now, as most variables have a single reader, whose gradient keeps its name.
+        for i, writer in enumerate(writers):
+            writer.rename(f"{total}@RENAME@block{self.block_idx}@{i}")
+        op_type = self.manager.op_for("sum_of_all")
+        return total, OpDesc(op_type, {"X": [w.name for w in writers]}, {"Out": [total]}, {"use_mkldnn": False})
 
 
 class LostGradientWarning(UserWarning):

@@ -12,9 +12,8 @@ from oprack.autograd.summation import sum_expr
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.info import OpInfo
 from oprack.packs.manager import default_manager
-from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.eager_tensor import Edge, Tensor
 from oprack.tensor.meta import tensor_meta
-from oprack.tensor.node import Edge
 
 if TYPE_CHECKING:
     from oprack.autograd.backward_rule import BackwardRule, Source, Step

@@ -10,9 +10,8 @@ from oprack.autograd.backward_code import BackwardGenerator
 from oprack.cache import Cache
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
-from oprack.op.forward_op import SlotRef
-from oprack.op.grad import GradOp
-from oprack.op.grad_desc import make_grad_ops, read_outputs
+from oprack.op.desc_rules import make_grad_ops, read_outputs
+from oprack.op.grad import GradOp, SlotRef
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
 from oprack.records import dataclass
@@ -23,7 +22,7 @@ from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
     from oprack.interpreter.bound_expr import BoundExpr
-    from oprack.tensor.node import Node
+    from oprack.tensor.eager_tensor import Node
 
 _SHAPES = 256  # bounds the cache of stand-ins for tensors of which only the shape is read
 Source = tuple[str, Any]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.errors import PreconditionNotMetError, UnimplementedError
-from oprack.tensor.eager_tensor import Tensor
-from oprack.tensor.node import Edge, Node, lend
+from oprack.tensor.eager_tensor import Edge, Node, Tensor, lend
 
 
 class CustomRule:

@@ -12,9 +12,8 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
 from oprack.tensor import LoDTensor
-from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.eager_tensor import Edge, Leaf, Node, Tensor, new_tensor, split_edge
 from oprack.tensor.meta import CPU
-from oprack.tensor.node import Edge, Leaf, Node, split_edge
 
 
 class Walk:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oprack.errors import PreconditionNotMetError
-from oprack.layers.handle import VariableHandle
+from oprack.layers.framework import VariableHandle
 from oprack.nn.module import CHANGES, Module
 from oprack.tensor.eager_tensor import Tensor
 

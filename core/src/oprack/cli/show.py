@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     manager = manager_of(args)
     report = describe_model(program, feeds, fetches, manager)
     if args.graph:
-        from oprack.cli.graph_svg import draw_program
+        from oprack.cli.block_graph import draw_program
         from oprack.io.atomic import write_atomic
 
         write_atomic(Path(args.graph), draw_program(program).encode())

@@ -5,9 +5,8 @@ The objects own their data; protobuf is imported only by `parse` and `serialize`
 
 from __future__ import annotations
 
-from oprack.desc.block_desc import BlockDesc
 from oprack.desc.op_desc import OpDesc
-from oprack.desc.program_desc import ProgramDesc
+from oprack.desc.program_desc import BlockDesc, ProgramDesc
 from oprack.desc.var_desc import VarDesc
 from oprack.types import AttrType, VarType
 

@@ -1,13 +1,181 @@
-"""OpDesc: one op of a block: its type, the variables of its slots, and its attributes."""
+"""OpDesc: an op of a program as data: its type, the names in its slots, and its attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import numbers
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from oprack.desc.attr_value import attr_type_of, converted
 from oprack.errors import AttributeValueError
 from oprack.types import AttrType
+
+
+# Python's own types first: an abstract class takes ten times as long to ask, and a load asks thousands of times
+def _is_int(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
+
+
+def _is_int32(value: Any) -> bool:
+    return (type(value) is int or _is_int(value)) and -(2**31) <= value < 2**31
+
+
+def _is_int64(value: Any) -> bool:
+    return (type(value) is int or _is_int(value)) and -(2**63) <= value < 2**63
+
+
+def _is_bool(value: Any) -> bool:
+    # numpy.bool_ is no numbers.Number, and this module does not import NumPy
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+def _is_real(value: Any) -> bool:
+    return type(value) is float or (isinstance(value, numbers.Real) and not _is_bool(value))
+
+
+def _scalar(value: Any) -> bool | int | float | complex:
+    for test, convert in ((_is_bool, bool), (_is_int, int), (_is_real, float)):
+        if test(value):
+            return convert(value)
+    return complex(value)
+
+
+def _is_scalar(value: Any) -> bool:
+    return _is_int64(value) or (not _is_int(value) and (_is_bool(value) or isinstance(value, numbers.Complex)))
+
+
+def _is_str(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_truth(value: Any) -> bool:
+    return _is_bool(value) or (isinstance(value, numbers.Complex) and value in (0, 1))
+
+
+def _is_block(value: Any) -> bool:
+    return hasattr(value, "parent_idx") and hasattr(value, "idx")
+
+
+def _is_index(value: Any) -> bool:
+    return _is_int32(value) or _is_block(value)
+
+
+def _index(value: Any) -> int:
+    return int(value.idx if _is_block(value) else value)
+
+
+class Rule(NamedTuple):
+    """What values an attribute of one type has.
+
+    Attributes:
+        words: What a value must be, for messages.
+        test: Whether a value, or an element of a list, is so.
+        convert: The value or element as it is kept.
+        many: Whether values are lists.
+        plain: The Python type of which every value is kept as it is.
+    """
+
+    words: str
+    test: Callable[[Any], bool]
+    convert: Callable[[Any], Any]
+    many: bool = False
+    plain: type | None = None
+
+
+# (type of one, type of a list, one in words, several in words, test, conversion, type of which all values are right)
+_KINDS: tuple[tuple[AttrType, AttrType, str, str, Callable[[Any], bool], Callable[[Any], Any], type | None], ...] = (
+    (AttrType.BOOLEAN, AttrType.BOOLEANS, "a bool", "bools", _is_truth, bool, bool),
+    (AttrType.INT, AttrType.INTS, "an int of 32 bits", "ints of 32 bits", _is_int32, int, None),
+    (AttrType.LONG, AttrType.LONGS, "an int of 64 bits", "ints of 64 bits", _is_int64, int, None),
+    (AttrType.FLOAT, AttrType.FLOATS, "a float", "floats", _is_real, float, float),
+    (AttrType.FLOAT64, AttrType.FLOAT64S, "a float", "floats", _is_real, float, float),
+    (AttrType.STRING, AttrType.STRINGS, "a str", "str", _is_str, str, str),
+    (AttrType.BLOCK, AttrType.BLOCKS, "a block or its index", "blocks or their indices", _is_index, _index, None),
+    (AttrType.VAR, AttrType.VARS, "a variable's name", "names of variables", _is_str, str, str),
+    (
+        AttrType.SCALAR,
+        AttrType.SCALARS,
+        "a bool, int of 64 bits, float or complex",
+        "bools, ints of 64 bits, floats or complex numbers",
+        _is_scalar,
+        _scalar,
+        None,
+    ),
+)
+RULES: dict[AttrType, Rule] = {}
+"""The rule of every type of attributes."""
+_LIST_OF: dict[AttrType, AttrType] = {}
+for _one, _list, _words, _several, _test, _convert, _plain in _KINDS:
+    RULES[_one] = Rule(_words, _test, _convert, plain=_plain)
+    RULES[_list] = Rule(f"a list of {_several}", _test, _convert, many=True, plain=_plain)
+    _LIST_OF[_one] = _list
+
+
+def fitting(value: Any, kind: AttrType) -> Any:
+    """A value as an attribute of some type keeps it.
+
+    Args:
+        value: What was given. A BlockDesc stands for its index, 0 and 1 stand for bools, and a tuple for a list.
+        kind: The type of the attribute.
+
+    Returns:
+        The value in Python's own types, a new list for a list; None when it is no value of that type.
+    """
+    _, test, convert, many, plain = RULES[kind]
+    if not many:
+        return value if type(value) is plain else convert(value) if test(value) else None
+    if plain is not None and type(value) is list and set(map(type, value)) == {plain}:
+        return value.copy()
+    return list(map(convert, value)) if isinstance(value, list | tuple) and all(map(test, value)) else None
+
+
+def attr_type_of(value: Any) -> AttrType:
+    """The AttrType that a Python value stands for: float is FLOAT, an int is INT where 32 bits are enough, else LONG.
+
+    Raises:
+        AttributeValueError: When there is none or (an empty list) when it can't be told.
+    """
+    if _is_block(value):
+        return AttrType.BLOCK
+    if isinstance(value, list | tuple):
+        kinds = {attr_type_of(v) for v in value}
+        if kinds == {AttrType.INT, AttrType.LONG}:
+            kinds = {AttrType.LONG}
+        elif kinds in ({AttrType.INT, AttrType.FLOAT}, {AttrType.LONG, AttrType.FLOAT}):
+            kinds = {AttrType.FLOAT}
+        if len(kinds) == 1 and (kind := kinds.pop()) in _LIST_OF:
+            return _LIST_OF[kind]
+        raise AttributeValueError(
+            f"the attribute type of {value!r} can't be told; pass it, for example type=AttrType.INTS for an empty list"
+        )
+    if _is_bool(value):
+        return AttrType.BOOLEAN
+    for kind in (AttrType.INT, AttrType.LONG, AttrType.FLOAT, AttrType.STRING, AttrType.SCALAR):
+        if RULES[kind].test(value) and not (kind is AttrType.FLOAT and _is_int(value)):
+            return kind
+    raise AttributeValueError(
+        f"{value!r} ({type(value).__name__}) can't be an attribute; expected bool, int of 64 bits, float, complex, "
+        "str, a BlockDesc, or a list of one of these"
+    )
+
+
+def converted(value: Any, kind: AttrType) -> Any:
+    """A value as an attribute of some type keeps it; see `fitting`.
+
+    Args:
+        value: What was given.
+        kind: The type of the attribute.
+
+    Returns:
+        The value in Python's own types; a BlockDesc becomes its index.
+
+    Raises:
+        AttributeValueError: It is no value of that type; the message says what was expected.
+    """
+    found = fitting(value, kind)
+    if found is None:
+        raise AttributeValueError(f"{value!r} can't be an attribute of type {kind.name}; expected {RULES[kind].words}")
+    return found
+
 
 Slots = dict[str, list[str]]
 

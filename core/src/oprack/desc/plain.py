@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from oprack.desc.block_desc import BlockDesc
 from oprack.desc.op_desc import OpDesc
-from oprack.desc.program_desc import ProgramDesc
+from oprack.desc.program_desc import BlockDesc, ProgramDesc
+from oprack.desc.validate import check_blocks
 from oprack.desc.var_desc import VarDesc
 from oprack.errors import CorruptModelError
 from oprack.types import AttrType, VarType
@@ -57,7 +57,6 @@ def from_plain(data: Any) -> ProgramDesc:
 
     Raises CorruptModelError for what is no such description, BlockCycleError for blocks that can't be walked.
     """
-    from oprack.desc.validate import check_blocks
 
     program = ProgramDesc()
     try:

@@ -1,11 +1,191 @@
-"""ProgramDesc: the blocks of a program, and the versions of the ops that it was saved with."""
+"""ProgramDesc and its BlockDescs: variables and ops in order; a name that a block lacks is looked up in its parent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from oprack.desc.block_desc import BlockDesc
-from oprack.errors import NotFoundError
+from oprack.desc.op_desc import OpDesc
+from oprack.desc.var_desc import VarDesc
+from oprack.errors import NotFoundError, did_you_mean
+
+
+class BlockDesc:
+    """A block of a program.
+
+    Args:
+        idx: Its position in the program.
+        parent_idx: -1 for block 0.
+        forward_block_idx: For a gradient block, the index of the block that it differentiates; else -1.
+    """
+
+    __slots__ = ("_explicit", "_extra", "forward_block_idx", "idx", "ops", "parent_idx", "program", "vars")
+
+    def __init__(self, program: ProgramDesc, idx: int, parent_idx: int = -1, forward_block_idx: int = -1) -> None:
+        self.program = program
+        self.idx = idx
+        self.parent_idx = parent_idx
+        self.forward_block_idx = forward_block_idx
+        self.vars: dict[str, VarDesc] = {}
+        self.ops: list[OpDesc] = []
+        self._explicit = 0
+        self._extra: dict[tuple[Any, ...], bytes] | None = None
+
+    @property
+    def parent(self) -> BlockDesc | None:
+        return self.program.blocks[self.parent_idx] if self.parent_idx >= 0 else None
+
+    @property
+    def forward_block(self) -> BlockDesc | None:
+        return self.program.blocks[self.forward_block_idx] if self.forward_block_idx >= 0 else None
+
+    def ancestors(self) -> Iterator[BlockDesc]:
+        """Where names are looked up: this block, then its parents; of a gradient block, first its forward block.
+
+        The gradient op runs its block inside the scopes that the forward op left.
+        """
+        # A block may be reached as a parent and as a forward block.
+        seen: set[int] = set()
+        pending: list[BlockDesc] = [self]
+        while pending:
+            block = pending.pop()
+            if block.idx not in seen:
+                seen.add(block.idx)
+                yield block
+                pending += [b for b in (block.parent, block.forward_block) if b is not None]
+
+    # Variables ------------------------------------------------------------------------------------------------------
+    def find_var(self, name: str) -> VarDesc | None:
+        """The variable of this very block, or None."""
+        return self.vars.get(name)
+
+    def has_var(self, name: str) -> bool:
+        return name in self.vars
+
+    def find_var_recursive(self, name: str) -> VarDesc | None:
+        """The variable of this block or the nearest ancestor, or None."""
+        found = self.vars.get(name)
+        if found is not None:
+            return found
+        for block in self.ancestors():
+            var = block.vars.get(name)
+            if var is not None:
+                return var
+        return None
+
+    def var(self, name: str) -> VarDesc:
+        """As find_var_recursive, but raises NotFoundError that lists names alike."""
+        var = self.find_var_recursive(name)
+        if var is None:
+            near = did_you_mean(name, [n for block in self.ancestors() for n in block.vars])
+            raise NotFoundError(f"variable {name!r} is neither in block {self.idx} nor in a parent of it{near}")
+        return var
+
+    def create_var(self, name: str, **fields: Any) -> VarDesc:
+        """The variable `name` of this block; created when there is none.
+
+        Args:
+            fields: Fields of the VarDesc to set, whether it is new or not.
+        """
+        made = VarDesc(name, **fields)
+        var = self.vars.setdefault(name, made)
+        if var is not made:
+            for field in fields:
+                setattr(var, field, getattr(made, field))
+        return var
+
+    def remove_var(self, name: str) -> None:
+        """Remove a variable of this block; nothing happens when it is absent."""
+        self.vars.pop(name, None)
+
+    def rename_var(self, old: str, new: str) -> None:
+        """Rename a variable of this block, in the block's ops as well (not in those of sub-blocks).
+
+        Raises:
+            NotFoundError: When the block does not have it.
+        """
+        if old not in self.vars:
+            raise NotFoundError(f"block {self.idx} has no variable {old!r} to rename to {new!r}")
+        self.vars[old].name = new
+        # Made anew, so that the order of the variables, which files keep, stays.
+        self.vars = {var.name: var for var in self.vars.values()}
+        for op in self.ops:
+            op.rename_input(old, new)
+            op.rename_output(old, new)
+
+    # Ops ------------------------------------------------------------------------------------------------------------
+    def append_op(
+        self,
+        op: OpDesc | str,
+        inputs: Mapping[str, Sequence[str] | str] | None = None,
+        outputs: Mapping[str, Sequence[str] | str] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> OpDesc:
+        """Add an op at the end: an OpDesc, or its type, slots and attributes.
+
+        A block is data, as in a file: nothing is looked up or inferred, so that programs can be edited whose ops no
+        installed pack brings. `oprack.layers.append_op(type, inputs, outputs, attrs, program=..., block=...)` checks
+        the op, its slots and attributes, fills in defaults, and infers shapes and dtypes of its outputs.
+        """
+        return self.insert_op(len(self.ops), op, inputs, outputs, attrs)
+
+    def prepend_op(
+        self,
+        op: OpDesc | str,
+        inputs: Mapping[str, Sequence[str] | str] | None = None,
+        outputs: Mapping[str, Sequence[str] | str] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> OpDesc:
+        """Add an op at the front."""
+        return self.insert_op(0, op, inputs, outputs, attrs)
+
+    def insert_op(
+        self,
+        index: int,
+        op: OpDesc | str,
+        inputs: Mapping[str, Sequence[str] | str] | None = None,
+        outputs: Mapping[str, Sequence[str] | str] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> OpDesc:
+        """Add an op before position `index`."""
+        if isinstance(op, str):
+            op = OpDesc(op, inputs, outputs, attrs)
+        self.ops.insert(index, op)
+        return op
+
+    def remove_op(self, op: OpDesc | int) -> None:
+        """Remove an op, which is an OpDesc or a position.
+
+        Raises:
+            NotFoundError: When it is not in the block.
+        """
+        if isinstance(op, int):
+            if not -len(self.ops) <= op < len(self.ops):
+                raise NotFoundError(f"block {self.idx} has {len(self.ops)} ops, so there is none at position {op}")
+            del self.ops[op]
+            return
+        for i, other in enumerate(self.ops):
+            if other is op:
+                del self.ops[i]
+                return
+        raise NotFoundError(f"op {op.type} is not in block {self.idx}; remove it from the block that it was added to")
+
+    def clone(self, program: ProgramDesc) -> BlockDesc:
+        """An independent copy that belongs to `program`."""
+        block = BlockDesc(program, self.idx, self.parent_idx, self.forward_block_idx)
+        block.vars = {name: var.clone() for name, var in self.vars.items()}
+        block.ops = [op.clone() for op in self.ops]
+        block._explicit = self._explicit
+        block._extra = self._extra and dict(self._extra)
+        return block
+
+    def __str__(self) -> str:
+        head = f"block {self.idx}" + (f" (parent {self.parent_idx})" if self.parent_idx >= 0 else "")
+        lines = [head + ":"] + [f"  var {var}" for var in self.vars.values()] + [f"  {op}" for op in self.ops]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<BlockDesc {self.idx}: {len(self.ops)} ops, {len(self.vars)} vars>"
 
 
 class ProgramDesc:
@@ -38,7 +218,7 @@ class ProgramDesc:
             BlockCycleError: When blocks contain each other or a block index is out of range.
         """
         from oprack.desc.validate import check_blocks
-        from oprack.desc.wire_reader import read_program
+        from oprack.desc.wire import read_program
 
         program = cls()
         read_program(data, program)
@@ -51,7 +231,7 @@ class ProgramDesc:
         Raises:
             AttributeValueError: When an attribute's value does not have the attribute's type.
         """
-        from oprack.desc.wire_writer import write_program
+        from oprack.desc.wire import write_program
 
         return write_program(self)
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from oprack.types import EMPTY_VAR, AttrType
 
 if TYPE_CHECKING:
-    from oprack.desc.block_desc import BlockDesc
     from oprack.desc.op_desc import OpDesc
-    from oprack.desc.program_desc import ProgramDesc
+    from oprack.desc.program_desc import BlockDesc, ProgramDesc
 
 _REACHING = frozenset({AttrType.VAR, AttrType.VARS, AttrType.BLOCK, AttrType.BLOCKS})
 _TEXTS = (AttrType.STRING, AttrType.STRINGS)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.device.constants import constant, set_constant_store
-from oprack.device.context import CPUDeviceContext, DeviceContext
-from oprack.device.pool import DeviceContextPool
-from oprack.device.rows import dense_rows, merged_rows, row_totals
-from oprack.device.transform import host_array, transform_sparse, transform_tensor, transform_value
+from oprack.device.context import CPUDeviceContext, DeviceContext, DeviceContextPool, constant, set_constant_store
+from oprack.device.transform import (
+    dense_rows,
+    host_array,
+    merged_rows,
+    row_totals,
+    transform_sparse,
+    transform_tensor,
+    transform_value,
+)
 
 __all__ = [
     "CPUDeviceContext",

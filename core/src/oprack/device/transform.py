@@ -1,4 +1,4 @@
-"""Data transform: moves tensors to the place, and casts them to the dtype, of the kernel that reads them."""
+"""Data transform: moves tensors to the place and dtype of the kernel that reads them; sparse rows made dense."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from oprack.device.pool import DeviceContextPool
-from oprack.tensor.dtype import numpy_dtype
+from oprack.device.context import DeviceContextPool
+from oprack.tensor.arrays import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.place import Place
-from oprack.tensor.sparse_value import SparseValue
+from oprack.tensor.selected_rows import SelectedRows
+from oprack.tensor.sparse_tensor import SparseValue
 
 
 def transform_tensor(
@@ -95,3 +96,76 @@ def host_array(tensor: LoDTensor, pool: DeviceContextPool) -> np.ndarray:
         The array.
     """
     return pool.get(tensor.place).to_host(tensor.array)
+
+
+def dense_rows(rows: SelectedRows, xp: Any) -> Any:
+    """The dense matrix [height, ...].
+
+    Args:
+        rows: The rows.
+        xp: The array library of their place.
+
+    Returns:
+        The matrix.
+    """
+    if xp is np:
+        return rows.to_dense()
+    dense = xp.zeros(rows.shape, rows.value.dtype)
+    xp.add.at(dense, rows.rows, rows.value)
+    return dense
+
+
+def merged_rows(rows: SelectedRows, xp: Any) -> SelectedRows:
+    """The same matrix with each row listed once, in ascending order.
+
+    On a device this synchronizes, since the host must know the number of distinct rows.
+
+    Args:
+        rows: The rows.
+        xp: The array library of their place.
+
+    Returns:
+        The rows, each once.
+    """
+    if xp is np:
+        return rows.merged()
+    if not len(rows.rows):
+        return SelectedRows(rows.rows.copy(), rows.value.copy(), rows.height, place=rows.place, check=False)
+    ordered, segments, sums = _segment_sums(rows, xp)
+    count = int(segments[-1]) + 1
+    numbers = xp.empty(count, ordered.dtype)
+    numbers[segments] = ordered
+    return SelectedRows(numbers, sums[:count].copy(), rows.height, place=rows.place, check=False)
+
+
+def row_totals(rows: SelectedRows, xp: Any) -> SelectedRows:
+    """The sum of each row's values, for updates by `table[rows] = function(table[rows], value)`.
+
+    On the host each row is listed once. On a device a row may be listed several times, always with the same sum:
+    listing it once would mean waiting for the number of distinct rows.
+
+    Args:
+        rows: The rows.
+        xp: The array library of their place.
+
+    Returns:
+        The sums.
+    """
+    if xp is np:
+        return rows.merged()
+    if not len(rows.rows):
+        return rows
+    ordered, segments, sums = _segment_sums(rows, xp)
+    return SelectedRows(ordered, sums[segments], rows.height, place=rows.place, check=False)
+
+
+def _segment_sums(rows: SelectedRows, xp: Any) -> tuple[Any, Any, Any]:
+    """(row numbers in ascending order, for each the number of its segment, sum of each segment, then zeros)."""
+    order = xp.argsort(rows.rows)
+    ordered = rows.rows[order]
+    is_first = xp.ones(len(ordered), bool)
+    xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    segments = xp.cumsum(is_first) - 1
+    sums = xp.zeros(rows.value.shape, rows.value.dtype)
+    xp.add.at(sums, segments, rows.value[order])
+    return ordered, segments, sums

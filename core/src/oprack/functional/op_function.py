@@ -16,9 +16,8 @@ from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
-from oprack.op.arguments import outputs_along_axis, snake_case, told_outputs
 from oprack.op.proto import AttrProto
-from oprack.op.signature import function_signature
+from oprack.op.signature import function_signature, outputs_along_axis, snake_case, told_outputs
 from oprack.packs.advice import keywords_instead
 from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for

@@ -18,8 +18,7 @@ from oprack.functional.op_methods import method_protos, written_methods
 from oprack.functional.stubs import HEAD, stubs
 from oprack.functional.tensor_conversions import Conversions
 from oprack.op.proto import param_name
-from oprack.op.signature import function_signature
-from oprack.op.signature_text import stub_docstring
+from oprack.op.signature import function_signature, stub_docstring
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import NAMESPACES
 from oprack.tensor.eager_tensor import Tensor

@@ -20,7 +20,7 @@ from oprack.functional.written import offer_methods
 from oprack.layers.operators import Operators
 from oprack.layers.promotion import RANGES, rounded_by_attribute
 from oprack.layers.variable import Variable
-from oprack.op.arguments import snake_case
+from oprack.op.signature import snake_case
 from oprack.packs.vocabulary import op_for
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum, dtype_name

@@ -13,9 +13,8 @@ from oprack.layers.helper import LayerHelper
 from oprack.layers.inputs import data
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo
-from oprack.op.arguments import outputs_along_axis, told_outputs
 from oprack.op.proto import AttrProto
-from oprack.op.signature import OpSignature
+from oprack.op.signature import OpSignature, outputs_along_axis, told_outputs
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.runtime.infer import RuntimeInferShapeContext

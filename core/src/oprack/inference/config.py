@@ -11,7 +11,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.inference.enums import PrecisionType
 from oprack.inference.settings import PassBuilder, say_once, settings_table, with_no_effect
-from oprack.kernel.rules import deterministic_by_default
+from oprack.kernel.context import deterministic_by_default
 from oprack.runtime.limits import Limits
 
 _OPTIM_CACHE_BYTES = 2 << 30

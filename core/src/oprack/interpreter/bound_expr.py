@@ -16,7 +16,7 @@ from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.interruption import let_interruptions_pass
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator

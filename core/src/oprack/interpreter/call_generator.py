@@ -17,9 +17,8 @@ from oprack.interruption import let_interruptions_pass
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
-from oprack.tensor.eager_tensor import Tensor, share_memory
+from oprack.tensor.eager_tensor import Edge, Node, Tensor, share_memory
 from oprack.tensor.meta import TensorMeta
-from oprack.tensor.node import Edge, Node
 
 if TYPE_CHECKING:
     from oprack.autograd.backward_rule import BackwardRule

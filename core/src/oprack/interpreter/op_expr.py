@@ -11,7 +11,7 @@ from typing import Any
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError, did_you_mean
 from oprack.op import OpInfo, OpProto
-from oprack.op.arguments import output_names
+from oprack.op.signature import output_names
 from oprack.packs.manager import default_manager
 from oprack.types import EMPTY_VAR, AttrType
 

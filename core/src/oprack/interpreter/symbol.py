@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from oprack.errors import PreconditionNotMetError
 from oprack.layers import unique_name
-from oprack.layers.append import append_op
-from oprack.layers.call_site import is_ours
+from oprack.layers.append import append_op, is_ours
 from oprack.layers.promotion import dtype_beside_number
 from oprack.layers.variable import Variable
 from oprack.packs.vocabulary import op_for

@@ -11,46 +11,55 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
-    from oprack.io.collate import default_collate, lod_collate
-    from oprack.io.data_loader import DataLoader
-    from oprack.io.dataset import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
+    from oprack.io.data_loader import DataLoader, default_collate, lod_collate
+    from oprack.io.dataset import (
+        BatchSampler,
+        ConcatDataset,
+        Dataset,
+        IterableDataset,
+        RandomSampler,
+        Sampler,
+        SequenceSampler,
+        Subset,
+        TensorDataset,
+        WeightedRandomSampler,
+        random_split,
+    )
     from oprack.io.export import inference_program, save_inference_model
     from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
     from oprack.io.parameters import load_vars, persistable_vars, save_vars
-    from oprack.io.sampler import BatchSampler, RandomSampler, Sampler, SequenceSampler, WeightedRandomSampler
-    from oprack.io.single_file import load, save
-    from oprack.io.state import load_state, save_state
+    from oprack.io.state import load, load_state, save, save_state
     from oprack.io.workers import WorkerInfo, get_worker_info
 
 _HOMES = {
-    "BatchSampler": "sampler",
+    "BatchSampler": "dataset",
     "Checkpoint": "checkpoint",
     "ConcatDataset": "dataset",
     "DataLoader": "data_loader",
     "Dataset": "dataset",
     "InferenceModel": "inference_model",
     "IterableDataset": "dataset",
-    "RandomSampler": "sampler",
-    "Sampler": "sampler",
-    "SequenceSampler": "sampler",
+    "RandomSampler": "dataset",
+    "Sampler": "dataset",
+    "SequenceSampler": "dataset",
     "Subset": "dataset",
     "TensorDataset": "dataset",
-    "WeightedRandomSampler": "sampler",
+    "WeightedRandomSampler": "dataset",
     "WorkerInfo": "workers",
-    "default_collate": "collate",
+    "default_collate": "data_loader",
     "get_worker_info": "workers",
     "inference_program": "export",
     "latest_checkpoint": "checkpoint",
-    "load": "single_file",
+    "load": "state",
     "load_checkpoint": "checkpoint",
     "load_from_buffers": "inference_model",
     "load_inference_model": "inference_model",
     "load_state": "state",
     "load_vars": "parameters",
-    "lod_collate": "collate",
+    "lod_collate": "data_loader",
     "persistable_vars": "parameters",
     "random_split": "dataset",
-    "save": "single_file",
+    "save": "state",
     "save_checkpoint": "checkpoint",
     "save_inference_model": "export",
     "save_state": "state",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.desc.reach import inner_blocks, named_by_attributes, reads, writes
 from oprack.errors import (
     DuplicateOpError,
     FeedNameError,
@@ -18,13 +19,65 @@ from oprack.errors import (
 )
 from oprack.io.atomic import AtomicSave
 from oprack.io.parameters import collect_values, persistable_vars
-from oprack.io.prune import prune
 from oprack.io.streams import write_variable
 from oprack.op.info import OpInfo
 from oprack.packs import op_info
 from oprack.program import Program
 from oprack.tensor import Scope
 from oprack.types import AttrType, VarType
+
+# Values of the attribute op_role, which are bits
+_BACKWARD, _OPTIMIZE, _NOT_SPECIFIED = 1, 2, 4096
+
+
+def prune(program: ProgramDesc, feeds: Collection[str], targets: Collection[str]) -> None:
+    """Remove from block 0 what is not needed to compute `targets` from `feeds`, then the blocks that nothing uses.
+
+    Ops of the backward and optimize roles go in any case. Sub-blocks of ops that stay are left whole and renumbered.
+    Neither feed nor fetch ops stay.
+    """
+    block = program.blocks[0]
+    needed = set(targets) - set(feeds)
+    kept: list[OpDesc] = []
+    for op in reversed(block.ops):
+        if op.type in ("feed", "fetch") or _is_training(op):
+            continue
+        # is_target marks ops that are wanted for what they do and not for what they write
+        if op.is_target or not needed.isdisjoint(writes(op, program)):
+            kept.append(op)
+            # A name that is written stays needed: another op may write it before, in place
+            needed.update(set(reads(op, program)).difference(feeds))
+    block.ops = kept[::-1]
+    _drop_blocks(program)
+    used = set(feeds) | set(targets)
+    for other in program.blocks:
+        for op in other.ops:
+            used.update(op.input_arg_names(), op.output_arg_names(), named_by_attributes(op))
+    block.vars = {name: var for name, var in block.vars.items() if name in used}
+
+
+def _is_training(op: OpDesc) -> bool:
+    role = op.attr("op_role", 0)
+    return isinstance(role, int) and role != _NOT_SPECIFIED and bool(role & (_BACKWARD | _OPTIMIZE))
+
+
+def _drop_blocks(program: ProgramDesc) -> None:
+    """Remove the blocks that no op reaches, and number the others anew."""
+    reached = {0} | {block.idx for op in program.blocks[0].ops for block in inner_blocks(op, program)}
+    # Names are looked up in parents and forward blocks, so these stay although nothing runs them.
+    for index in list(reached):
+        reached.update(block.idx for block in program.blocks[index].ancestors())
+    program.blocks = [program.blocks[i] for i in sorted(reached)]
+    new = {block.idx: i for i, block in enumerate(program.blocks)}
+    for block in program.blocks:
+        block.idx = new[block.idx]
+        block.parent_idx = new.get(block.parent_idx, -1)
+        block.forward_block_idx = new.get(block.forward_block_idx, -1)
+        for op in block.ops:
+            for name, indices in op.block_attrs().items():
+                renumbered = [new[i] for i in indices]
+                op.attrs[name] = renumbered[0] if op.attr_types[name] is AttrType.BLOCK else renumbered
+
 
 PROGRAM_VERSION = 2006002
 """Written into programs that say no version of their own: that of Paddle 2.6.2, whose format is written."""

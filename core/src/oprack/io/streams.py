@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from oprack.desc.tensor_desc import read_tensor_desc, write_tensor_desc
+from oprack.desc.var_desc import read_tensor_desc, write_tensor_desc
 from oprack.errors import (
     CorruptParameterError,
     InvalidArgumentError,

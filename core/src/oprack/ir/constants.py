@@ -11,11 +11,11 @@ from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.interruption import let_interruptions_pass
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.runtime import NaiveExecutor
 from oprack.runtime.random import RandomState
 from oprack.tensor import LoDTensor, Scope
-from oprack.tensor.dtype import numpy_dtype
+from oprack.tensor.arrays import numpy_dtype
 from oprack.types import VarType
 
 _MOST_BYTES = 16 << 20

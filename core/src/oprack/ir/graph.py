@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from oprack.desc import BlockDesc, ProgramDesc
+from oprack.device import host_array
 from oprack.errors import GraphError
 from oprack.interruption import let_interruptions_pass
-from oprack.ir.fact_rules import infer, is_identity
-from oprack.ir.fact_values import meet
-from oprack.ir.facts import ProgramFacts
-from oprack.ir.names import used_by_blocks
-from oprack.ir.new_op import declare, facts_of, new_op
-from oprack.ir.new_vars import NewVars
-from oprack.ir.nodes import OpNode, VarNode
-from oprack.ir.op_list import OpList
-from oprack.ir.order import runnable_order
-from oprack.ir.reading import BlockReader
-from oprack.ir.versions import Versions
-from oprack.ir.view import GraphView
+from oprack.ir.facts import ProgramFacts, infer, is_identity, meet
+from oprack.ir.nodes import OpList, OpNode, VarNode, Versions, runnable_order, used_by_blocks
+from oprack.ir.reading import BlockReader, NewVars, declare, facts_of, misfit_in, new_op
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
-from oprack.tensor import CPUPlace, Place, Scope
+from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
+
+if TYPE_CHECKING:
+    from oprack.desc import OpDesc
 
 
-class Graph(GraphView):
+class Graph:
     """A block of a copy of `program`, to be rewritten; `to_program()` gives the program back.
 
     Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
@@ -59,7 +56,7 @@ class Graph(GraphView):
     ) -> None:
         self.program = program if own else program.clone()
         self.block: BlockDesc = self.program.block(block)
-        self.scope = scope
+        self.scope: Scope | None = scope
         self.manager = manager or default_manager()
         self.place = place or CPUPlace()
         self.keep = {*keep, *(name for _, name in (*fetch_columns(self.block), *feed_columns(self.block)))}
@@ -281,3 +278,65 @@ class Graph(GraphView):
 
     def __repr__(self) -> str:
         return f"<Graph of block {self.block.idx}: {len(self.ops)} ops>"
+
+    # Questions about variables ----------------------------------------------------------------------------------------
+    def vars(self) -> list[VarNode]:
+        """Every version of every variable that an op reads or writes."""
+        return [node for versions in self._versions.lists() for node in versions]
+
+    def versions(self, name: str) -> list[VarNode]:
+        """The versions of a variable, in order; version 0 is the value from outside of the block, if there is one."""
+        return self._versions.of(name)
+
+    def is_overwritten(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> bool:
+        """Whether the name is written again, so that this value can't be read at the end of the block.
+
+        Args:
+            unchanged: Ops that are known to write back what they read.
+        """
+        return self._versions.is_overwritten(node, unchanged)
+
+    def is_kept(self, node: VarNode) -> bool:
+        """Whether the value may be read by name, other than through an input slot in this block."""
+        if node.pinned or self.is_overwritten(node):
+            return node.pinned
+        # The next round of a loop may read a variable of an outer block.
+        outer = self.block.idx != 0 and node.name not in self.block.vars
+        return outer or node.persistable or node.name in self.keep
+
+    def is_external(self, node: VarNode) -> bool:
+        """Whether the value comes from outside of the block."""
+        return node.producer is None
+
+    def constant(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> LoDTensor | None:
+        """The value of a variable that is constant: persistable, set in the scope, and written by no op of the program.
+
+        Args:
+            node: The variable.
+            unchanged: Ops that are known to write back what they read.
+
+        Returns:
+            The value; None for a variable that is not constant.
+        """
+        if self.scope is None or node.producer is not None or not node.persistable or node.name in self._elsewhere[1]:
+            return None
+        if self.is_overwritten(node, unchanged):
+            return None
+        var = self.scope.find_var(node.name)
+        return var.value if var is not None and isinstance(var.value, LoDTensor) else None
+
+    def constant_array(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> np.ndarray[Any, Any] | None:
+        """As `constant`, in host memory."""
+        value = self.constant(node, unchanged)
+        return None if value is None else host_array(value, self._pool)
+
+    def misfit(
+        self,
+        desc: OpDesc,
+        inputs: Mapping[str, Sequence[str]],
+        outputs: Mapping[str, Sequence[str]],
+        foreign_attrs: Collection[str] | None = None,
+        check_attrs: bool = True,
+    ) -> str:
+        """Why an op with these variables does not fit its OpProto, or ""; see oprack.ir.reading.misfit_in."""
+        return misfit_in(self.block, self.manager, desc, inputs, outputs, foreign_attrs, check_attrs)

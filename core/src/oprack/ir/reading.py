@@ -1,18 +1,193 @@
-"""Reads the ops of a block into nodes of a graph, with everything that they read and write besides their slots."""
+"""From ops of a block to nodes of a graph, with everything that they read and write besides their slots; new ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from oprack.desc import BlockDesc, OpDesc
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.desc.reach import inner_blocks, named_by_attributes
-from oprack.ir.facts import ProgramFacts
-from oprack.ir.names import used_by_blocks
-from oprack.ir.new_op import misfit_in
-from oprack.ir.nodes import OpNode, VarNode
-from oprack.ir.versions import Versions
+from oprack.errors import AttributeValueError, GraphError
+from oprack.ir.facts import ProgramFacts, infer
+from oprack.ir.nodes import OpNode, VarNode, Versions, used_by_blocks
+from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.info import OpInfo, misfit
 from oprack.packs.manager import PackManager
-from oprack.types import VarType
+from oprack.tensor import Scope
+from oprack.types import EMPTY_VAR, AttrType, VarType
+
+
+class NewVars:
+    """Adds variables to a program and its scope under names that neither has.
+
+    Args:
+        program: The program.
+        block: The block that gets local variables; parameters belong to block 0.
+        scope: Where values of parameters go; None where none can be added.
+
+    Attributes:
+        names: The names that were given out, whether or not the program still has them.
+    """
+
+    def __init__(self, program: ProgramDesc, block: BlockDesc, scope: Scope | None) -> None:
+        self.names: set[str] = set()
+        self._program, self._block, self._scope = program, block, scope
+        # the last number by beginning of a name: without it, each new name would be searched for from 0 on
+        self._numbers: dict[str, int] = {}
+
+    def fresh_name(self, like: str) -> str:
+        """A name that neither the program nor the scope has, made from `like`."""
+        base = like.split(".ir_", 1)[0]
+        while True:
+            number = self._numbers[base] = self._numbers.get(base, -1) + 1
+            name = f"{base}.ir_{number}"
+            in_scope = self._scope is not None and name in self._scope
+            if not in_scope and not any(name in b.vars for b in self._program.blocks):
+                self.names.add(name)
+                return name
+
+    def parameter(self, value: Any, like: str) -> VarNode:
+        """A parameter with a fresh name, set in the scope.
+
+        Args:
+            value: Array or LoDTensor.
+            like: What the name is made from.
+
+        Raises:
+            GraphError: There is no scope.
+        """
+        if self._scope is None:
+            raise GraphError(f"a parameter like {like!r} can't be added: the graph was made without a scope")
+        name = self.fresh_name(like)
+        self._scope.var(name).set(value)
+        tensor = self._scope.get_var(name).get()
+        desc = self._program.blocks[0].create_var(
+            name, dtype=tensor.dtype, shape=tensor.shape, persistable=True, is_parameter=True, stop_gradient=True
+        )
+        return VarNode(name, desc, fact=desc.clone())
+
+    def local(self, like: str) -> VarNode:
+        """A local variable with a fresh name."""
+        name = self.fresh_name(like)
+        return VarNode(name, self._block.create_var(name))
+
+    def erase(self, names: list[str]) -> None:
+        """Free the values of those of the names that were added here."""
+        if self._scope is not None:
+            self._scope.erase([name for name in names if name in self.names])
+
+
+Nodes = Mapping[str, Sequence[VarNode]]
+
+
+def misfit_in(
+    block: BlockDesc,
+    manager: PackManager,
+    desc: OpDesc,
+    inputs: Mapping[str, Sequence[str]],
+    outputs: Mapping[str, Sequence[str]],
+    foreign_attrs: Collection[str] | None = None,
+    check_attrs: bool = True,
+) -> str:
+    """How an op contradicts its OpProto, or names what no block declares.
+
+    Args:
+        block: The block that the op is to stand in.
+        manager: The packs.
+        desc: The op; only its type and its attributes are looked at.
+        inputs: Names of variables by input slot.
+        outputs: Names of variables by output slot.
+        foreign_attrs: Attributes that it may have beyond its OpProto; None means any.
+        check_attrs: Whether the values of attributes are checked. False where facts of the op were worked out, which
+            begins with that check.
+
+    Returns:
+        The end of a sentence that begins with the op, or "" when nothing is wrong.
+    """
+    for names in (*inputs.values(), *outputs.values()):
+        for name in names:
+            if name != EMPTY_VAR and block.find_var_recursive(name) is None:
+                return f"names {name!r}, which no block declares"
+    return misfit(
+        manager.op_info(desc.type),
+        inputs,
+        outputs,
+        desc.attrs,
+        tensor_attrs=[name for name, kind in desc.attr_types.items() if kind in (AttrType.VAR, AttrType.VARS)],
+        foreign_attrs=foreign_attrs,
+        runs_itself=manager.operator_class(desc.type) is not None,
+        check_attrs=check_attrs,
+    )
+
+
+def new_op(
+    block: BlockDesc, manager: PackManager, type: str, inputs: Nodes, outputs: Nodes, attrs: Mapping[str, Any] | None
+) -> OpNode:
+    """An op node with its slots bound, that no variable knows of yet.
+
+    Container, dtype and dims of outputs that no op wrote before are inferred.
+
+    Args:
+        block: The block that the op is to stand in.
+        manager: The packs.
+        type: The op type.
+        inputs: Variables by input slot.
+        outputs: Variables by output slot.
+        attrs: Attributes that differ from the defaults.
+
+    Raises:
+        GraphError: The op contradicts its OpProto.
+        OprackError: A rule of the op refuses the inputs.
+    """
+    info = manager.op_info(type)
+    desc = OpDesc(type, _names(inputs), _names(outputs), attrs, _attr_types(info, attrs or {}))
+    foreign = set(desc.attrs).difference(info.proto.attrs, COMMON_ATTRS)
+    if foreign:  # what ops of the model carry beyond their OpProto may move with them
+        foreign.intersection_update(name for o in block.ops if o.type == type for name in o.attrs)
+    unknown = any(n.producer is None for nodes in outputs.values() for n in nodes)
+    if why := misfit_in(block, manager, desc, desc.inputs, desc.outputs, foreign, check_attrs=not unknown):
+        raise GraphError(f"new op {type} {why}")
+    op = OpNode(desc, manager.operator_class(type) is not None)
+    op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
+    op.outputs = {slot: list(nodes) for slot, nodes in outputs.items()}
+    if unknown:
+        _declare_outputs(op, info)
+    return op
+
+
+def _attr_types(info: OpInfo, attrs: Collection[str]) -> dict[str, AttrType]:
+    """Types of attributes, as the OpProto has them; else as every op may carry them."""
+    declared = info.proto.attrs
+    common = {name: COMMON_ATTRS[name][0] for name in attrs if name in COMMON_ATTRS}
+    return common | {name: declared[name].type for name in attrs if name in declared}
+
+
+def _declare_outputs(op: OpNode, info: OpInfo) -> None:
+    """Infer container, dtype and dims of the outputs that no op wrote before."""
+    try:
+        facts = infer(op.desc, facts_of(op.inputs), facts_of(op.outputs), info)  # checks the attributes first
+    except AttributeValueError as error:
+        raise GraphError(f"new op {op.type} has a wrong attribute: {error}") from error
+    for slot, nodes in op.outputs.items():
+        for node, fact in zip(nodes, facts[slot], strict=True):
+            if node.producer is None:
+                declare(node, fact)
+
+
+def _names(slots: Nodes) -> dict[str, list[str]]:
+    return {slot: [n.name for n in nodes] for slot, nodes in slots.items()}
+
+
+def facts_of(slots: Nodes) -> dict[str, list[VarDesc]]:
+    """What is known of the variables of slots."""
+    return {slot: [n.fact for n in nodes] for slot, nodes in slots.items()}
+
+
+def declare(node: VarNode, fact: VarDesc) -> None:
+    """Let the program declare of a new variable what is known of it."""
+    node.fact, desc = fact, node.desc
+    if desc is not None:
+        desc.type, desc.dtype, desc.shape, desc.lod_level = fact.type, fact.dtype, fact.shape, fact.lod_level
 
 
 class BlockReader:

@@ -12,7 +12,7 @@ from oprack.errors import GraphError, PackError
 from oprack.interruption import let_interruptions_pass
 from oprack.ir.facts import ProgramFacts
 from oprack.ir.graph import Graph
-from oprack.ir.names import names_of
+from oprack.ir.nodes import names_of
 from oprack.ir.passes import Pass, select_passes
 from oprack.ir.verify import verify
 from oprack.packs.discovery import BrokenPackWarning, warn

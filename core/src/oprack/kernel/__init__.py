@@ -1,13 +1,17 @@
 """Kernels: their type, how they are declared, and how one is chosen."""
 
-from oprack.kernel.arrays import Array, ArrayModule
-from oprack.kernel.context import KernelContext
-from oprack.kernel.declining import decline
+from oprack.kernel.context import (
+    ANY_KERNEL,
+    DETERMINISTIC_KERNELS,
+    Array,
+    ArrayModule,
+    KernelContext,
+    KernelRules,
+    decline,
+)
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
-from oprack.kernel.kernel_map import Candidate, OpKernelMap, size_limits_ignored
-from oprack.kernel.kernel_type import OpKernelType
+from oprack.kernel.kernel_map import Candidate, OpKernelMap, OpKernelType, size_limits_ignored
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
-from oprack.kernel.rules import ANY_KERNEL, DETERMINISTIC_KERNELS, KernelRules
 from oprack.kernel.signature import KernelSignature, bind_signature
 from oprack.kernel.specialization import KernelSpecialization, Specialize
 

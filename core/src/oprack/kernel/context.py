@@ -1,17 +1,85 @@
-"""What a kernel may ask about the op that is running."""
+"""What a kernel may ask about the op that is running, which kernels a run may choose among, and how one declines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
 
     from oprack.device import DeviceContext
-    from oprack.kernel.rules import KernelRules
     from oprack.tensor import Place
     from oprack.tensor.lod_tensor import LoD
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+else:
+    # whoever only names the type needs no array library for it
+    Array: TypeAlias = Any
+"""An array of the place: NumPy's on the host, CuPy's on a GPU. CuPy brings no types, so a type checker sees NumPy's."""
+
+ArrayModule: TypeAlias = ModuleType
+"""The array library of the place, NumPy or CuPy, as kernels get it in `xp`."""
+
+
+def deterministic_by_default() -> bool:
+    """Whether the environment variable OPRACK_DETERMINISTIC asks for kernels that give the same bits on every run."""
+    return os.environ.get("OPRACK_DETERMINISTIC", "0").strip().lower() not in ("", "0", "off", "no", "false")
+
+
+class KernelRules:
+    """Which kernels a run may choose among, set once for an executor.
+
+    Rules are compared by identity, since every look-up of a plan has them in its key.
+
+    Args:
+        excluded: Libraries whose kernels may not run.
+        by_attr: Libraries whose kernels run only where an attribute of the op asks for them (Fluid's use_mkldnn,
+            use_cudnn). Those of all others run wherever they are the best, whatever the attribute says, as in Fluid
+            with the flag for the library set.
+        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+    """
+
+    __slots__ = ("by_attr", "deterministic", "excluded")
+
+    def __init__(
+        self, excluded: Iterable[str] = (), by_attr: Iterable[str] = (), *, deterministic: bool = False
+    ) -> None:
+        self.excluded, self.by_attr = frozenset(excluded), frozenset(by_attr)
+        self.deterministic = bool(deterministic)
+
+    def libraries(self, switches: Mapping[str, str], attrs: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+        """What these rules say of libraries for one op.
+
+        Args:
+            switches: For each library, the attribute that switches it.
+            attrs: The op's attributes.
+
+        Returns:
+            (the library that the op asks for, or "plain"; the libraries that may not run for it).
+        """
+        if not self.by_attr:
+            return "plain", self.excluded
+        asked = [n for n in sorted(self.by_attr - self.excluded) if attrs.get(switches.get(n, ""))]
+        return (asked[0] if asked else "plain"), self.excluded | (self.by_attr - set(asked))
+
+    def __repr__(self) -> str:
+        return (
+            f"KernelRules(excluded={sorted(self.excluded)}, by_attr={sorted(self.by_attr)}, "
+            f"deterministic={self.deterministic})"
+        )
+
+
+ANY_KERNEL = KernelRules()
+"""Every kernel may run."""
+DETERMINISTIC_KERNELS = KernelRules(deterministic=True)
+"""Those that give the same bits on every run."""
 
 
 class KernelContext(Protocol):
@@ -79,3 +147,28 @@ class KernelContext(Protocol):
         Raises:
             KernelNotFoundError: No kernel fits.
         """
+
+
+# a kernel returns NotImplemented and nothing else, so that a plan can compare by identity; the reason goes beside it,
+# by thread, since kernels of several threads decline at once
+_WHY = threading.local()
+
+
+def decline(reason: str) -> Any:
+    """Leave a call to the next kernel that fits: `return decline("X has gaps")`.
+
+    Args:
+        reason: Why, for logs and for the error that every kernel declined.
+
+    Returns:
+        NotImplemented.
+    """
+    _WHY.reason = reason
+    return NotImplemented
+
+
+def take_reason() -> str:
+    """The reason of the last kernel that declined in this thread, or "" when it had none. It is cleared."""
+    reason: str = getattr(_WHY, "reason", "")
+    _WHY.reason = ""
+    return reason

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from oprack.errors import KernelNotFoundError, KernelResultError
-from oprack.kernel.declining import take_reason
+from oprack.kernel.context import take_reason
 from oprack.kernel.kernel_map import Candidate
 from oprack.kernel.signature import KernelSignature
 from oprack.op.proto import OpProto, slot_name

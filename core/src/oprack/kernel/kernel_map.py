@@ -1,21 +1,137 @@
-"""OpKernelMap: the kernels of one op, and the choice among them, with the reasons for it."""
+"""OpKernelMap: the kernels of one op, the choice among them with its reasons, and which is preferred of equals."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
 from oprack.kernel.decorator import KernelSpec
-from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery
 from oprack.kernel.signature import CONTAINERS, KernelSignature, bind_signature
-from oprack.kernel.ties import Rank, may_tie, ranked, tie_text, untied
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
 from oprack.records import dataclass
+
+
+@dataclass(frozen=True)
+class OpKernelType:
+    """The place, dtype and library of a kernel.
+
+    Attributes:
+        place: Kind of place, such as "cpu".
+        dtype: Name of the dtype that it computes in.
+        library: The library whose functions it calls; "plain" for none.
+    """
+
+    place: str
+    dtype: str
+    library: str = "plain"
+
+    def __str__(self) -> str:
+        return f"{self.place}, {self.dtype}" + ("" if self.library == "plain" else f", {self.library}")
+
+
+Rank = tuple[int, int, bool, int]
+
+
+def ranked(spec: KernelSpec, asked: int, idle: int) -> Rank:
+    """Rank a kernel among those that fit; the lowest rank wins.
+
+    Kernels are compared by priority, then specificity (one with a predicate or a container that applies comes before
+    one with neither), then `min_numel`.
+
+    Args:
+        spec: The kernel.
+        asked: Number of inputs for which it requires a container.
+        idle: How many of these inputs are absent from this call, so that their containers decide nothing.
+    """
+    return -spec.priority, idle, spec.when is None and asked == idle, -spec.min_numel
+
+
+def may_tie(spec: KernelSpec, other: KernelSpec) -> bool:
+    """Whether two kernels tie in every call that both fit, apart from their containers."""
+    same = (spec.place, spec.library, spec.priority, spec.min_numel) == (
+        other.place,
+        other.library,
+        other.priority,
+        other.min_numel,
+    )
+    # Whether two different predicates overlap is only known in a call; the same object always agrees with itself.
+    return same and spec.when is other.when and bool(spec.dtypes & other.dtypes)
+
+
+def untied(
+    op_type: str,
+    owner: str,
+    tied: Sequence[KernelSpec],
+    on_tie: Callable[[str, tuple[str, ...]], None] | None,
+    preferred: Sequence[str] = (),
+) -> KernelSpec:
+    """Settle a tie, so that no pack can stop an op of another.
+
+    The kernel of a preferred distribution wins, then that of the op's own, then that of the distribution whose name
+    sorts first, and within one distribution the kernel that was declared first.
+
+    Args:
+        op_type: The op.
+        owner: The distribution that defines it.
+        tied: The kernels that tie.
+        on_tie: Called with a message and the other owners, unless None or a preferred one wins alone.
+        preferred: Distributions, the most preferred one first.
+
+    Returns:
+        The kernel.
+
+    Raises:
+        DuplicateKernelError: Several of the winning kernels come from the op's own pack, which has to be mended there.
+    """
+    order = [*preferred, owner]
+    winner = min((s.owner for s in tied), key=lambda name: (order.index(name) if name in order else len(order), name))
+    finalists = [spec for spec in tied if spec.owner == winner]
+    if not owner or (len(finalists) > 1 and winner == owner):
+        raise DuplicateKernelError(tie_text(op_type, owner, tied))
+    if on_tie is not None and (winner not in preferred or len(finalists) > 1):
+        others = tuple(dict.fromkeys(s.owner for s in tied if s is not finalists[0]))
+        why = "which brings the op" if winner == owner else "whose name sorts first"
+        used = f"{finalists[0].name} of {winner}, {why}, is used"
+        on_tie(f"{_tie(op_type, tied)}; {used}; {_advice(owner, tied)}", others)
+    return finalists[0]
+
+
+def tie_text(op_type: str, owner: str, tied: Sequence[KernelSpec]) -> str:
+    """The error message for a tie: the kernels, and what an author or a user can do."""
+    return f"{_tie(op_type, tied)}; {_advice(owner, tied)}"
+
+
+def _tie(op_type: str, tied: Sequence[KernelSpec]) -> str:
+    first = tied[0]
+    dtypes = frozenset.intersection(*(s.dtypes for s in tied))
+    kernels = [
+        f"{s.name} of {s.owner} ({s.where}), library {s.library}"
+        + (f", when {s.when.text}" if s.when is not None else "")
+        for s in tied
+    ]
+    count = {2: "two", 3: "three"}.get(len(tied), str(len(tied)))
+    return (
+        f"op {op_type}: {count} kernels for place {first.place}, dtype {', '.join(sorted(dtypes))} fit equally well, "
+        f"with priority {first.priority}: {' and '.join(kernels)}"
+    )
+
+
+def _advice(owner: str, tied: Sequence[KernelSpec]) -> str:
+    """What an author can do about a tie, then what a user can do."""
+    text = "an author can give one a higher priority (priority=...) or a predicate (when=...) that keeps it out"
+    # The op's own pack last: without it there would be no op.
+    owners = sorted({s.owner for s in tied}, key=lambda name: (name == owner, name))
+    if len(owners) > 1:
+        named = [name for name in owners if name]
+        text += "; a user can say whose comes first: " + " or ".join(f"OPRACK_PREFER={name}" for name in named)
+        text += ", or leave a pack out: " + " or ".join(f"OPRACK_BLOCK={name}" for name in named)
+    return text
+
 
 _LOG = logging.getLogger(__name__)
 

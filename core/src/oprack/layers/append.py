@@ -1,24 +1,71 @@
-"""append_op: an op at the end of a block, its outputs' shapes and dtypes inferred at once."""
+"""append_op: an op at the end of a block, its outputs' shapes and dtypes inferred; errors name the user's line."""
 
 from __future__ import annotations
 
 import difflib
+import linecache
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import InvalidArgumentError, OprackError
-from oprack.layers.call_site import call_site, user_line
-from oprack.layers.framework import current_name_scope, current_op_role, default_main_program
-from oprack.layers.handle import VariableHandle
+from oprack.layers.framework import VariableHandle, current_name_scope, current_op_role, default_main_program
 from oprack.op.attrs import COMMON_ATTRS
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.op.info import OpInfo
 from oprack.op.proto import AttrProto, SlotProto
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.types import EMPTY_VAR, AttrType
+
+DEPTH = 4
+"""How many frames of the user's are recorded: the line that called a layer, and who called that."""
+
+# with blocks and decorators of ours run through these
+_BETWEEN = ("contextlib", "functools")
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether code of oprack or of a pack runs in a frame."""
+    name = frame.f_globals.get("__name__") or ""
+    top = name.partition(".")[0]
+    if top == "oprack" or top.startswith("oprack_") or name in _BETWEEN:
+        return True
+    return frame.f_code.co_filename.startswith("<frozen ")  # while Python starts or imports
+
+
+def call_site(start: FrameType | None = None) -> list[str]:
+    """Lines `  File "x.py", line 3, in f` and `    code`, outermost frame first; frames of oprack and packs skipped.
+
+    start: the innermost frame; default: the caller's.
+    """
+    frame: FrameType | None = start or sys._getframe(1)
+    while frame is not None and is_ours(frame):
+        frame = frame.f_back
+    found: list[FrameType] = []
+    while frame is not None and len(found) < DEPTH:
+        if not is_ours(frame):
+            found.append(frame)
+        frame = frame.f_back
+    lines = []
+    for frame in reversed(found):
+        code = frame.f_code
+        lines.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}')
+        # Programs that are written in a shell or a notebook have lines in linecache alone.
+        lines.append(f"    {linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()}")
+    return lines
+
+
+def user_line(start: FrameType | None = None) -> str:
+    """The innermost line of the user's program, `File "x.py", line 3, in f: code`; "" when there is none."""
+    lines = call_site(start)
+    if not lines:
+        return ""
+    where, code = lines[-2].strip(), lines[-1].strip()
+    return f"{where}: {code}" if code else where
 
 
 def append_op(

@@ -10,9 +10,8 @@ from oprack.layers.append import errors_at_user_line
 from oprack.layers.checks import check_type, check_variable
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
-from oprack.op.arguments import outputs_along_axis, told_outputs
 from oprack.op.proto import OpProto
-from oprack.op.signature import layer_signature
+from oprack.op.signature import layer_signature, outputs_along_axis, told_outputs
 from oprack.packs import op_info
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager

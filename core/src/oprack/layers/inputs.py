@@ -11,8 +11,7 @@ from oprack.errors import AlreadyExistsError, InvalidArgumentError
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.framework import default_main_program
 from oprack.layers.helper import LayerHelper
-from oprack.layers.initializer import constant
-from oprack.layers.param_attr import ParamAttr
+from oprack.layers.param_attr import ParamAttr, constant
 from oprack.layers.variable import Parameter, Variable
 from oprack.types import dtype_name
 

@@ -8,7 +8,7 @@ from oprack.desc import BlockDesc
 from oprack.errors import NotFoundError
 from oprack.layers import unique_name
 from oprack.layers.append import append_op
-from oprack.layers.handle import VariableHandle
+from oprack.layers.framework import VariableHandle
 from oprack.layers.operators import Operators
 from oprack.program import ParameterInfo, Program
 

@@ -1,8 +1,8 @@
-"""Module: a part of a network with its parameters and buffers."""
+"""Module: a tree of parameters, buffers and modules, and a forward function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +12,8 @@ from oprack.functional.advice import shown
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import context, place_and_dtype
 from oprack.layers import unique_name
-from oprack.layers.initializer import Initializer
+from oprack.layers.param_attr import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
-from oprack.nn.tree import Tree
 from oprack.packs.advice import instead, require_keywords
 from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.tensor.meta import tensor_meta
@@ -37,7 +36,7 @@ class Changes:
 CHANGES = Changes()
 
 
-class Module(Tree):
+class Module:
     """Base of the parts of a network: derive from it, create parameters and parts in __init__, compute in forward.
 
     Parameters, buffers and modules that are assigned as attributes belong to it; their names in `state_dict` are paths
@@ -48,6 +47,7 @@ class Module(Tree):
     """
 
     training: bool
+    _modules: dict[str, Module]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if kwargs:
@@ -311,6 +311,68 @@ class Module(Tree):
     def extra_repr(self) -> str:
         """The settings of this module that repr shows."""
         return ", ".join(f"{n}: {list(p.shape)}" for n, p in self._parameters.items())
+
+    # Its parts --------------------------------------------------------------------------------------------------------
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all parts, with their paths."""
+        yield prefix, self
+        for name, module in self._modules.items():
+            yield from module.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all parts."""
+        return (module for _, module in self.named_modules())
+
+    def children(self) -> Iterator[Module]:
+        """The direct parts of this module."""
+        return iter(self._modules.values())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct parts of this module, with their names."""
+        return iter(self._modules.items())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with their paths; a shared parameter is listed once, under its first path."""
+        return self._named("_parameters")
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with their paths."""
+        return self._named("_buffers")
+
+    def _named(self, table: str) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        for path, module in self.named_modules():
+            for name, value in getattr(module, table).items():
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{path}.{name}" if path else name, value
+
+    def parameters(self) -> list[Parameter]:
+        """All parameters, those of parts included."""
+        return [p for _, p in self.named_parameters()]
+
+    def buffers(self) -> list[Tensor]:
+        """All buffers, those of parts included."""
+        return [b for _, b in self.named_buffers()]
+
+    def apply(self, function: Callable[[Module], Any]) -> Self:
+        """Call a function with every part and then with this module, for example to fill parameters.
+
+        Args:
+            function: A function of a module; what it returns is not used.
+
+        Returns:
+            This module.
+        """
+        for module in self.children():
+            module.apply(function)
+        function(self)
+        return self
+
+    def clear_grad(self) -> None:
+        """Clear the gradients of all parameters."""
+        for p in self.parameters():
+            p.clear_grad()
 
 
 Layer = Module  # Paddle's name

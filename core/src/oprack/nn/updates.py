@@ -15,8 +15,7 @@ from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
 from oprack.layers.variable import Variable
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
-from oprack.nn.part_norms import clip_factors, norm_clips, scaled, square_of
-from oprack.nn.update_program import update_program
+from oprack.nn.update_program import clip_factors, norm_clips, scaled, square_of, update_program
 from oprack.parallel.training.modules import settle, settled, squares_of_all
 from oprack.runtime import Executor
 from oprack.runtime.prepared_function import PreparedFunction

@@ -17,15 +17,19 @@ from oprack.op.facets import (
     OpMaker,
     SbpFacet,
 )
-from oprack.op.forward_op import ForwardOp, SlotRef
-from oprack.op.grad import DefaultGradOpMaker, GradBlock, GradOp, empty_grad
+from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
 from oprack.op.grad_definition import GradOpDef
-from oprack.op.infer import IdentityContext, InferShapeContext, InferVarTypeContext, normal_axis
+from oprack.op.infer import (
+    IdentityContext,
+    InferShapeContext,
+    InferVarTypeContext,
+    KernelTypeContext,
+    dtype_of,
+    dtype_of_attr,
+    normal_axis,
+)
 from oprack.op.info import OpInfo, build_op_info
-from oprack.op.kernel_type_context import KernelTypeContext
-from oprack.op.kernel_type_rules import dtype_of, dtype_of_attr
-from oprack.op.proto import AttrProto, Input, OpProto, Output, SlotProto, param_name, slot_name
-from oprack.op.version import OpVersion
+from oprack.op.proto import AttrProto, Input, OpProto, OpVersion, Output, SlotProto, param_name, slot_name
 
 __all__ = [
     "REQUIRED",

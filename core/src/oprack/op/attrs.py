@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Collection, Iterable, Set
 from typing import Any, Final, Self
 
-from oprack.desc.attr_value import RULES, attr_type_of, fitting
+from oprack.desc.op_desc import RULES, attr_type_of, fitting
 from oprack.errors import AttributeValueError, DefinitionError
 from oprack.op.proto import AttrProto
 from oprack.types import AttrType

@@ -12,8 +12,7 @@ from oprack.op.definition import OpDef
 from oprack.op.facets import GradOpMaker
 from oprack.op.grad import FunctionGradOpMaker
 from oprack.op.grad_definition import GradOpDef
-from oprack.op.proto import Input, Output
-from oprack.op.version import OpVersion
+from oprack.op.proto import Input, OpVersion, Output
 from oprack.types import AttrType
 
 _RULES = {

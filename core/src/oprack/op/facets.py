@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from oprack.errors import DefinitionError, did_you_mean
-from oprack.op.version import OpVersion
+from oprack.op.proto import OpVersion
 from oprack.records import dataclass
 
 if TYPE_CHECKING:
-    from oprack.op.forward_op import ForwardOp
-    from oprack.op.grad import GradOp
+    from oprack.op.grad import ForwardOp, GradOp
     from oprack.op.infer import InferShapeContext, InferVarTypeContext
     from oprack.op.proto import OpProto
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from oprack.errors import DefinitionError
 from oprack.op.definition import OpDef
-from oprack.op.forward_op import ForwardOp
+from oprack.op.grad import ForwardOp
 
 
 class GradOpDef(OpDef):

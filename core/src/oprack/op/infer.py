@@ -1,15 +1,19 @@
-"""Contexts of shape and type rules, which run on VarDescs when a program is built and on values when it runs."""
+"""Contexts of shape, type and kernel-type rules, which run on VarDescs when a program is built, on values later."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oprack.errors import DefinitionError, InvalidArgumentError, InvalidLoDError
 from oprack.op.proto import OpProto
-from oprack.types import VarType
+from oprack.types import VarType, dtype_name
+
+if TYPE_CHECKING:
+    from oprack.kernel import OpKernelType
+    from oprack.tensor import Place
 
 Dims = tuple[int, ...]
 
@@ -284,3 +288,93 @@ def infer_like_first_input(ctx: InferVarTypeContext, proto: Any) -> None:
                     ctx.set_kind(out, kind)
                     ctx.set_dtype(out, dtype)
             return
+
+
+class KernelTypeContext(Protocol):
+    """Type of the parameter of `expected_kernel_type(ctx)`.
+
+    Attributes:
+        op_type: The op.
+        attrs: All attributes of the op.
+        place: The place of the run.
+    """
+
+    op_type: str
+    attrs: Mapping[str, Any]
+    place: Place
+
+    def input_count(self, slot: str) -> int:
+        """Number of variables of an input slot.
+
+        Args:
+            slot: The slot.
+
+        Returns:
+            The number.
+        """
+
+    def has_input(self, slot: str) -> bool:
+        """Whether an input slot is present."""
+
+    def is_initialized(self, slot: str, i: int = 0) -> bool:
+        """Whether input i of a slot holds a value with a dtype."""
+
+    def dtype(self, slot: str, i: int = 0) -> str:
+        """dtype of input i of a slot; raises InvalidArgumentError when it holds none."""
+
+    def output_dtype(self, slot: str) -> str | None:
+        """dtype that the program declares for the first output of a slot; None when it does not say."""
+
+    def kernel_type(self, *, dtype: str, place: str | None = None, library: str = "plain") -> OpKernelType:
+        """An OpKernelType at the place of the run; a library may be forced."""
+
+    def common_dtype(self) -> OpKernelType:
+        """The default rule: the dtype that all present inputs share; raises InvalidArgumentError when they differ."""
+
+
+def dtype_of(*slots: str) -> Callable[[Any], Any]:
+    """`expected_kernel_type = dtype_of("W")`: the kernel's dtype is that of the first of these slots that is present.
+
+    For ops whose inputs differ in dtype on purpose (ids and a table), or whose first input may be absent.
+
+    Args:
+        slots: Input slots.
+
+    Returns:
+        The rule.
+    """
+
+    def expected_kernel_type(ctx: Any) -> Any:
+        for slot in slots:
+            for i in range(ctx.input_count(slot)):
+                if ctx.is_initialized(slot, i):
+                    return ctx.kernel_type(dtype=ctx.dtype(slot, i))
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: none of its inputs {', '.join(slots)} holds a tensor, so the dtype of the kernel "
+            "can't be told; feed it or run the op that writes it"
+        )
+
+    return expected_kernel_type
+
+
+def dtype_of_attr(name: str, *slots: str) -> Callable[[Any], Any]:
+    """`expected_kernel_type = dtype_of_attr("dtype")`: the dtype is an attribute (a wire number).
+
+    A negative number means "as the input": then the first present slot of `slots` decides.
+
+    Args:
+        name: The attribute.
+        slots: Input slots.
+
+    Returns:
+        The rule.
+    """
+    by_slot = dtype_of(*slots) if slots else None
+
+    def expected_kernel_type(ctx: Any) -> Any:
+        value = ctx.attrs[name]
+        if isinstance(value, int) and value < 0 and by_slot is not None:
+            return by_slot(ctx)
+        return ctx.kernel_type(dtype=dtype_name(value))
+
+    return expected_kernel_type

@@ -11,8 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from oprack.op.sbp_names import Letters, broadcast_names, letters, merged_names, product_names
-from oprack.op.sbp_signature import Sbp, SbpContext, Signature, broadcast, partial_sum, sbp_of, split
+from oprack.op.sbp_signature import (
+    Letters,
+    Sbp,
+    SbpContext,
+    Signature,
+    broadcast,
+    broadcast_names,
+    letters,
+    merged_names,
+    partial_sum,
+    product_names,
+    sbp_of,
+    split,
+)
 
 __all__ = [
     "Rule",

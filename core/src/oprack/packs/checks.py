@@ -240,7 +240,7 @@ def import_problems(manager: PackManager, owner: str = "") -> list[str]:
 def _check_gradient(manager: PackManager, op_type: str) -> None:
     """Whether the ops that a make_grad names are there, asked with all slots and the default attributes."""
     from oprack.desc import OpDesc
-    from oprack.op.grad_desc import make_grad_ops
+    from oprack.op.desc_rules import make_grad_ops
     from oprack.packs.index import gradient_info
 
     info = manager.op_info(op_type)

@@ -27,7 +27,7 @@ from oprack.tensor import LoDTensor
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import tensor_meta
 from oprack.tensor.place import ShapesPlace
-from oprack.tensor.shape_array import Ledger, ShapeArray, shape_array, use_ledger
+from oprack.tensor.shape_only import Ledger, ShapeArray, shape_array, use_ledger
 
 SHAPES = ShapesPlace()
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers.call_site import user_line
+from oprack.layers.append import user_line
 
 if TYPE_CHECKING:
     from oprack.parallel.communicator import Communicator

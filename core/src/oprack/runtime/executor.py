@@ -12,7 +12,7 @@ from oprack.desc import ProgramDesc
 from oprack.device import transform_value
 from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
-from oprack.kernel.rules import deterministic_by_default
+from oprack.kernel.context import deterministic_by_default
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import wrong_names
 from oprack.runtime.fetching import fetch_names, fetched

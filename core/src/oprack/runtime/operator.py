@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import OpError, OprackError, PreconditionNotMetError
 from oprack.interruption import let_interruptions_pass
 from oprack.op import OpInfo
+from oprack.op.desc_rules import raised_by, told_of_stranger
 from oprack.op.facets import CreatorFacet
-from oprack.op.raised import raised_by, told_of_stranger
 from oprack.runtime.describe import describe_operator
 from oprack.tensor import Scope
 from oprack.types import DTYPE_NAMES, EMPTY_VAR, AttrType

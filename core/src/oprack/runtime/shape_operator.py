@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from oprack.errors import OprackError, UnimplementedError
-from oprack.op.products import product_flops
-from oprack.op.sbp_signature import SbpContext
+from oprack.op.sbp_signature import SbpContext, product_flops
 from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_inputs import Values, require_inputs, resolved_attrs
 from oprack.runtime.kernel_operator import OperatorWithKernel
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
 from oprack.tensor.place import ShapesPlace
-from oprack.tensor.shape_array import LEDGER, shape_array
+from oprack.tensor.shape_only import LEDGER, shape_array
 from oprack.types import DTYPE_NAMES, EMPTY_VAR, GRAD_SUFFIX, VarType
 
 if TYPE_CHECKING:

@@ -4,16 +4,14 @@ import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
-from oprack.tensor.dtype import numpy_dtype
+from oprack.tensor.arrays import numpy_dtype, plain_array
+from oprack.tensor.kinds import plain_value
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray, check_lod, lod_from_lengths, lod_to_lengths
 from oprack.tensor.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
-from oprack.tensor.plain import plain_array
 from oprack.tensor.scope import Scope, Variable
 from oprack.tensor.selected_rows import SelectedRows, merge_rows
 from oprack.tensor.shape_only import ShapeOnly
-from oprack.tensor.sparse_tensor import SparseCooTensor, SparseCsrTensor, SparseTensor
-from oprack.tensor.sparse_value import SparseValue
-from oprack.tensor.values import plain_value
+from oprack.tensor.sparse_tensor import SparseCooTensor, SparseCsrTensor, SparseTensor, SparseValue
 
 __all__ = [
     "CPUPlace",

@@ -1,13 +1,13 @@
-"""The kinds of variables, and which class holds the value of each."""
+"""The kinds of variables, which class holds the value of each, and values made plain."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from oprack.tensor.arrays import plain_array
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.selected_rows import SelectedRows
-from oprack.tensor.sparse_tensor import SparseCooTensor, SparseCsrTensor, SparseTensor
-from oprack.tensor.sparse_value import SparseValue
+from oprack.tensor.sparse_tensor import SparseCooTensor, SparseCsrTensor, SparseTensor, SparseValue
 from oprack.types import VarType
 
 KINDS: dict[type, VarType] = {
@@ -28,3 +28,27 @@ def kind_of(value: Any) -> VarType:
     """The VarType of a variable's value."""
     found = KINDS.get(type(value))
     return next((k for held, k in KINDS.items() if isinstance(value, held)), VarType.RAW) if found is None else found
+
+
+def plain_value(value: Any) -> Any:
+    """A value with its arrays converted by plain_array, which may raise; the value itself when that changes nothing.
+
+    Args:
+        value: A value of a variable.
+
+    Returns:
+        The value with such arrays.
+    """
+    if isinstance(value, LoDTensor):
+        array = plain_array(value.array)
+        if array is value.array:
+            return value
+        return LoDTensor(array, value.lod, place=value.place, check=False)
+    if isinstance(value, SparseValue):
+        array, pattern = plain_array(value.elements), [plain_array(a) for a in value.pattern]
+        same = array is value.elements and all(a is b for a, b in zip(pattern, value.pattern, strict=True))
+        return value if same else value.rebuilt(pattern, array)
+    if isinstance(value, LoDTensorArray):
+        items = [plain_value(t) for t in value]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else LoDTensorArray(items)
+    return plain_array(value)

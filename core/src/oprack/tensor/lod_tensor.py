@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidLoDError
+from oprack.tensor.arrays import plain_array
 from oprack.tensor.place import CPUPlace, Place
-from oprack.tensor.plain import plain_array
 from oprack.types import dtype_name
 
 LoD = list[list[int]]

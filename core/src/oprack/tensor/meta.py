@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
+from oprack.tensor.arrays import plain_array
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.place import CPUPlace, Place
-from oprack.tensor.plain import plain_array
-from oprack.tensor.sparse_value import SparseValue
+from oprack.tensor.sparse_tensor import SparseValue
 from oprack.types import dtype_name
 
 if TYPE_CHECKING:

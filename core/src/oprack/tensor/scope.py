@@ -34,8 +34,8 @@ class Variable:
         Raises:
             InvalidArgumentError: The value is a masked array.
         """
+        from oprack.tensor.kinds import plain_value
         from oprack.tensor.lod_tensor import LoDTensor
-        from oprack.tensor.values import plain_value
 
         if hasattr(value, "__oprack_value__"):  # an eager tensor
             value = value.__oprack_value__()

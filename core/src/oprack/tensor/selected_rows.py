@@ -9,7 +9,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.tensor.place import CPUPlace, Place
-from oprack.tensor.sparse_value import SparseValue
+from oprack.tensor.sparse_tensor import SparseValue
 
 
 def _row_numbers(rows: Any) -> np.ndarray:

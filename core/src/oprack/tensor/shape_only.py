@@ -1,13 +1,159 @@
-"""ShapeOnly: what a kernel receives for an input whose buffer its op does not need."""
+"""Values without elements: inputs whose buffer an op does not need, and runs that ask only for shapes."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import numpy as np
 
 from oprack.errors import NoBufferError
+
+
+class Ledger:
+    """What a run with ShapeArrays would hold and compute.
+
+    Attributes:
+        held: Bytes of the arrays that exist now.
+        peak: The most bytes that existed at a time.
+        flops: Floating-point operations of products, as `oprack.op.sbp_signature` counts them.
+        ops: How many ops ran.
+    """
+
+    def __init__(self) -> None:
+        self.held = self.peak = self.flops = self.ops = 0
+
+    def take(self, size: int) -> None:
+        """An array of so many bytes was made."""
+        self.held += size
+        self.peak = max(self.peak, self.held)
+
+
+LEDGER: ContextVar[Ledger | None] = ContextVar("oprack_ledger", default=None)
+
+
+@contextlib.contextmanager
+def use_ledger(ledger: Ledger) -> Iterator[Ledger]:
+    """Write down in a ledger what ShapeArrays made inside a with block hold."""
+    token = LEDGER.set(ledger)
+    try:
+        yield ledger
+    finally:
+        LEDGER.reset(token)
+
+
+class _Memory:
+    """The memory that an array and its views would share."""
+
+    __slots__ = ("ledger", "size")
+
+    def __init__(self, size: int) -> None:
+        self.ledger, self.size = LEDGER.get(), size
+        if self.ledger is not None:
+            self.ledger.take(size)
+
+    def __del__(self) -> None:
+        if self.ledger is not None:
+            self.ledger.held -= self.size
+
+
+class ShapeArray(np.ndarray):
+    """Shape and dtype of an array. One element in memory stands for all, so the values that are read mean nothing.
+
+    Views, element-wise functions, np.concatenate and the like give ShapeArrays; what needs values is a TypeError.
+    """
+
+    memory: Any
+    elementless = True
+
+    def __array_finalize__(self, source: Any) -> None:
+        """A view belongs to the memory of what it is a view of."""
+        self.memory = getattr(source, "memory", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **_: Any) -> Any:
+        """The result of an element-wise function: its shape by broadcasting, its dtype by the function itself."""
+        if method != "__call__" or ufunc.signature is not None:
+            return NotImplemented
+        if out is not None:  # in place: nothing changes
+            return out[0] if len(out) == 1 else out
+        shape = np.broadcast_shapes(*[np.shape(x) for x in inputs])
+        ones = [np.ones((), x.dtype) if hasattr(x, "dtype") else x for x in inputs]
+        with np.errstate(all="ignore"):
+            made = ufunc(*ones)
+        if isinstance(made, tuple):
+            return tuple([shape_array(shape, m.dtype) for m in made])
+        return shape_array(shape, made.dtype)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """The result of one of NumPy's functions, of those that need no values."""
+        if func in _VIEWS:
+            return super().__array_function__(func, types, args, kwargs)
+        known = _FUNCTIONS.get(func)
+        return NotImplemented if known is None else known(*args, **kwargs)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Elements do not exist, so none changes."""
+
+    def copy(self, order: Any = "C") -> ShapeArray:
+        """An array of this shape with memory of its own."""
+        return shape_array(self.shape, self.dtype)
+
+    def astype(self, dtype: Any, *args: Any, copy: bool = True, **kwargs: Any) -> ShapeArray:  # type: ignore[override]
+        """An array of this shape and another dtype."""
+        return self if not copy and self.dtype == dtype else shape_array(self.shape, dtype)
+
+
+def shape_array(shape: Sequence[int], dtype: Any) -> ShapeArray:
+    """An array of this shape without elements.
+
+    Args:
+        shape: Its dims.
+        dtype: Its dtype.
+
+    Returns:
+        The array.
+    """
+    dtype, dims = np.dtype(dtype), tuple(shape)
+    made = np.ndarray.__new__(ShapeArray, dims, dtype, np.zeros(1, dtype), 0, (0,) * len(dims))
+    made.memory = _Memory(made.nbytes)
+    return made
+
+
+def _concatenate(arrays: Sequence[Any], axis: int | None = 0, **_: Any) -> ShapeArray:
+    first = arrays[0]
+    dtype = np.result_type(*[a.dtype for a in arrays])
+    if axis is None:
+        return shape_array((sum(a.size for a in arrays),), dtype)
+    dims = list(first.shape)
+    dims[axis] = sum(a.shape[axis] for a in arrays)
+    return shape_array(dims, dtype)
+
+
+def _like(x: Any, *_: Any, dtype: Any = None, shape: Any = None, **__: Any) -> ShapeArray:
+    dims = x.shape if shape is None else (shape,) if isinstance(shape, int) else shape
+    return shape_array(dims, x.dtype if dtype is None else dtype)
+
+
+def _full_like(x: Any, value: Any, dtype: Any = None, shape: Any = None, **_: Any) -> ShapeArray:
+    return _like(x, dtype=dtype, shape=shape)
+
+
+_VIEWS = {
+    *(np.moveaxis, np.transpose, np.swapaxes, np.reshape, np.ravel, np.squeeze, np.expand_dims, np.broadcast_to),
+    *(np.shape, np.ndim, np.size),
+}
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.concatenate: _concatenate,
+    np.zeros_like: _like,
+    np.ones_like: _like,
+    np.empty_like: _like,
+    np.full_like: _full_like,
+    np.vdot: lambda a, b: np.float64("nan"),
+}
+
 
 _READS = (
     "__array__ __array_ufunc__ __array_function__ __getitem__ __setitem__ __iter__ __contains__ __bool__ __int__ "

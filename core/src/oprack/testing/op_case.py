@@ -11,8 +11,7 @@ import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import DefinitionError, OprackError
-from oprack.op.desc_infer import infer_op
-from oprack.op.grad_desc import grad_name, grad_op_descs
+from oprack.op.desc_rules import grad_name, grad_op_descs, infer_op
 from oprack.op.info import OpInfo
 from oprack.op.proto import OpProto
 from oprack.packs.manager import default_manager

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oprack.ir import Optimized, find_pass, optimize
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
 from oprack.runtime import Executor

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from oprack.layers.call_site import user_line
+from oprack.layers.append import user_line
 from oprack.parallel.watchdog import EXIT_STATUS, last_checkpoint
 
 REPORTS = "OPRACK_LAUNCH_REPORTS"

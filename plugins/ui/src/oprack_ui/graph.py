@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oprack.cli.block_graph import Node, block_graph
-from oprack.cli.graph_layout import Edge, lay_out
+from oprack.cli.block_graph import Edge, Node, block_graph, lay_out
 from oprack.desc import BlockDesc
 
 LETTER, PAD, LINE = 6.6, 14.0, 15.0

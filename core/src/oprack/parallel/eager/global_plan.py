@@ -21,9 +21,8 @@ from oprack.parallel.eager.via import op_on_parts
 from oprack.parallel.layouts.layout import Layout, Placement
 from oprack.parallel.layouts.signatures import Choice, candidates, choose
 from oprack.tensor import LoDTensor, SelectedRows
-from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.eager_tensor import Edge, Node, Tensor, new_tensor
 from oprack.tensor.meta import TensorMeta, meta_of_value
-from oprack.tensor.node import Edge, Node
 
 PLANS = 1024  # batches or shapes for which a call remembers its plan
 

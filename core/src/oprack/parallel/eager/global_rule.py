@@ -21,7 +21,7 @@ from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
     from oprack.parallel.eager.global_plan import Plan
-    from oprack.tensor.node import Node
+    from oprack.tensor.eager_tensor import Node
 
 
 class GlobalRule:

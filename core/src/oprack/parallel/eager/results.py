@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.interpreter.op_expr import OpExpr, result_class
-from oprack.tensor.eager_tensor import Tensor
-from oprack.tensor.node import Edge, Node
+from oprack.tensor.eager_tensor import Edge, Node, Tensor
 
 
 def formed(expr: OpExpr, made: Sequence[Tensor | None]) -> Any:

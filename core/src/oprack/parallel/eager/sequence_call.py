@@ -20,9 +20,8 @@ from oprack.parallel.eager.sequences import Rows, box_rows_of, joined, rows_of, 
 from oprack.parallel.layouts.layout import Layout, Placement, balanced
 from oprack.parallel.layouts.signatures import REPLICATED, Choice, choose
 from oprack.tensor import LoDTensor
-from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.eager_tensor import Node, Tensor, new_tensor
 from oprack.tensor.meta import meta_of_value
-from oprack.tensor.node import Node
 
 Lods = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -18,7 +18,7 @@ from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
     from oprack.parallel.eager.sequence_call import SequencePlan
-    from oprack.tensor.node import Node
+    from oprack.tensor.eager_tensor import Node
 
 
 class Saved:

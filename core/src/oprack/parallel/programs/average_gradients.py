@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.autodiff.roles import OpRole
+from oprack.autodiff.appender import OpRole
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import InvalidArgumentError
-from oprack.op.grad_desc import grad_name
+from oprack.op.desc_rules import grad_name
 from oprack.parallel.layouts.layout import Placement
 from oprack.parallel.programs.boxing_ops import ProgramBoxing
 from oprack.parallel.programs.distribute import Distributed, give_all_ranks, is_kept

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oprack.autodiff.roles import OpRole
+from oprack.autodiff.appender import OpRole
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError, NotFoundError, UnimplementedError
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.boxing import box
 from oprack.parallel.layouts.layout import Layout, Placement

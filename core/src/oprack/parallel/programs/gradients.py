@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oprack.autodiff.roles import OpRole
+from oprack.autodiff.appender import OpRole
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import OprackError
-from oprack.op.forward_op import SlotRef
-from oprack.op.grad import GradOp
-from oprack.op.grad_desc import grad_op_desc, make_grad_ops
+from oprack.op.desc_rules import grad_op_desc, make_grad_ops
+from oprack.op.grad import GradOp, SlotRef
 from oprack.packs.manager import default_manager
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.errors import OprackError
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, broadcast, partial_sum
 from oprack.packs.manager import default_manager

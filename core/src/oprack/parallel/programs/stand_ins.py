@@ -8,8 +8,8 @@ from typing import Any
 from oprack.desc import OpDesc
 from oprack.errors import UnimplementedError
 from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.desc_rules import make_grad_ops
 from oprack.op.grad import GradOp
-from oprack.op.grad_desc import make_grad_ops
 from oprack.op.info import OpInfo
 from oprack.packs.manager import default_manager
 from oprack.parallel.eager.via import op_on_parts

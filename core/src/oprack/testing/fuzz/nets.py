@@ -10,7 +10,7 @@ import numpy as np
 
 from oprack.desc import OpDesc
 from oprack.errors import OprackError
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.tensor import LoDTensor

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.desc import OpDesc
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.op.proto import OpProto
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program

@@ -9,9 +9,8 @@ from oprack.autodiff.path import differentiable
 from oprack.desc import OpDesc, ProgramDesc
 from oprack.errors import OprackError
 from oprack.op import GradOp, empty_grad
-from oprack.op.desc_infer import DescInferVarTypeContext
-from oprack.op.forward_op import ForwardOp
-from oprack.op.grad_desc import read_outputs
+from oprack.op.desc_rules import DescInferVarTypeContext, read_outputs
+from oprack.op.grad import ForwardOp
 from oprack.op.info import OpInfo
 from oprack.testing.review.docs import _is_gradient
 from oprack.testing.review.subject import Finding, Subject

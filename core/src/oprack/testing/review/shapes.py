@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from oprack.errors import OprackError
-from oprack.op.desc_infer import infer_op
+from oprack.op.desc_rules import infer_op
 from oprack.testing.op_case import OpCase, build
 from oprack.testing.review.subject import Finding, Subject
 from oprack.types import VarType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.autodiff.roles import OpRole
+from oprack.autodiff.appender import OpRole
 from oprack.layers import append_op, op_role_guard
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer

@@ -1,12 +1,48 @@
-"""Converts arrays from outside to arrays as kernels take them: plain_array."""
+"""Arrays from outside and their dtypes: from oprack's dtypes to NumPy's, and to arrays as kernels take them."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
+from oprack.types import dtype_name
+
+
+@functools.cache
+def _by_name(name: str) -> np.dtype:
+    if name == "bfloat16":
+        import ml_dtypes  # not needed by programs without bfloat16
+
+        bfloat16: np.dtype = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    return np.dtype(name)
+
+
+def numpy_dtype(dtype: object) -> np.dtype:
+    """The NumPy dtype for a name, a `VarType`, a wire number or a NumPy dtype; bfloat16 is ml_dtypes'.
+
+    Args:
+        dtype: The dtype in any of these ways.
+
+    Returns:
+        The NumPy dtype.
+
+    Raises:
+        InvalidArgumentError: When it is none of Paddle's dtypes.
+    """
+    return _by_name(dtype_name(dtype))
+
+
+class Memory:
+    """State shared by tensors on the same memory: how often it was written to, and by which op last."""
+
+    __slots__ = ("version", "writer")
+
+    def __init__(self) -> None:
+        self.version, self.writer = 0, ""
 
 
 def plain_array(array: Any) -> Any:
