@@ -1,0 +1,91 @@
+"""The rooms of core: how many modules each has, and that no class is cut into several by inheritance."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+CORE = Path(__file__).parents[1] / "core/src/oprack"
+
+# A room that has more than this is hard to know by heart; these have more, and may only get fewer.
+MODULES = 12
+LARGER = {
+    ".": 15,
+    "cli": 20,
+    "functional": 18,
+    "ir": 13,
+    "layers": 15,
+    "op": 18,
+    "packs": 21,
+    "parallel/eager": 13,
+    "runtime": 29,
+    "testing/fuzz": 30,
+}
+# base -> why it stands in another file of the room than its only subclass
+SPLIT = {
+    "Conversions": "methods of eager tensors, installed in groups",
+    "GlobalMethods": "as Conversions",
+    "GlobalRule": "of ops without sequences; those with some add to it",
+    "IdentityContext": "the other context is the runtime's",
+    "OpMethods": "as Conversions",
+    "OperatorWithKernel": "packs derive from it",
+    "Plan": "as GlobalRule",
+    "Reductions": "as Conversions",
+    "Rows": "as GlobalRule",
+    "StandardMembers": "as Conversions",
+    "TensorMethods": "as Conversions",
+    "Updates": "without ranks; PartUpdates is with them",
+    "Value": "in plans; Local has a name in generated code",
+    "VariableHandle": "ops are appended with it, below Variable",
+}
+
+
+def rooms() -> dict[str, int]:
+    """Room -> how many modules it has, without __init__ and generated ones."""
+    files = [f for f in CORE.rglob("*.py") if f.name != "__init__.py" and not f.name.endswith("_pb2.py")]
+    return dict(Counter(f.parent.relative_to(CORE).as_posix() for f in files))
+
+
+def split_classes(sources: dict[Path, str]) -> set[str]:
+    """Classes whose only subclass stands in another file of the same folder."""
+    homes: dict[str, set[Path]] = {}
+    subclasses: dict[str, list[Path]] = {}
+    for file, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, set()).add(file)
+                for base in node.bases:
+                    base = base.value if isinstance(base, ast.Subscript) else base
+                    subclasses.setdefault(getattr(base, "attr", getattr(base, "id", "")), []).append(file)
+    return {
+        name
+        for name, below in subclasses.items()
+        if len(below) == 1 and len(homes.get(name, ())) == 1
+        for home in homes[name]
+        if home != below[0] and home.parent == below[0].parent
+    }
+
+
+@pytest.mark.parametrize(("room", "count"), sorted(rooms().items()))
+def test_a_room_has_modules_that_can_be_known_by_heart(room: str, count: int) -> None:
+    assert count <= LARGER.get(room, MODULES), f"{room}: put the new module's text into the one of its subject"
+
+
+def test_rooms_that_got_smaller_stay_so():
+    counts = rooms()
+    assert {room: counts.get(room, 0) for room in LARGER} == LARGER, "write the new, smaller numbers here"
+
+
+def test_one_class_for_one_object():
+    assert split_classes({f: f.read_text("utf-8") for f in CORE.rglob("*.py")}) == set(SPLIT)
+
+
+def test_a_class_cut_in_two_is_found():
+    here, there = Path("room/a.py"), Path("room/b.py")
+    assert split_classes({here: "class Half: ...", there: "class Whole(Half): ..."}) == {"Half"}
+    assert split_classes({here: "class Half: ...\nclass Whole(Half): ..."}) == set()
+    assert split_classes({here: "class Base: ...", there: "class A(Base): ...\nclass B(Base): ..."}) == set()
+    assert split_classes({here: "class Half: ...", Path("other/b.py"): "class Whole(Half): ..."}) == set()
