@@ -73,7 +73,7 @@ class OpIndex:
         """Put the definer that is used first, and leave out what the others bring for the op."""
         packs = list({id(d.pack): d.pack for d in definers}.values())
         if len(packs) < len(definers) or any(p.found is HERE for p in packs):
-            return  # a mistake of one pack or of this process, which is told of it (`OpCatalog._definer`)
+            return  # a mistake of one pack or of this process, which is told of it (`PackManager._definer`)
         settled = self.settled[op_type] = self.choice.settle("op", op_type, packs, home("ops", op_type))
         losers = settled.others
         definers.sort(key=lambda d: d.pack is not settled.winner)
