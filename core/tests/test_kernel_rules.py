@@ -178,7 +178,7 @@ def test_predictors_take_both_settings() -> None:
 
 @pytest.mark.parametrize("wrong", ["cpu", "cuda"])
 def test_deterministic_is_a_flag_or_a_set_of_places(wrong: str) -> None:
-    with pytest.raises(oprack.packs.manager.OprackError, match="expected True, False or a set of places"):
+    with pytest.raises(oprack.errors.OprackError, match="expected True, False or a set of places"):
         kernel("switched", deterministic=wrong)
     both = kernel("switched", place=("cpu", "cuda"), deterministic={"cpu"})(lambda X: X)
     assert [s.deterministic for s in both.__oprack_kernels__] == [True, False]
