@@ -1,8 +1,8 @@
 """The distributions of this repository: build them, look into them, give them a version, print what a release brings.
 
-    python tools/distributions.py build out/dist        sdists and wheels of all, and what must be in them
-    python tools/distributions.py version 0.2.0         write the version wherever it is written; without one, print it
-    python tools/distributions.py notes 0.1.0           the section of CHANGELOG.md, for the release's page
+python tools/distributions.py build out/dist        sdists and wheels of all, and what must be in them
+python tools/distributions.py version 0.2.0         write the version wherever it is written; without one, print it
+python tools/distributions.py notes 0.1.0           the section of CHANGELOG.md, for the release's page
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# The plugin with code in C: a wheel for machines that have oneDNN's library, and one without that code for all others
-NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_17_x86_64"
-OLDEST_GLIBC = (2, 17)
+# The plugin with native code: a wheel with oneDNN's library and the runner, and one without them for all other machines
+NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_27_x86_64"
+OLDEST_GLIBC = (2, 27)  # what oneDNN's library needs
 # one of ours in a list, with extras and a version or without
 REQUIREMENT = re.compile(r'"(oprack(?:-[\w-]+)?)(\[[\w,-]+\])?(?:~=[^"]*)?"(?=\s*[,\]])')
 # zig, which its wheel brings, compiles for an old glibc on any machine
-COMPILER = f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu.2.17"
+COMPILER = f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu.2.27"
 
 
 def projects() -> dict[str, Path]:

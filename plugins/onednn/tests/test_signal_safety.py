@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
-from oprack_onednn.pool import SWITCH
+from oprack_onednn import build_runner
+from plain_library import plain_library
 
 # Some hundred signals while recurrent layers of ever other lengths run; the primitives are asked for the same numbers
 # with and without signals. In a process of its own: pytest's faulthandler has a stack for signals already.
@@ -67,8 +67,10 @@ def test_signals_while_recurrent_layers_run(threads: int, where: str) -> None:
 
 TEAM = """
 import os
+import sys
 import numpy as np
 from oprack import functional as F, to_tensor
+from oprack_onednn import library
 from oprack_onednn.library import LIBRARY, set_num_threads
 def blocked():
     masks = {}
@@ -76,6 +78,7 @@ def blocked():
         with open(f"/proc/self/task/{task}/status") as status:
             masks[int(task)] = next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
     return masks
+library.FILE = sys.argv[1]
 assert LIBRARY.usable()
 x, y = (to_tensor(np.ones((512, 512), np.float32)) for _ in range(2))
 float((x.numpy() @ y.numpy()).sum())  # starts NumPy's threads
@@ -92,11 +95,10 @@ for count in (3, 2, 3):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("pool", ["1", "0"])
-def test_workers_take_no_signals(pool: str) -> None:
+@pytest.mark.parametrize("on", ["the pool", "libgomp"])
+def test_workers_take_no_signals(on: str) -> None:
     """Also those that a team gets when it grows again."""
-    env = os.environ | {SWITCH: pool}
-    done = subprocess.run(
-        [sys.executable, "-c", TEAM], env=env, timeout=60, check=False, capture_output=True, text=True
-    )
+    file = build_runner.LIBRARY if on == "the pool" else plain_library()
+    command = [sys.executable, "-c", TEAM, str(file)]
+    done = subprocess.run(command, timeout=60, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

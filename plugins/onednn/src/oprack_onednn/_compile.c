@@ -6,6 +6,7 @@
    is under way is waited for. */
 
 #define _GNU_SOURCE
+#include "_exit.h"
 #include "_native.h"
 #include "_pool.h"
 
@@ -106,6 +107,7 @@ static void start(int64_t count)
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
+    exit_lost |= running > 0;
     ended = forked = 1;
 }
 

@@ -18,6 +18,7 @@
    an exit handler that runs later may wait for a thread that computes. */
 #define MOST 2000
 
+int exit_lost;
 static int32_t under_way, ended;
 static int64_t deadline;
 static pthread_t ender; /* the thread that runs Python's exit handlers, whose calls hold nothing up */
@@ -64,8 +65,12 @@ void exit_leave(void)
         __atomic_sub_fetch(&under_way, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Calls of other threads are not in a forked child. */
-static void in_child(void) { under_way = depth > 0; }
+/* Calls of other threads are not in a forked child, and what they had locked stays locked. */
+static void in_child(void)
+{
+    exit_lost |= under_way > (depth > 0);
+    under_way = depth > 0;
+}
 
 /* Set the function that says whether Python takes itself down. */
 EXPORTED void oprack_exit_install(void *is_finalizing)
@@ -89,6 +94,8 @@ EXPORTED void oprack_exit_begin(void)
 
 #else
 
+int exit_lost;
+
 void exit_enter(void) {}
 
 void exit_leave(void) {}
@@ -103,3 +110,5 @@ EXPORTED void oprack_exit_begin(void) {}
 EXPORTED void oprack_exit_enter(void) { exit_enter(); }
 
 EXPORTED void oprack_exit_leave(void) { exit_leave(); }
+
+EXPORTED int oprack_exit_lost(void) { return exit_lost; }

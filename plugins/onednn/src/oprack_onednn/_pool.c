@@ -6,7 +6,7 @@
    then those that nobody has begun, and waits for none but those under way. Work is cut into shares as before, so
    results are the same, bit by bit. Each thread that starts regions has a team of its own.
 
-   Plain C99 with the GNU compilers' atomics; _gomp.c puts it in the place of libgomp. */
+   Plain C99 with the GNU compilers' atomics; _openmp.c puts it in the place of libgomp. */
 
 #define _GNU_SOURCE
 #include "_exit.h"

@@ -1,4 +1,4 @@
-/* The threads of _pool.c, for oneDNN's regions (_gomp.c) and for loops of our own. */
+/* The threads of _pool.c, for oneDNN's regions (_openmp.c) and for loops of our own. */
 
 #ifndef ONEDNN_POOL_H
 #define ONEDNN_POOL_H

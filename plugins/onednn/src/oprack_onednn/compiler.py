@@ -10,6 +10,7 @@ import atexit
 from ctypes import CDLL, c_void_p, cast
 from typing import TYPE_CHECKING
 
+from oprack_onednn.pool import POOL
 from oprack_onednn.runner import RUNNER
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ class Compiler:
     def __init__(self) -> None:
         self._library: CDLL | None = None
 
-    def install(self, library: CDLL, gomp: CDLL) -> None:
+    def install(self, library: CDLL) -> None:
         """Let primitives of a library be compiled, for as long as the process lives; nothing without the runner."""
         own = self._library = RUNNER.library
         if own is None:
             return
-        functions = library.dnnl_primitive_create, gomp.omp_set_num_threads
+        functions = library.dnnl_primitive_create, POOL.set_threads
         own.oprack_compile_install(*(cast(function, c_void_p) for function in functions))
         # at exit the library takes its own data down, whatever its threads are at
         atexit.register(own.oprack_compile_end)

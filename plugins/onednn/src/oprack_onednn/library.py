@@ -1,8 +1,9 @@
-"""Finds and opens oneDNN, says whether it can be used in this process, and holds the number of threads.
+"""Opens oneDNN, says whether it can be used in this process, and holds the number of threads.
 
-A process that was forked after primitives ran can't use it: libgomp's threads do not exist in it, and the first
-parallel region would wait for them for ever. NumPy's kernels run there instead, and the first call of one logs it as a
-warning; `status()`, which `oprack doctor` prints, says so as well.
+A process that was forked while another thread computed can't use it: what that had locked in oneDNN stays locked. Nor
+can one that was forked after primitives ran on libgomp's threads, which do not exist in it: the first parallel
+region would wait for them for ever. NumPy's kernels run there instead, and the first call of one logs it as a warning;
+`status()`, which `oprack doctor` prints, says so as well.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ import platform
 import re
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from ctypes import CDLL, POINTER, c_int, c_void_p, cast
+from ctypes import CDLL, POINTER, c_void_p, cast
 
 from oprack.errors import InvalidArgumentError
 from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Predicate
 
-from oprack_onednn import _c
+from oprack_onednn import _c, build_runner
 from oprack_onednn.compiler import COMPILER
 from oprack_onednn.exit import EXIT
 from oprack_onednn.pool import POOL
@@ -29,8 +29,12 @@ from oprack_onednn.runner import RUNNER, ThreadState
 from oprack_onednn.signal_safety import start_workers
 
 _LOG = logging.getLogger(__name__)
-DISTRIBUTION = "onednn-cpu-gomp"
-_FILE = "libdnnl.so.3"
+FILE = build_runner.LIBRARY
+"""The library that is opened."""
+_AGAIN = (
+    "the wheel of oprack-onednn for Linux on x86-64 with glibc has it, and an installation from source builds it "
+    "(pip install --force-reinstall oprack-onednn)"
+)
 # Compiled primitives that oneDNN keeps for all threads: those of a net or two. It looks through all of them for the
 # oldest one whenever it has one more, which takes as long as compiling when there are a thousand, its own default.
 _COMPILED = 256
@@ -60,7 +64,6 @@ class Library:
         self._tried = False
         self._unsaid = ""
         self._lock = threading.Lock()
-        self._gomp: CDLL | None = None
 
     def usable(self) -> bool:
         """Whether kernels of this library may run; opens it on first use."""
@@ -81,25 +84,17 @@ class Library:
     def _load(self) -> None:
         if sys.byteorder != "little" or platform.machine() not in ("x86_64", "AMD64"):
             raise _UnavailableError(f"there is no wheel of it for {sys.platform} on {platform.machine()}")
-        path = _find()
-        # Where the pool does not serve, idle threads should not spin for long when others want the cores; libgomp reads
-        # this when it is loaded.
-        os.environ.setdefault("GOMP_SPINCOUNT", "2000")
-        try:
-            self._gomp = CDLL("libgomp.so.1")
-        except OSError as error:
-            let_interruptions_pass()
-            raise _UnavailableError(
-                f"libgomp.so.1 can't be loaded ({error}); install your system's libgomp (libgomp1, libgomp)"
-            ) from error
+        path = str(FILE)
+        if not os.path.isfile(path):
+            raise _UnavailableError(f"{path} is missing: {_AGAIN}")
         try:
             lib = CDLL(path)
             _c.declare(lib)
+            POOL.find(lib)
         except (OSError, AttributeError) as error:
             let_interruptions_pass()
-            raise _UnavailableError(f"{path} can't be loaded: {error}") from error
-        self._gomp.omp_set_num_threads.argtypes = [c_int]
-        self._gomp.omp_set_num_threads.restype = None
+            missing = "install your system's libgomp (libgomp1, libgomp)" if "libgomp" in str(error) else _AGAIN
+            raise _UnavailableError(f"{path} can't be loaded: {error}; {missing}") from error
         engine = c_void_p()
         if lib.dnnl_engine_create(engine, _c.CPU_ENGINE, 0):
             raise _UnavailableError(f"{path} has no engine for this CPU")
@@ -108,20 +103,23 @@ class Library:
         self.engine = engine.value
         self.lib = lib
         RUNNER.load()
-        POOL.install(lib)
-        COMPILER.install(lib, self._gomp)
+        COMPILER.install(lib)
         EXIT.install()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        if self.ran and not self.problem:
-            self.ready = False
-            self.threads_revision += 1
-            self.problem = (
-                "this process was forked after oneDNN had run, and OpenMP's threads are not in it; "
-                "start processes with multiprocessing's 'spawn' or 'forkserver'"
-            )
-            self._unsaid = self.problem
+        if not self.ran or self.problem:
+            return
+        if POOL.problem or RUNNER.lost is None:
+            why = "after oneDNN had run, and OpenMP's threads are not in it"
+        elif RUNNER.lost():
+            why = "while another thread ran oneDNN, and what that had locked stays locked"
+        else:
+            return
+        self.ready = False
+        self.threads_revision += 1
+        advice = "start processes with multiprocessing's 'spawn' or 'forkserver'"
+        self._unsaid = self.problem = f"this process was forked {why}; {advice}"
 
     # Threads ----------------------------------------------------------------------------------------------------------
     def num_threads(self) -> int:
@@ -142,22 +140,20 @@ class Library:
     def apply_threads(self, limit: int = 0) -> int:
         """Tell OpenMP, which keeps the number for each thread that starts parallel regions; returns the number."""
         count = limit or self.num_threads()
-        if self._gomp is not None:
-            self._gomp.omp_set_num_threads(count)
+        POOL.set_threads(count)
         return count
 
     def start_workers(self, count: int) -> None:
         """Start OpenMP's threads of the calling Python thread, so that no signal ever reaches them."""
-        if self._gomp is not None and POOL.problem:  # the pool's own are started so
-            start_workers(self._gomp, count)
+        if self.lib is not None and POOL.problem:  # the pool's own are started so
+            start_workers(self.lib, count)
 
     def fill(self, state: ThreadState, stream: int) -> None:
         """Write the functions that the runner calls, and a thread's stream, into the state of that thread."""
         assert self.lib is not None
-        assert self._gomp is not None
         functions = (self.lib.dnnl_memory_set_data_handle, self.lib.dnnl_primitive_execute)
         state.set_handle, state.execute = (cast(f, c_void_p).value for f in functions)
-        state.set_threads = cast(self._gomp.omp_set_num_threads, c_void_p).value
+        state.set_threads = cast(POOL.set_threads, c_void_p).value
         state.stream = stream
 
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
@@ -219,43 +215,6 @@ _ISAS = {
 
 class _UnavailableError(Exception):
     """Why oneDNN can't be used."""
-
-
-def _find() -> str:
-    """The library's file inside the installed wheel."""
-    files = list(_listed())
-    for path in files:
-        if os.path.isfile(path):
-            return path
-    if files:
-        raise _UnavailableError(
-            f"{DISTRIBUTION} is installed, but its {_FILE} is missing (pip install --target leaves it out); install it "
-            "into a virtual environment"
-        )
-    raise _UnavailableError(f"{DISTRIBUTION} is not installed (pip install '{DISTRIBUTION}==2023.2.0')")
-
-
-def _listed() -> Iterator[str]:
-    """Where the wheel's RECORD says that the library is.
-
-    Looked for in the folders of sys.path alone, without importlib.metadata: its import takes longer than opening the
-    library, and a wheel's data files are in no other place.
-    """
-    wheel = re.compile(re.escape(DISTRIBUTION).replace(r"\-", "[-_.]") + r"-[^-]+\.dist-info", re.IGNORECASE)
-    for folder in sys.path:
-        try:
-            found = [name for name in os.listdir(folder or ".") if wheel.fullmatch(name)]
-            for name in found:
-                with open(os.path.join(folder, name, "RECORD"), encoding="utf-8") as record:
-                    listed = [line.split(",")[0].strip('"') for line in record]
-                yield from (
-                    os.path.normpath(os.path.join(folder, file))
-                    for file in listed
-                    if os.path.basename(file) == _FILE or os.path.basename(file).startswith(_FILE + ".")
-                )
-        except OSError:
-            let_interruptions_pass()
-            continue  # no folder, or one that can't be read
 
 
 LIBRARY = Library()

@@ -191,7 +191,9 @@ class PrimitiveDesc(Native):
     def __init__(self, kind: str, *args: Any, any_speed: bool = False) -> None:
         own, self._code = _BYTES.get(kind, _OTHER)
         self.cost = "primitive descriptors", own
-        super().__init__(create(f"{kind}_primitive_desc_create", *args))
+        with EXIT:  # it looks into what all threads have compiled
+            pointer = create(f"{kind}_primitive_desc_create", *args)
+        super().__init__(pointer)
         self.given: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
         self.seconds = 0.0
         self._bytes: dict[int, int] = {}

@@ -29,12 +29,7 @@ def oprack_variables(register: Register) -> None:
     register.variable(
         "OPRACK_ONEDNN_RUNNER",
         default="1",
-        meaning="0: the compiled runner is not loaded; a loop in Python does the same.",
-    )
-    register.variable(
-        "OPRACK_ONEDNN_POOL",
-        default="1",
-        meaning="0: oneDNN's parallel regions run on libgomp's threads, not on those of the runner.",
+        meaning="0: the compiled runner runs no ops; a loop in Python does the same.",
     )
 
 

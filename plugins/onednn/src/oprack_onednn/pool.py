@@ -1,18 +1,15 @@
-"""The threads of _pool.c, on which oneDNN's parallel regions run in place of libgomp's.
+"""The threads that oneDNN's parallel regions run on: those of _pool.c, or libgomp's.
 
 A region of libgomp ends when each of its threads has woken up and done its share, so the first runs after a rest are
-slow, and those beside a busy process slower still. In the pool a share is done by whoever comes first.
+slow, and those beside a busy process slower still. In the pool a share is done by whoever comes first. Which of the two
+oneDNN's library calls was decided when it was put here (build_runner.py).
 """
 
 from __future__ import annotations
 
-import os
-from ctypes import CDLL
-
-from oprack_onednn.runner import RUNNER
-
-SWITCH = "OPRACK_ONEDNN_POOL"
-"""Environment variable: with "0" oneDNN keeps libgomp's threads."""
+from collections.abc import Callable
+from ctypes import CDLL, c_int
+from typing import Any
 
 
 class Pool:
@@ -20,20 +17,23 @@ class Pool:
 
     Attributes:
         problem: Why it does not; "" when it does.
+        set_threads: Sets how many threads the regions of the calling thread have, a function of a native library.
+        max_threads: Returns that number.
     """
 
     def __init__(self) -> None:
         self.problem = "oneDNN was not opened yet"
+        self.set_threads: Callable[[int], None] | Any = lambda count: None
+        self.max_threads: Callable[[], int] | Any = lambda: 1
 
-    def install(self, library: CDLL) -> None:
-        """Let the functions of a library run on the pool's threads, for as long as the process lives."""
-        if RUNNER.install is None:
-            self.problem = RUNNER.problem
-        elif os.environ.get(SWITCH) == "0":
-            self.problem = f"{SWITCH}=0"
-        else:
-            failed = RUNNER.install(library._handle)
-            self.problem = f"{failed.decode()} can't be replaced" if failed else ""
+    def find(self, library: CDLL) -> None:
+        """Find the functions that oneDNN's library calls, in what it was loaded with."""
+        served = hasattr(library, "oprack_omp_set_num_threads")
+        self.problem = "" if served else "oneDNN's library calls them (there was no C compiler, or no patchelf)"
+        prefix = "oprack_omp" if served else "omp"
+        self.set_threads = getattr(library, f"{prefix}_set_num_threads")
+        self.set_threads.argtypes, self.set_threads.restype = (c_int,), None
+        self.max_threads = getattr(library, f"{prefix}_get_max_threads")
 
 
 POOL = Pool()

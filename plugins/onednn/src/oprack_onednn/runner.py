@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from ctypes import CDLL, Structure, addressof, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import CDLL, Structure, addressof, c_int, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from oprack.interruption import let_interruptions_pass
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 9
+_ABI = 10
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -159,7 +159,6 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "runner_run": ((c_void_p,), c_int64),
     "runner_run_apart": ((c_void_p, c_void_p, c_int64), None),
     "native_execute": ((c_void_p, c_int64, c_void_p, c_int64), c_int),
-    "pool_install": ((c_void_p,), c_char_p),
     "memories_create": ((*(c_void_p,) * 6, c_int64), c_int64),
     "memories_destroy": ((c_void_p, c_void_p, c_int64), None),
     "spread": ((*(c_void_p,) * 3, c_int64), None),
@@ -168,12 +167,13 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "compile_collect": ((c_void_p,), c_void_p),
     "compile_end": ((), None),
     "exit_install": ((c_void_p,), None),
+    "exit_lost": ((), c_int),
     **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
     "winograd_serves": ((), c_int),
     **dict.fromkeys(("winograd_forth", "winograd_back"), _STEP),
 }
 """The same of all functions that the library exports, by their names without oprack_, but for oprack_runner_abi."""
-_SERVED = {"run": "runner_run", "run_apart": "runner_run_apart", "install": "pool_install"}
+_SERVED = {"run": "runner_run", "run_apart": "runner_run_apart", "lost": "exit_lost"}
 _SERVED |= {name: name for name in LOOPS}
 """Attributes of Runner, and the functions that they are."""
 
@@ -187,8 +187,8 @@ class Runner:
         run_apart: Runs NativeStretches side by side on the pool's threads: their pointers, the statuses that it fills
             in, and how many there are. None where the runner does not serve.
         native: Runs a NativeStep: its pointer, number of arguments, their address, threads; returns oneDNN's status.
-        install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
-            where the runner does not serve.
+        lost: Whether this process was forked while another thread was in a native call, so that nobody gives back what
+            it had locked. None where the runner does not serve.
         sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
             no memory. None where the runner does not serve.
         update, add_rows: Do what the struct says whose address they get, with so many threads (`kernels.update`,
@@ -206,7 +206,7 @@ class Runner:
         self.run: Callable[[int], int] | None = None
         self.native: Callable[..., int] = lambda *_: 1
         self.run_apart: Callable[[Any, Any, int], None] | None = None
-        self.install: Callable[[int], bytes | None] | None = None
+        self.lost: Callable[[], int] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
         self.lstm_step: Callable[[int, int], None] | None = None

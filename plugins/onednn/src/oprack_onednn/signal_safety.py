@@ -3,8 +3,8 @@
 Some of oneDNN's machine code (its matrix products behind recurrent layers, for one) uses the stack pointer for data of
 its own. The handler of a signal, as timers, profilers and event loops have them, would put its frame over whatever
 lies there: the process ends with a corrupted heap, or goes on with wrong numbers. So a Python thread that runs
-primitives gets a stack of its own for handlers, which Python's have used since 3.10, and OpenMP's threads are started
-with all signals blocked, so that none is ever delivered to them.
+primitives gets a stack of its own for handlers, which Python's have used since 3.10, and the pool's threads, or
+libgomp's, are started with all signals blocked, so that none is ever delivered to them.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ class SignalStack:
             self._set(byref(_Stack(None, _DISABLE, 0)), None)
 
 
-def start_workers(gomp: CDLL, count: int) -> None:
+def start_workers(library: CDLL, count: int) -> None:
     """Start the OpenMP threads of the calling thread with all signals blocked, which threads inherit when they start.
 
     libgomp keeps them for later parallel regions of `count` threads, and starts none for regions of one.
 
     Args:
-        gomp: libgomp, in which omp_set_num_threads has been called with `count`.
+        library: One that runs on libgomp, in which omp_set_num_threads has been called with `count`.
         count: Number of threads of a team, the calling one included.
     """
     try:
-        region, nothing = gomp.GOMP_parallel, CDLL(None).getpid
+        region, nothing = library.GOMP_parallel, CDLL(None).getpid
     except (OSError, AttributeError, TypeError):
         let_interruptions_pass()
         return
