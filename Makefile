@@ -31,7 +31,7 @@ help:  ## list the targets
 setup: $(STAMP)  ## make .venv with core, every pack, every plugin and the tools
 
 # Versions are pinned by constraints.txt; pip's and uv's own settings say where packages come from.
-$(STAMP): pyproject.toml constraints.txt $(PROJECTS) $(wildcard plugins/*/src/*/*.c)
+$(STAMP): pyproject.toml constraints.txt $(PROJECTS) $(wildcard plugins/*/src/*/c/*.c)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oprack needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv

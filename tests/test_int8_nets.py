@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "tests" / "zoo"))
 
 import compare  # noqa: E402
 
-library = pytest.importorskip("oprack_onednn.library").LIBRARY
+library = pytest.importorskip("oprack_onednn.dnnl.library").LIBRARY
 
 
 @pytest.mark.skipif(not library.usable() or not library.has_int8(), reason="this CPU has no VNNI")

@@ -118,7 +118,7 @@ ONEDNN = {"onednn_upsampled_conv2d": 4, "onednn_pair_conv2d_transpose": 1}
 
 
 def test_passes_of_onednn_on_detection(request: pytest.FixtureRequest) -> None:
-    library = pytest.importorskip("oprack_onednn.library").LIBRARY
+    library = pytest.importorskip("oprack_onednn.dnnl.library").LIBRARY
     if not library.usable():
         pytest.skip(f"oneDNN does not serve: {library.problem}")
     model = load("det", request)
@@ -142,7 +142,7 @@ def test_strict_passes_give_equal_bits(name: str, request: pytest.FixtureRequest
 
 
 def test_both_directions_of_a_layer_are_one_op_on_onednn(request: pytest.FixtureRequest) -> None:
-    library = pytest.importorskip("oprack_onednn.library").LIBRARY
+    library = pytest.importorskip("oprack_onednn.dnnl.library").LIBRARY
     if not library.usable():
         pytest.skip(f"oneDNN does not serve: {library.problem}")
     model = load("lac", request)

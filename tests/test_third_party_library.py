@@ -37,7 +37,7 @@ for _ in range(int(runs)):
     outputs = predictor.run(feeds)
 np.savez(out_file, *outputs)
 mylib = sys.modules.get("oprack_mylib.library")
-onednn = sys.modules.get("oprack_onednn.library")
+onednn = sys.modules.get("oprack_onednn.dnnl.library")
 print(json.dumps({
     "mylib": dict(mylib.LIBRARY.calls) if mylib else {},
     "onednn": bool(onednn and onednn.LIBRARY.ran),

@@ -28,14 +28,14 @@ class NativeHook(BuildHookInterface):
         platform = os.environ.get("OPRACK_WHEEL_PLATFORM") or sysconfig.get_platform()
         if not platform.endswith("x86_64") or "linux" not in platform:
             return
-        source = Path(self.root, "src", "oprack_onednn", "build_runner.py")
+        source = Path(self.root, "src", "oprack_onednn", "c", "build.py")
         builder = _module(source)
         editable = version == "editable"
         folder = source.parent if editable else Path(tempfile.mkdtemp())
         for problem in builder.build(folder):
             self.app.display_warning(f"oprack-onednn will be slower: {problem}")
         if not editable:
-            files = {path: path.name for path in folder.iterdir()}
+            files = {path: f"c/{path.name}" for path in folder.iterdir()}
             files |= {path: f"licenses/oneDNN/{path.name}" for path in builder.licences()}
             build_data["force_include"] |= {str(path): f"oprack_onednn/{name}" for path, name in files.items()}
             # it is called by ctypes, so it serves every version of Python, on this system alone
@@ -45,7 +45,7 @@ class NativeHook(BuildHookInterface):
 
 def _module(source: Path) -> ModuleType:
     """A module by its file: its package is not installed yet."""
-    spec = importlib.util.spec_from_file_location("build_runner", source)
+    spec = importlib.util.spec_from_file_location("build", source)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

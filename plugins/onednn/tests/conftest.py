@@ -9,7 +9,7 @@ import pytest
 from oprack.packs.manager import default_manager
 from oprack.testing.fuzz import without_size_limits
 from oprack_onednn import kernels
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def primitives(request, monkeypatch):
     if marker is None:
         yield
         return
-    from oprack_onednn.thread import Thread
+    from oprack_onednn.chain.thread import Thread
 
     made, refused, find = set(), [], Thread.primitive
 

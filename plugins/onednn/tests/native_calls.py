@@ -19,10 +19,11 @@ from oprack.runtime.compose import StepContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
-from oprack_onednn import bound_chain, kernels
-from oprack_onednn.memory import last_strides
-from oprack_onednn.primitive_chain import BoundChain
-from oprack_onednn.runner import LOOPS, RUNNER
+from oprack_onednn import kernels
+from oprack_onednn.c.runner import LOOPS, RUNNER
+from oprack_onednn.chain import bound_chain
+from oprack_onednn.chain.memory import last_strides
+from oprack_onednn.chain.primitive_chain import BoundChain
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oprack_onednn import build_runner
+from oprack_onednn.c import build as build_runner
 
 
 def plain_library() -> Path:

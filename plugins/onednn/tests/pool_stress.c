@@ -1,8 +1,8 @@
 /* Runs regions on the pool and counts who did what: exits with 0 when each share was done once, and says what was not.
 
-   It is compiled together with _pool.c, whose inside it sees. */
+   It is compiled together with pool.c, whose inside it sees. */
 
-#include "_pool.c"
+#include "pool.c"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from native_calls import call, image, native_runs, normal
-from oprack_onednn import callsite
 from oprack_onednn.kernels import conv2d_chain, conv2d_transpose_pair, pointwise_conv2d, squeeze_excite, winograd_conv2d
+from oprack_onednn.stretch import callsite
 
 SEEDS = range(24)
 LAYOUTS = ("channels last", "row-major", "part of a larger one", "turned")

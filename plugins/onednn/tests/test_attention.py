@@ -9,8 +9,8 @@ import oprack
 import pytest
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.kernels.attention import _part_of, attention
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 CLOSE = dict(rtol=1e-5, atol=2e-6)
 B, T, HEADS, D = 2, 10, 3, 4

@@ -11,7 +11,7 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase
 from oprack.testing.passes import op_types
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.precision import NAME, OUTPUT
 
 LIBRARY.usable()

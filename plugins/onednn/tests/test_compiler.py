@@ -14,12 +14,12 @@ import oprack
 import pytest
 from oprack import inference
 from oprack.io import save_inference_model
-from oprack_onednn import _c
-from oprack_onednn.compiler import COMPILER, Compiler
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.runner import RUNNER
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.threads.compiler import COMPILER, Compiler
 
 LIBRARY.usable()
 pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")

@@ -8,9 +8,9 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import conv2d_chain
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 PASSES = ("onednn_fuse_conv2d", "onednn_chain_conv2d")
 CLOSE = dict(rtol=1e-4, atol=1e-4)
@@ -132,7 +132,7 @@ def test_chains_run_on_numpy_as_well(monkeypatch, excluded):
     if excluded:
         monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
-        monkeypatch.setattr("oprack_onednn.thread.Thread.primitive", lambda *a: None)
+        monkeypatch.setattr("oprack_onednn.chain.thread.Thread.primitive", lambda *a: None)
     for example in (chain_case(STEM), chain_case(INVERTED, residual=True)):
         want, got = run_both(example, excluded=("onednn",))
         np.testing.assert_allclose(got, want, **CLOSE)

@@ -10,8 +10,8 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.kernels import conv2d_transpose_pair
-from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASS = "onednn_pair_conv2d_transpose"
 CLOSE = dict(rtol=1e-4, atol=1e-5)

@@ -7,13 +7,14 @@ import threading
 import numpy as np
 import pytest
 from oprack.cache import Cache
-from oprack_onednn import _c, descs
-from oprack_onednn.descs import once, primitive_desc
+from oprack_onednn.chain import descs
+from oprack_onednn.chain.descs import once, primitive_desc
+from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import OperandError
 from oprack_onednn.kernels.matmul import find_product
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.operands import OperandError
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain
 
 
 @pytest.fixture(autouse=True)

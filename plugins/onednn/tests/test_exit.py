@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.runner import RUNNER
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.dnnl.library import LIBRARY
 
 LIBRARY.usable()
 pytestmark = pytest.mark.skipif(bool(RUNNER.problem), reason=f"the runner does not serve: {RUNNER.problem}")

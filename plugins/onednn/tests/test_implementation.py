@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oprack_onednn.chain.memory import channels_last_desc
+from oprack_onednn.dnnl.native import Attributes, PrimitiveDesc
 from oprack_onednn.kernels import _implementation
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._implementation import halves_vectors
-from oprack_onednn.memory import channels_last_desc
-from oprack_onednn.native import Attributes, PrimitiveDesc
 
 ZEN4 = "processor: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nflags\t\t: fpu avx2 avx512f\n\nprocessor: 1\n"
 

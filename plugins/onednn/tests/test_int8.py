@@ -11,8 +11,8 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase
 from oprack.testing.passes import op_types
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels.quantized_conv2d import find_quantized
-from oprack_onednn.library import LIBRARY
 from oprack_onednn.passes.int8 import multiples
 
 LIBRARY.usable()

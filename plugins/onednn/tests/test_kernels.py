@@ -9,6 +9,8 @@ import pytest
 from numpy_kernels import call, numpy_result
 from oprack.op import REQUIRED
 from oprack.packs.manager import default_manager
+from oprack_onednn.chain.memory import is_channels_last
+from oprack_onednn.chain.primitive_chain import THREAD
 from oprack_onednn.kernels import (
     activation,
     batch_norm,
@@ -24,8 +26,6 @@ from oprack_onednn.kernels import (
     pool2d,
     softmax,
 )
-from oprack_onednn.memory import is_channels_last
-from oprack_onednn.primitive_chain import THREAD
 
 
 class Context:

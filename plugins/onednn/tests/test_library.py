@@ -22,14 +22,15 @@ from oprack.cache import Cache
 from oprack.errors import InvalidArgumentError
 from oprack.io import save_inference_model
 from oprack.kernel import KernelQuery, OpKernelType
-from oprack_onednn import library as library_module
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.memory import PACKED, Buffers, is_constant, memory_order
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import library as library_module
+from oprack_onednn.dnnl.library import LIBRARY, Library, usable
+from oprack_onednn.dnnl.native import NotServedError, PrimitiveDesc
+from oprack_onednn.kernel_library import KERNEL_LIBRARY
 from oprack_onednn.kernels.conv2d import conv2d
-from oprack_onednn.library import LIBRARY, Library, usable
-from oprack_onednn.memory import PACKED, Buffers, is_constant, memory_order
-from oprack_onednn.native import NotServedError, PrimitiveDesc
-from oprack_onednn.pool import POOL
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.runner import RUNNER
+from oprack_onednn.threads.pool import POOL
 from plain_library import plain_library
 
 ATTRS = dict(
@@ -89,9 +90,10 @@ def test_openmp_is_neither_loaded_nor_asked():
         import os
         import numpy as np
         from oprack import functional as F, to_tensor
-        from oprack_onednn.library import LIBRARY, set_num_threads
+        from oprack_onednn.dnnl.library import LIBRARY, set_num_threads
+        from oprack_onednn.kernel_library import KERNEL_LIBRARY
         set_num_threads(3)
-        with LIBRARY.without_size_limits():
+        with KERNEL_LIBRARY.without_size_limits():
             x = to_tensor(np.ones((400, 400), np.float32))
             assert F.matmul_v2(x, x).numpy()[0, 0] == 400
         names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
@@ -139,8 +141,8 @@ FORKED = """
 import io, logging, os, sys, threading
 import numpy as np
 import oprack_onednn
-from oprack_onednn import library
-from oprack_onednn.exit import EXIT
+from oprack_onednn.dnnl import library
+from oprack_onednn.threads.process import EXIT
 from oprack_onednn.kernels.activation import relu
 how, library.FILE = sys.argv[1], sys.argv[2]
 x = np.linspace(-1, 1, 100_000, dtype=np.float32)
@@ -163,7 +165,7 @@ if not child:
         fine = np.array_equal(relu(x), before) and np.array_equal(relu(y), np.maximum(y, 0))
         os._exit(0 if fine and "forked" not in oprack_onednn.status() and not log.getvalue() else 1)
     declined = [relu(x) is NotImplemented, relu(x) is NotImplemented, "forked" in oprack_onednn.status()]
-    said = log.getvalue().count("WARNING:oprack_onednn.library:process")
+    said = log.getvalue().count("WARNING:oprack_onednn.dnnl.library:process")
     os._exit(0 if all(declined) and said == 1 and "this process was forked" in log.getvalue() else 1)
 _, status = os.waitpid(child, 0)
 over.set()
@@ -204,7 +206,7 @@ def test_a_limit_holds_for_one_python_thread():
     x, w = normal(1, 32, 64, 64), normal(64, 32, 3, 3)  # enough work to be shared
     want = convolve(x, w)
     chains = THREAD.primitives
-    with LIBRARY.limit_threads(1):
+    with KERNEL_LIBRARY.limit_threads(1):
         np.testing.assert_allclose(convolve(x, w), want, rtol=1e-5, atol=1e-5)
         assert THREAD.primitives is not chains or oprack_onednn.num_threads() == 1
         assert POOL.max_threads() == 1
@@ -229,9 +231,9 @@ def test_omp_num_threads_limits_the_threads(text, most):
 
 def test_config_limits_the_threads(monkeypatch):
     """Config.set_cpu_math_library_num_threads reaches the library through its hook."""
-    assert oprack.default_manager().extensions.libraries()["onednn"] is LIBRARY
+    assert oprack.default_manager().extensions.libraries()["onednn"] is KERNEL_LIBRARY
     asked = []
-    monkeypatch.setattr(LIBRARY, "limit_threads", lambda n: asked.append(n) or contextlib.nullcontext())
+    monkeypatch.setattr(KERNEL_LIBRARY, "limit_threads", lambda n: asked.append(n) or contextlib.nullcontext())
     program, out, scope = program_of_conv()
     with tempfile.TemporaryDirectory() as folder:
         save_inference_model(f"{folder}/m", program, ["x"], [out], scope)
@@ -439,7 +441,7 @@ def test_a_thread_that_ended_leaves_nothing_behind():
 
 EXITING = """
 import sys
-from oprack_onednn import thread
+from oprack_onednn.chain import thread
 entries = thread.PerThread()
 entries.keep((1, "shape"), "bound")
 sys.outliving = thread, entries  # as what a cycle or another module holds

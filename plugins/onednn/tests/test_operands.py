@@ -17,10 +17,12 @@ from native_calls import SPECS, calls_of, native_runs
 from oprack.kernel import KernelQuery, bind_signature
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
-from oprack_onednn import callsite, kernels, memory, primitive_chain, thread
-from oprack_onednn.native import MemoryDesc
-from oprack_onednn.operands import External, OperandError, Region
-from oprack_onednn.primitive_chain import OneDNNError, PrimitiveChain
+from oprack_onednn import kernels
+from oprack_onednn.chain import memory, primitive_chain, thread
+from oprack_onednn.chain.primitive_chain import OneDNNError, PrimitiveChain
+from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.operands import External, OperandError, Region
+from oprack_onednn.stretch import callsite
 
 GUARD = 256
 PATTERN = np.frombuffer(b"\x01\x00\xc0\x7f" * (GUARD // 4), np.uint8)  # NaN, as float32

@@ -8,9 +8,9 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import ACTIVATIONS, attributes, encode
-from oprack_onednn.primitive_chain import PrimitiveChain
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 

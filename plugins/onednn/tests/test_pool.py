@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from oprack_onednn import build_runner
-from oprack_onednn.build_runner import BuildError
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.pool import POOL, Pool
-from oprack_onednn.runner import RUNNER
+from oprack_onednn.c import build as build_runner
+from oprack_onednn.c.build import BuildError
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.threads.pool import POOL, Pool
 from plain_library import plain_library
 
 STRESS = Path(__file__).with_name("pool_stress.c")
@@ -35,7 +35,7 @@ def test_each_share_is_done_once(tmp_path):
     program = tmp_path / "stress"
     folder = build_runner.SOURCES[0].parent
     command = [*build_runner.compiler(), "-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{folder}"]
-    subprocess.run([*command, str(STRESS), str(folder / "_exit.c"), "-o", str(program)], check=True, timeout=60)
+    subprocess.run([*command, str(STRESS), str(folder / "exit.c"), "-o", str(program)], check=True, timeout=60)
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -48,9 +48,10 @@ import numpy as np
 import oprack
 import oprack_onednn
 from oprack import functional as F
-from oprack_onednn import library
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.pool import POOL
+from oprack_onednn.dnnl import library
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.kernel_library import KERNEL_LIBRARY
+from oprack_onednn.threads.pool import POOL
 
 oprack_onednn.set_num_threads(int(sys.argv[1]))
 library.FILE = sys.argv[2]
@@ -60,7 +61,7 @@ digest = hashlib.sha256()
 def normal(*shape):
     return oprack.to_tensor(random.standard_normal(shape, dtype=np.float32), requires_grad=True)
 
-with LIBRARY.without_size_limits():
+with KERNEL_LIBRARY.without_size_limits():
     for size in (9, 24, 57):
         x, w, v = normal(4, 16, size, size), normal(32, 16, 3, 3), normal(32, 48)
         scale, bias, mean, variance = (oprack.to_tensor(np.full(32, v, np.float32)) for v in (1, 0, 0, 1))

@@ -11,13 +11,13 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack.types import dtype_enum
-from oprack_onednn.declare import no_limits
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, SideBySide
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.pool import POOL
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, SideBySide
+from oprack_onednn.kernels.declare import no_limits
+from oprack_onednn.threads.pool import POOL
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 GATES = {"gru": 3, "lstm": 4}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy_kernels import numpy_result
 from oprack.packs.manager import default_manager
-from oprack_onednn.declare import no_limits
+from oprack_onednn.chain.primitive_chain import THREAD
 from oprack_onednn.kernels import _recurrent
+from oprack_onednn.kernels.declare import no_limits
 from oprack_onednn.kernels.rnn import rnn
-from oprack_onednn.primitive_chain import THREAD
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_RELU": 1, "RNN_TANH": 1}
 INPUTS, HIDDEN = 12, 16

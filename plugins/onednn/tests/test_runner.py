@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oprack_onednn import build_runner
-from oprack_onednn.bound_chain import BoundChain, OneDNNError
-from oprack_onednn.build_runner import BuildError
+from oprack_onednn.c import build as build_runner
+from oprack_onednn.c.build import BuildError
+from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER, SWITCH, NativeChain, NativeStretch, Runner
+from oprack_onednn.chain.bound_chain import BoundChain, OneDNNError
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.kernels.conv2d_chain import find_primitive, layers_of
 from oprack_onednn.kernels.pool2d import PoolPrimitive
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import MemoryDesc
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.runner import NOT_ORDINARY, RUNNER, SWITCH, NativeChain, NativeStretch, Runner
 from plain_library import plain_library
 
 PROJECT = Path(__file__).parents[1]
@@ -154,7 +154,7 @@ def without_the_switch(monkeypatch):
 def test_without_the_file_doctor_says_what_to_do(monkeypatch, tmp_path):
     runner = Runner()
     runner.load(str(tmp_path / "librunner.so.1"))
-    assert runner.run is None and "python -m oprack_onednn.build_runner" in runner.problem
+    assert runner.run is None and "python -m oprack_onednn.c.build" in runner.problem
     monkeypatch.setattr(RUNNER, "problem", runner.problem)
     assert LIBRARY.status().endswith(f"runner not used: {runner.problem}")
 
@@ -176,7 +176,7 @@ def test_the_switch(monkeypatch):
 
 @compiler
 def test_another_version_is_not_used(monkeypatch, tmp_path):
-    source, target = tmp_path / "_runner.c", tmp_path / "librunner.so.1"
+    source, target = tmp_path / "runner.c", tmp_path / "librunner.so.1"
     first, *others = build_runner.SOURCES
     source.write_text(first.read_text().replace("#define ABI ", "#define ABI 9"))
     monkeypatch.setattr(build_runner, "SOURCES", [source, *others])
@@ -237,13 +237,13 @@ def test_the_wheel_has_what_could_be_built(monkeypatch, tmp_path, cc):
 
     (path,) = WheelBuilder(str(PROJECT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(path).namelist()
-    assert (f"oprack_onednn/{build_runner.TARGET.name}" in names) == (not cc)
-    assert f"oprack_onednn/{build_runner.LIBRARY.name}" in names
+    assert (f"oprack_onednn/c/{build_runner.TARGET.name}" in names) == (not cc)
+    assert f"oprack_onednn/c/{build_runner.LIBRARY.name}" in names
     assert {f"oprack_onednn/licenses/oneDNN/{name}" for name in ("LICENSE", "THIRD-PARTY-PROGRAMS")} <= set(names)
     assert Path(path).name.endswith("_x86_64.whl")
-    sources = {path.name for path in Path(build_runner.__file__).parent.glob("_*.[ch]")}
-    assert {"_runner.c", "_native.h"} <= sources
-    assert {f"oprack_onednn/{name}" for name in sources | {"build_runner.py"}} <= set(names)
+    sources = {path.name for path in Path(build_runner.__file__).parent.glob("*.[ch]")}
+    assert {"runner.c", "native.h"} <= sources
+    assert {f"oprack_onednn/c/{name}" for name in sources | {"build.py", "openmp.map"}} <= set(names)
 
 
 def test_the_builder_needs_nothing_of_the_plugin():

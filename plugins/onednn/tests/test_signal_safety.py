@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from oprack_onednn import build_runner
+from oprack_onednn.c import build as build_runner
 from plain_library import plain_library
 
 # Some hundred signals while recurrent layers of ever other lengths run; the primitives are asked for the same numbers
@@ -18,7 +18,7 @@ import threading
 import numpy as np
 from oprack_onednn.kernels._recurrent import sequences
 from oprack_onednn.kernels._recurrent_layer import Layer
-from oprack_onednn.library import set_num_threads
+from oprack_onednn.dnnl.library import set_num_threads
 set_num_threads(int(sys.argv[1]))
 count = [0]
 def handle(number, frame):
@@ -70,8 +70,8 @@ import os
 import sys
 import numpy as np
 from oprack import functional as F, to_tensor
-from oprack_onednn import library
-from oprack_onednn.library import LIBRARY, set_num_threads
+from oprack_onednn.dnnl import library
+from oprack_onednn.dnnl.library import LIBRARY, set_num_threads
 def blocked():
     masks = {}
     for task in os.listdir("/proc/self/task"):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oprack_onednn.native import MemoryDesc
-from oprack_onednn.operands import OperandError
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, run_all
-from oprack_onednn.runner import RUNNER
-from oprack_onednn.spread import Grid, Table
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, run_all
+from oprack_onednn.chain.spread import CopyGrid, CopyTable
+from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.operands import OperandError
 
 IMAGES, POSITIONS, RESULTS, WIDTH, ROWS, COLUMNS = 2, 3, 2, 5, 7, 90
 ROWS_OF = [(0, 1, 0, 1), (1, 0, 2, 2), (2, 1, 6, 1)]
@@ -18,16 +18,16 @@ COLUMNS_OF = [(p, r, 30 * r + 10 * p + p % 2, 1) for p in range(POSITIONS) for r
 PIXEL = RESULTS * RESULTS * WIDTH
 
 
-def grid(adds: bool, width: int = WIDTH, rows: Any = None) -> Grid:
+def grid(adds: bool, width: int = WIDTH, rows: Any = None) -> CopyGrid:
     """Positions [p, q] of results [r, s] of `width` numbers."""
     line = POSITIONS * PIXEL
-    return Grid(
-        *(rows or Table(ROWS_OF), Table(COLUMNS_OF), IMAGES, width, POSITIONS * line, (line, RESULTS * WIDTH)),
+    return CopyGrid(
+        *(rows or CopyTable(ROWS_OF), CopyTable(COLUMNS_OF), IMAGES, width, POSITIONS * line, (line, RESULTS * WIDTH)),
         *((PIXEL, WIDTH), (ROWS * COLUMNS * WIDTH, COLUMNS * WIDTH), adds),
     )
 
 
-def chain_of(made: Grid) -> PrimitiveChain:
+def chain_of(made: CopyGrid) -> PrimitiveChain:
     """A copy of the operand into scratch memory, and from there by the grid."""
     assert THREAD.ready()
     chain = PrimitiveChain()
@@ -71,8 +71,8 @@ def test_results_go_where_the_tables_say(adds: bool, way: str, monkeypatch: pyte
 
 def test_a_copy_beyond_its_memory_is_refused() -> None:
     with pytest.raises(OperandError, match="writes"):
-        chain_of(grid(False, rows=Table([(0, 0, ROWS, 1)])))
+        chain_of(grid(False, rows=CopyTable([(0, 0, ROWS, 1)])))
     with pytest.raises(OperandError, match="reads"):
-        chain_of(grid(False, rows=Table([(POSITIONS + 5, 0, 0, 1)])))
+        chain_of(grid(False, rows=CopyTable([(POSITIONS + 5, 0, 0, 1)])))
     with pytest.raises(OperandError, match="not negative"):
-        Table([(-1, 0, 0, 1)])
+        CopyTable([(-1, 0, 0, 1)])

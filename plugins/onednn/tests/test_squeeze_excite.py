@@ -8,10 +8,10 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_onednn.chain.memory import image_desc
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.kernels import pointwise_conv2d, squeeze_excite
-from oprack_onednn.memory import image_desc
-from oprack_onednn.native import MemoryDesc
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)
 PASSES = ("onednn_fuse_conv2d", "onednn_fuse_squeeze_excite")
@@ -132,7 +132,7 @@ def test_fused_ops_run_on_numpy_as_well(monkeypatch, make, excluded):
     if excluded:
         monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
-        monkeypatch.setattr("oprack_onednn.thread.Thread.primitive", lambda *a: None)
+        monkeypatch.setattr("oprack_onednn.chain.thread.Thread.primitive", lambda *a: None)
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     np.testing.assert_allclose(got, want, **CLOSE)
 

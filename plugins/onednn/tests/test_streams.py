@@ -17,10 +17,10 @@ from oprack.inference import Config, Predictor, create_predictor
 from oprack.io import save_inference_model
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope
-from oprack_onednn import callsite, stretch
-from oprack_onednn.bound_chain import BoundChain
-from oprack_onednn.native import Primitive, PrimitiveDesc
-from oprack_onednn.thread import PerThread
+from oprack_onednn.chain.bound_chain import BoundChain
+from oprack_onednn.chain.thread import PerThread
+from oprack_onednn.dnnl.native import Primitive, PrimitiveDesc
+from oprack_onednn.stretch import callsite, stretch
 
 # [n, h, w], both multiples of 4: some come once, some again and again, the last ones in another order.
 SIZES = [(1, 12, 20), (2, 16, 8), (1, 40, 4), (1, 12, 20), (3, 8, 8), (1, 64, 72), (1, 8, 36), (2, 28, 12), (1, 4, 4)]

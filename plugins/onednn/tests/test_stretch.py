@@ -12,10 +12,11 @@ import oprack
 import pytest
 from oprack import inference
 from oprack.io import save_inference_model
-from oprack_onednn import stretch
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.runner import RUNNER, _Stretch
-from oprack_onednn.thread import THREAD, PerThread
+from oprack_onednn.c.runner import RUNNER, _Stretch
+from oprack_onednn.chain.thread import THREAD, PerThread
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.kernel_library import KERNEL_LIBRARY
+from oprack_onednn.stretch import stretch
 
 LIBRARY.usable()
 pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")
@@ -229,7 +230,7 @@ def test_another_number_of_threads(served):
     model = served(images, 3, 20, 24)
     x = normal(2, 3, 20, 24)
     for count in (1, 2, 2, 1, 1, 2):
-        with LIBRARY.limit_threads(count):
+        with KERNEL_LIBRARY.limit_threads(count):
             model.check(x)
 
 

@@ -11,8 +11,8 @@ import oprack
 import pytest
 from oprack import inference
 from oprack.io import save_inference_model
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.runner import RUNNER, _Stretch
+from oprack_onednn.c.runner import RUNNER, _Stretch
+from oprack_onednn.dnnl.library import LIBRARY
 
 LIBRARY.usable()
 pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")

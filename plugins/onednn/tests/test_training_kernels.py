@@ -9,15 +9,15 @@ import pytest
 from numpy_kernels import call, numpy_result
 from oprack.packs.manager import default_manager
 from oprack.tensor import SelectedRows, ShapeOnly
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import _batch_norm, rnn_training, update
 from oprack_onednn.kernels.batch_norm import batch_norm, batch_norm_grad
 from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.kernels.conv2d_grad import conv2d_grad
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.kernels.table_grad import sgd_rows, table_grad
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.runner import RUNNER
-from oprack_onednn.thread import THREAD
 
 LIBRARY.usable()
 pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")

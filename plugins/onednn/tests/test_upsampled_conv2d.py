@@ -14,8 +14,8 @@ from oprack.ir import optimize, select_passes
 from oprack.program import Program
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.kernels import upsampled_conv2d
-from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASS = "onednn_upsampled_conv2d"
 CLOSE = dict(rtol=1e-4, atol=1e-4)

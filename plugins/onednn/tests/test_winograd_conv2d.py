@@ -13,13 +13,14 @@ from numpy_kernels import on_numpy
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn import build_runner
+from oprack_onednn.c import build as build_runner
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.kernel_library import KERNEL_LIBRARY
 from oprack_onednn.kernels import _winograd_tiles, winograd_conv2d
 from oprack_onednn.kernels._winograd_native import NativeTransforms, pays
-from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.ops.winograd_conv2d import matrices
-from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASSES = ("onednn_fuse_conv2d", "onednn_winograd")
 CLOSE = dict(rtol=1e-4, atol=1e-4)
@@ -179,7 +180,7 @@ def test_compiled_transforms(monkeypatch, size, channels, post_ops):
     for text in post_ops:
         y = y + r if text == RESIDUAL else np.maximum(y, 0)
     for count in (1, 3):
-        with LIBRARY.limit_threads(count):
+        with KERNEL_LIBRARY.limit_threads(count):
             got = winograd_conv2d.winograd(x, u, *given, ctx=ctx)
             np.testing.assert_allclose(got, y, rtol=0, atol=1e-5)
             found = winograd_conv2d.find_primitive(ctx.attrs, x, u, *given)
@@ -190,7 +191,7 @@ def test_compiled_transforms(monkeypatch, size, channels, post_ops):
 @pytest.mark.parametrize("isa", ["AVX-512", "AVX2"])
 def test_transforms_of_each_kind_of_cpu(tmp_path, isa):
     options = [*build_runner._OPTIONS, f"-I{build_runner.SOURCES[0].parent}"]
-    own = [path for path in build_runner.SOURCES if path.name in ("_winograd.c", "_pool.c", "_openmp.c", "_exit.c")]
+    own = [path for path in build_runner.SOURCES if path.name in ("winograd.c", "pool.c", "openmp.c", "exit.c")]
     if isa == "AVX2":
         options.append("-DHAS_AVX512=0")
     elif "avx512f" not in Path("/proc/cpuinfo").read_text():

@@ -14,7 +14,7 @@ __all__ = ["num_threads", "set_num_threads", "status"]
 
 def __getattr__(name: str) -> Callable[..., Any]:
     if name in __all__:
-        from oprack_onednn import library
+        from oprack_onednn.dnnl import library
 
         return getattr(library, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

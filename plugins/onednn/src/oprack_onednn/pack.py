@@ -20,7 +20,7 @@ def oprack_ops(register: Register) -> None:
 @hookimpl
 def oprack_libraries(register: Register) -> None:
     """What speaks for the library: whether it serves, and how many threads it uses."""
-    register.library("onednn", f"{__package__}.library:LIBRARY", attr="use_mkldnn")
+    register.library("onednn", f"{__package__}.kernel_library:KERNEL_LIBRARY", attr="use_mkldnn")
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""batch_norm in native code (_batch_norm.c), for numbers of channels that oneDNN has no fast implementation for."""
+"""batch_norm in native code (batch_norm.c), for numbers of channels that oneDNN has no fast implementation for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ctypes import Structure, addressof, c_double, c_int64, c_void_p
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn.memory import empty_image, is_channels_last
-from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.runner import RUNNER
-from oprack_onednn.thread import THREAD
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.memory import empty_image, is_channels_last
+from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.operands import FLOAT, address
 
 _VECTOR, _PERIOD, _CHANNELS = 16, 128, 256
 _SHARED = 1 << 15
@@ -24,7 +24,7 @@ _FEWEST, _SHARES = 64, 16
 
 
 class _Norm(Structure):
-    """The struct of _batch_norm.c, field by field."""
+    """The struct of batch_norm.c, field by field."""
 
     _fields_ = (
         *((name, c_int64) for name in ("count", "channels", "period", "shares", "threads", "phase")),

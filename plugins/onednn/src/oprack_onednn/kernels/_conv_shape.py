@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from oprack.kernel import Array
 from oprack.op.windows import conv_out, resolve_pads
 
-from oprack_onednn import _c
+from oprack_onednn.chain.memory import channels_last_desc
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, dims
 from oprack_onednn.kernels._implementation import convolution
-from oprack_onednn.kernels._taps import Part, part, seen
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc
-from oprack_onednn.native import MemoryDesc, NotServedError, dims
+from oprack_onednn.kernels._taps import FilterPart, part, seen
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import Attributes, PrimitiveDesc
+    from oprack_onednn.dnnl.native import Attributes, PrimitiveDesc
 
 
 def grouped(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ class ConvShape:
             raise NotServedError("an empty result")
         self.filter_shape = grouped(w.shape, groups)
         self.filter_desc = MemoryDesc.strided(self.filter_shape)
-        self.part: Part | None = None
+        self.part: FilterPart | None = None
         taps = seen(spatial, out, ksize, pads, strides, dilations) if trim else None
         if taps is not None:
             self.part = part(self.filter_shape, taps)

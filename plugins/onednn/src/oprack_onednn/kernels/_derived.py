@@ -12,8 +12,8 @@ import numpy as np
 from oprack.cache import BUDGET
 from oprack.kernel import Array
 
-from oprack_onednn.memory import PACKED_PARAMETERS, Weights, is_constant
-from oprack_onednn.native import MemoryDesc
+from oprack_onednn.chain.memory import PACKED_PARAMETERS, Weights, is_constant
+from oprack_onednn.dnnl.native import MemoryDesc
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._recurrent_layer import Layer, PrimitivesByThread

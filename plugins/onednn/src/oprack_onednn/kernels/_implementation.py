@@ -12,9 +12,9 @@ from typing import Any
 from oprack.cache import BUDGET, Cache
 from oprack.interruption import let_interruptions_pass
 
-from oprack_onednn import _c
-from oprack_onednn.descs import once
-from oprack_onednn.native import LOST, NotServedError, PrimitiveDesc
+from oprack_onednn.chain.descs import once
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.native import LOST, NotServedError, PrimitiveDesc
 
 # Place of the filter's layout among the arguments of a descriptor's creation.
 _FILTER = 4

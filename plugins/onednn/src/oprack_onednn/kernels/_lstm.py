@@ -1,4 +1,4 @@
-"""A direction of an LSTM's layer for training: products, and between them one native call a step (_lstm.c)."""
+"""A direction of an LSTM's layer for training: products, and between them one native call a step (lstm.c)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn import _c
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import BUFFERS
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, element_strides
+from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels.matmul import product
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS
-from oprack_onednn.native import Attributes, MemoryDesc, element_strides
-from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.runner import RUNNER
 
 # Numbers of a state from which on threads share the rest of a step, which takes some 4 ns for each.
 _SHARED = 2048
@@ -26,7 +26,7 @@ KEPT = 6
 
 
 class _Step(Structure):
-    """The struct of _lstm.c, field by field."""
+    """The struct of lstm.c, field by field."""
 
     _fields_ = (
         *((name, c_int64) for name in ("batch", "size", "before_row", "out_row", "threads")),

@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 from oprack.records import dataclass
 
+from oprack_onednn.chain.spread import CopyTable
 from oprack_onednn.kernels._derived import FromConstants
-from oprack_onednn.spread import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +43,20 @@ class Axis:
         """Of the image, on both sides."""
         return self.taps // 2
 
-    def table(self, size: int, factor: int) -> Table:
+    def table(self, size: int, factor: int) -> CopyTable:
         """Where results go along this dim of `size` pixels."""
         return _table(self.taps, self.margin, size, factor)
 
 
 @lru_cache(maxsize=256)
-def _table(taps: int, margin: int, size: int, factor: int) -> Table:
+def _table(taps: int, margin: int, size: int, factor: int) -> CopyTable:
     if taps == 1:
         # all results of a pixel, but for those at both ends that are not this kernel's, are one and the same
         found = [(j, 0, j * factor + i, 1) for j in range(size) for i in range(margin, factor - margin)]
     else:
         # the first result of the first pixel and the last of the last; the others lie side by side in pairs
         found = [(0, 1, 0, 1), *((i, 0, i * factor - 1, 2) for i in range(1, size)), (size, 0, factor * size - 1, 1)]
-    return Table(found)
+    return CopyTable(found)
 
 
 _ENDS = Axis(np.array([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]], np.float32))

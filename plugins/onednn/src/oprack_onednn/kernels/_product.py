@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn import _c
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc
 from oprack_onednn.kernels._steps import as_post_ops
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights
-from oprack_onednn.native import Attributes, Memory, MemoryDesc
 
 if TYPE_CHECKING:
+    from oprack_onednn.dnnl.operands import External
     from oprack_onednn.kernels.conv2d import RowPrimitive
     from oprack_onednn.kernels.squeeze_excite import SqueezePrimitive
-    from oprack_onednn.operands import External
 
 
 def add_product(

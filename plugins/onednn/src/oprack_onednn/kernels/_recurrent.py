@@ -17,17 +17,17 @@ import numpy as np
 from oprack.cache import Cache
 from oprack.kernel import Array
 
-from oprack_onednn.declare import Limits
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.memory import BUFFERS
+from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, SideBySide, run_all
+from oprack_onednn.chain.thread import CHAIN
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.operands import Region
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.kernels._recurrent_layer import BOTH, GATES, Layer
 from oprack_onednn.kernels._recurrent_steps import StepsPrimitive
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS
-from oprack_onednn.operands import Region
-from oprack_onednn.pool import POOL
-from oprack_onednn.primitive_chain import THREAD, BoundChain, SideBySide, run_all
-from oprack_onednn.runner import RUNNER
-from oprack_onednn.thread import CHAIN
+from oprack_onednn.kernels.declare import Limits
+from oprack_onednn.threads.pool import POOL
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._order import Order

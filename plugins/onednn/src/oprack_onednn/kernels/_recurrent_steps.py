@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack_onednn import _c
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
 from oprack_onednn.kernels._recurrent_layer import BOTH, GATES
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, MemoryDesc
-from oprack_onednn.primitive_chain import PrimitiveChain
 
 
 class StepsPrimitive:

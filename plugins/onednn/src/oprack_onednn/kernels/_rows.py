@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from oprack.kernel import Array
 
-from oprack_onednn.callsite import ShapedPrimitive
-from oprack_onednn.memory import Outlet
-from oprack_onednn.native import contiguous_strides
+from oprack_onednn.chain.memory import Outlet
+from oprack_onednn.dnnl.native import contiguous_strides
+from oprack_onednn.stretch.callsite import ShapedPrimitive
 
 
 class RowMajorPrimitive(ShapedPrimitive):

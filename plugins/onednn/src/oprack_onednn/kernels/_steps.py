@@ -9,12 +9,12 @@ from oprack.kernel import Array, KernelContext, KernelRules
 from oprack.packs.manager import default_manager
 from oprack.runtime.compose import StepContext
 
-from oprack_onednn import _c
-from oprack_onednn.native import Attributes
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.native import Attributes
 from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import MemoryDesc
+    from oprack_onednn.dnnl.native import MemoryDesc
 
 # This library's kernel of the op is the caller: it would call itself.
 _REFERENCE = KernelRules(excluded=["onednn"])

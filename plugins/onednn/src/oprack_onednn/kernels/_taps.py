@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack_onednn.native import MemoryDesc, contiguous_strides
-from oprack_onednn.operands import FLOAT
+from oprack_onednn.dnnl.native import MemoryDesc, contiguous_strides
+from oprack_onednn.dnnl.operands import FLOAT
 
-Part = tuple[MemoryDesc, int]
+FilterPart = tuple[MemoryDesc, int]
 """The layout of some taps of all filters, within them, and the offset of the first number in bytes."""
 
 
@@ -32,7 +32,7 @@ def _along(size: int, out: int, k: int, pads: tuple[int, int], stride: int, dila
     return (first, behind) if first < behind else (0, k)
 
 
-def part(filter_shape: Sequence[int], taps: Sequence[tuple[int, int]]) -> Part:
+def part(filter_shape: Sequence[int], taps: Sequence[tuple[int, int]]) -> FilterPart:
     """These taps within a row-major filter, whose last dims are the window."""
     before, strides = len(filter_shape) - len(taps), contiguous_strides(filter_shape)
     shape = (*filter_shape[:before], *(behind - first for first, behind in taps))

@@ -12,21 +12,21 @@ import numpy as np
 from oprack.kernel import Array
 from oprack.records import dataclass
 
-from oprack_onednn import _c
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc
+from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
+from oprack_onednn.chain.spread import CopyGrid
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._phases import pieces
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.primitive_chain import BoundChain, PrimitiveChain
-from oprack_onednn.spread import Grid
 
 if TYPE_CHECKING:
+    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.operands import External
     from oprack_onednn.kernels._phases import Piece
-    from oprack_onednn.native import Memory
-    from oprack_onednn.operands import External
 
 _NOTHING = np.empty(1, np.float32)
 
@@ -234,7 +234,7 @@ class UpsampledConvPrimitive:
         _, results, high, wide = self._result_shape(source, piece)
         whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
         _, _, h, w = source.shape
-        grid = Grid(
+        grid = CopyGrid(
             rows=piece.high.table(h, source.factor),
             columns=piece.wide.table(w, source.factor),
             images=self.images,

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from oprack_onednn.chain.memory import BUFFERS, Weights
+from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
+from oprack_onednn.chain.thread import CHAIN
+from oprack_onednn.dnnl.operands import Region
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order, order_of
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.kernels._recurrent_layer import PrimitivesByThread
-from oprack_onednn.memory import BUFFERS, Weights
-from oprack_onednn.operands import Region
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
-from oprack_onednn.thread import CHAIN
 
 
 class StepPrimitive:

@@ -1,20 +1,20 @@
-"""The transforms of Winograd's algorithm by the compiled library (_winograd.c): two steps in place of some twelve."""
+"""The transforms of Winograd's algorithm by the compiled library (winograd.c): two steps in place of some twelve."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oprack_onednn import _c
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.native_step import NativeStep
+from oprack_onednn.dnnl import _c
 from oprack_onednn.kernels._winograd_tiles import Tiling
-from oprack_onednn.native_step import NativeStep
 from oprack_onednn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE
-from oprack_onednn.runner import RUNNER
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import Memory
-    from oprack_onednn.operands import External
-    from oprack_onednn.primitive_chain import PrimitiveChain
+    from oprack_onednn.chain.primitive_chain import PrimitiveChain
+    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.operands import External
 
 _RELU = encode("relu", [])
 

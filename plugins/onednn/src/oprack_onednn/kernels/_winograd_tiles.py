@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn.layout import NotServedError
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 
 # Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from oprack.kernel import Array, decline
 
-from oprack_onednn import _c
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import empty_like, memory_order
+from oprack_onednn.chain.primitive_chain import THREAD, OneDNNError, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import empty_like, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc
-from oprack_onednn.primitive_chain import THREAD, OneDNNError, PrimitiveChain
+from oprack_onednn.kernels.declare import onednn_kernel
 
 
 def build(size: int, algorithm: str, alpha: float, beta: float) -> PrimitiveChain:

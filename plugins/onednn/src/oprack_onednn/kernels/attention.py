@@ -10,18 +10,18 @@ import numpy as np
 from oprack.kernel import Array, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, element_strides
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._rows import RowMajorPrimitive
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, element_strides
-from oprack_onednn.operands import FLOAT
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import PrimitiveDesc
+    from oprack_onednn.dnnl.native import PrimitiveDesc
 
 # Bytes of scores that are computed at a time, and parts of a batch at most.
 _SCORES, _PARTS = 1 << 21, 32

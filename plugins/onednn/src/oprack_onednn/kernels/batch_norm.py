@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.kernel import Array, KernelContext
 
-from oprack_onednn import _c
-from oprack_onednn.declare import Limits, onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_desc
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels import _batch_norm
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import PrimitiveDesc
+    from oprack_onednn.dnnl.native import PrimitiveDesc
 
 
 def forward(image: MemoryDesc, epsilon: float, fixed: bool) -> PrimitiveDesc:

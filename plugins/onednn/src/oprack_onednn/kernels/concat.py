@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, decline
 
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.chain.memory import Outlet, image_desc, is_channels_last, last_strides
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl.native import MemoryDesc, contiguous_strides
 from oprack_onednn.kernels._rows import RowMajorPrimitive
-from oprack_onednn.memory import Outlet, image_desc, is_channels_last, last_strides
-from oprack_onednn.native import MemoryDesc, contiguous_strides
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.stretch import joins
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.stretch.stretch import joins
 
 
 class ConcatPrimitive(RowMajorPrimitive):

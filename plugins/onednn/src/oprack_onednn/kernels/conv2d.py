@@ -10,18 +10,18 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.native import MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after, as_post_ops
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import is_narrow, rounds_output
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
 
 class ConvPrimitive(ShapedPrimitive):

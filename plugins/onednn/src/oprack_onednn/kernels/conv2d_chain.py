@@ -13,24 +13,24 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Memory, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._layers import Layer, by_steps, layers_of
 from oprack_onednn.kernels._steps import as_post_ops
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
-from oprack_onednn.native import Memory, MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import rounds_output
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.stretch import joins
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
+from oprack_onednn.stretch.stretch import joins
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import PrimitiveDesc
-    from oprack_onednn.operands import External
+    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.operands import External
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from oprack.kernel import Array, KernelContext
 
-from oprack_onednn import _c
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import BUFFERS, STATE, channels_last_desc, empty_image, image_desc
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, pack
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, STATE, channels_last_desc, empty_image, image_desc
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, pack
-from oprack_onednn.runner import RUNNER
+from oprack_onednn.kernels.declare import onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import PrimitiveDesc
+    from oprack_onednn.dnnl.native import PrimitiveDesc
 
 
 _SIDE, _WINDOW, _EXACT = 16, 64, 1 << 24
 
 
 class _Filter(Structure):
-    """The struct of _layout.c, field by field."""
+    """The struct of layout.c, field by field."""
 
     _fields_ = (
         *((name, c_int64) for name in ("outputs", "inputs", "window")),
@@ -38,7 +38,7 @@ class _Filter(Structure):
 
 
 def in_blocks(shape: tuple[int, ...], geo: ConvShape, layout: MemoryDesc) -> bool:
-    """Whether a layout of a filter is that of _layout.c, which a filter of numbered elements shows."""
+    """Whether a layout of a filter is that of layout.c, which a filter of numbered elements shows."""
     outputs, inputs, *window = shape
     size = math.prod(shape)
     # buffers, and nothing smaller, begin with a cache line

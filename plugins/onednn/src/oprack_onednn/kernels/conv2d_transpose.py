@@ -10,14 +10,14 @@ from oprack.kernel import Array, KernelContext, kernel
 from oprack.op.windows import resolve_pads
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, dims, element_strides
 from oprack_onednn.kernels._steps import after, as_post_ops
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
-from oprack_onednn.native import MemoryDesc, NotServedError, dims, element_strides
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.kernels.declare import onednn_kernel
 
 
 def filter_view(w: Array, groups: int) -> Array:

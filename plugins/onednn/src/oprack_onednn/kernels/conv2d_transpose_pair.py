@@ -11,20 +11,20 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
 from oprack_onednn.kernels._steps import after, as_post_ops
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import MemoryDesc, NotServedError, contiguous_strides
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import is_narrow
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import PrimitiveDesc
+    from oprack_onednn.dnnl.native import PrimitiveDesc
 
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19

@@ -7,10 +7,10 @@ from typing import Any
 
 from oprack.kernel import Array, KernelContext, KernelSpecialization
 
-from oprack_onednn.callsite import call_site
-from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels.conv2d import find_primitive
 from oprack_onednn.kernels.conv2d_grad import gradients
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import call_site
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 

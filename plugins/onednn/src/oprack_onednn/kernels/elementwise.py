@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from oprack.kernel import Array
 
-from oprack_onednn import _c
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import empty_like, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, contiguous_strides
-from oprack_onednn.operands import Region
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import empty_like, memory_order
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, contiguous_strides
+from oprack_onednn.dnnl.operands import Region
+from oprack_onednn.kernels.declare import onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import Memory
+    from oprack_onednn.dnnl.native import Memory
 
 _MOST_ROUNDS = 64
 

@@ -9,18 +9,18 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, decline, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Outlet, memory_order
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels._steps import after
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Outlet, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.post_ops import CLIPPING, algorithm
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.stretch import Part, joins
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.stretch.stretch import Joinable, joins
 
 _ONE = np.ones(1, np.float32)
 _ONE.flags.writeable = False
@@ -67,7 +67,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
         return decline(NOT_ORDINARY) if lossy and not is_ordinary(X) else site(X, _ONE)
 
     own, looks_at = site.part, "input" if lossy else ""
-    part = Part((0,), lambda x: own.bound(x, _ONE), looks_at=looks_at, prepare=lambda x: own.prepare(x, _ONE))
+    part = Joinable((0,), lambda x: own.bound(x, _ONE), looks_at=looks_at, prepare=lambda x: own.prepare(x, _ONE))
     return joins(onednn_eltwise, part)
 
 

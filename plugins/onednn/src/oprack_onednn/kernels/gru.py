@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from oprack.kernel import Array, KernelContext
 
-from oprack_onednn import _c
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._steps import run_reference
 from oprack_onednn.kernels._walk import StepPrimitive, walk
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc
-from oprack_onednn.operands import FLOAT
-from oprack_onednn.primitive_chain import PrimitiveChain
+from oprack_onednn.kernels.declare import onednn_kernel
 
 GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from oprack.kernel import Array, KernelSpecialization
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
-from oprack_onednn.declare import Limits, onednn_kernel
-from oprack_onednn.descs import primitive_desc
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, image_desc, is_channels_last
-from oprack_onednn.native import Attributes, NotServedError
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.stretch import joins
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channels_last
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, NotServedError
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.stretch.stretch import joins
 
 
 class InterpPrimitive(ShapedPrimitive):

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import BUFFERS, Outlet
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, contiguous_strides
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._rows import RowMajorPrimitive
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, Outlet
-from oprack_onednn.native import Attributes, MemoryDesc, contiguous_strides
-from oprack_onednn.operands import FLOAT
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import call_site
 
 
 def build(rows: int, columns: int, epsilon: float, scaled: bool, shifted: bool) -> PrimitiveChain:

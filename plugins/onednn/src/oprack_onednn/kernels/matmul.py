@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
-from oprack_onednn.declare import Limits, onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, is_constant, is_read_only
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, element_strides
 from oprack_onednn.kernels._rows import RowMajorPrimitive
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, is_constant, is_read_only
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, element_strides
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.stretch.callsite import call_site
 
 
 # Products of two arrays -----------------------------------------------------------------------------------------------

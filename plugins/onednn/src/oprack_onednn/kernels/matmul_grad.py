@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext
 
-from oprack_onednn.declare import Limits, onednn_kernel
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.kernels.matmul import product, row_major
 
 

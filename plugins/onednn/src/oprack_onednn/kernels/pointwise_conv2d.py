@@ -16,22 +16,22 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, is_channels_last, is_constant
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._steps import after, as_post_ops
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, is_channels_last, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import is_narrow, rounds_output
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import Memory
-    from oprack_onednn.operands import External
+    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.operands import External
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18

@@ -9,19 +9,19 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site, varying
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, one_number
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import MemoryDesc, NotServedError
+from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._integers import fits, restored, to_result
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import by_steps, own_attrs
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc
-from oprack_onednn.native import MemoryDesc, NotServedError
-from oprack_onednn.operands import FLOAT, INT8
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, one_number
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
 
 class QuantizedConvPrimitive(ShapedPrimitive):

@@ -9,19 +9,19 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import attempt, call_site, varying
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import Weights
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, one_number
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._integers import fits, restored, to_result
 from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
 from oprack_onednn.kernels._steps import as_post_ops
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.kernels.fused_matmul import by_steps
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights
-from oprack_onednn.native import MemoryDesc
-from oprack_onednn.operands import FLOAT, INT8
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, one_number
+from oprack_onednn.stretch.callsite import attempt, call_site, varying
 
 
 class QuantizedProductPrimitive(RowMajorPrimitive):

@@ -12,18 +12,18 @@ from dataclasses import replace
 
 from oprack.kernel import Array, KernelSpecialization, decline
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import attempt, call_site
-from oprack_onednn.declare import Limits, onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import BUFFERS, memory_order
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.kernels.pool2d import PoolShape
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.stretch import joins
+from oprack_onednn.stretch.callsite import attempt, call_site
+from oprack_onednn.stretch.stretch import joins
 
 # Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.
 _LONGEST = 1 << 14

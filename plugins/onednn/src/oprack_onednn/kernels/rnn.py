@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
 from oprack_onednn.kernels._recurrent import apart_in_pool, directions_apart, equal_steps, packed_steps
 from oprack_onednn.kernels._recurrent_layer import Layer
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.kernels.rnn_training import training
-from oprack_onednn.operands import FLOAT, OperandError
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
 _GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}  # in oneDNN's order

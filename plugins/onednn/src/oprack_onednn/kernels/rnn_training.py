@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.memory import BUFFERS
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._lstm import KEPT, backward, forward
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS
-from oprack_onednn.operands import FLOAT
-from oprack_onednn.runner import RUNNER
+from oprack_onednn.kernels.declare import onednn_kernel
 
 
 def weights_of(weights: Sequence[Array], k: int) -> list[Array]:

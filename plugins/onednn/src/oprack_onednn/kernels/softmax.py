@@ -12,17 +12,17 @@ from typing import Any
 
 from oprack.kernel import Array, KernelSpecialization, decline
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, call_site
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import BUFFERS, Outlet, is_channels_last
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, Outlet, is_channels_last
-from oprack_onednn.native import Attributes, MemoryDesc
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
-from oprack_onednn.stretch import joins
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
+from oprack_onednn.stretch.stretch import joins
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
-from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.descs import primitive_desc
+from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_constant
+from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
-from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.native import Memory
-    from oprack_onednn.operands import External
+    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.operands import External
 
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
 _LONG = 256

@@ -8,19 +8,19 @@ import numpy as np
 from oprack.kernel import Array
 from oprack.tensor import SelectedRows, ShapeOnly
 
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import STATE
-from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.runner import RUNNER
-from oprack_onednn.thread import THREAD
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.memory import STATE
+from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.operands import FLOAT, address
+from oprack_onednn.kernels.declare import onednn_kernel
 
 _SHARED = 1 << 17
 """Elements of a table from which on threads share the work."""
 
 
 class _Rows(Structure):
-    """The struct of _rows.c, field by field."""
+    """The struct of rows.c, field by field."""
 
     _fields_ = (
         *((name, c_int64) for name in ("count", "width", "height")),

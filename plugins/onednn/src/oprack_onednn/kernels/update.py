@@ -1,4 +1,4 @@
-"""sgd, momentum and adam: what NumPy does in several rounds over memory is done in one, by all threads (_update.c).
+"""sgd, momentum and adam: what NumPy does in several rounds over memory is done in one, by all threads (update.c).
 
 The numbers are those of NumPy's kernels, bit by bit.
 """
@@ -12,11 +12,11 @@ import numpy as np
 from oprack.kernel import Array
 from oprack.kernel.commit import Commit
 
-from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.memory import STATE
-from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.runner import RUNNER
-from oprack_onednn.thread import THREAD
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.memory import STATE
+from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.operands import FLOAT, address
+from oprack_onednn.kernels.declare import onednn_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ _SHARED = 1 << 15
 
 
 class _Update(Structure):
-    """The struct of _update.c, field by field."""
+    """The struct of update.c, field by field."""
 
     _fields_ = (
         *((name, c_int64) for name in ("rule", "count")),

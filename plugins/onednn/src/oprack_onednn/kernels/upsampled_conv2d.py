@@ -13,21 +13,21 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.chain.memory import Outlet, is_constant, last_strides
+from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PerThread, run_all
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import NotServedError
+from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels._upsampled_conv2d import Source, UpsampledConvPrimitive, build
-from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Outlet, is_constant, last_strides
-from oprack_onednn.native import NotServedError
-from oprack_onednn.operands import FLOAT, OperandError
+from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.ops.precision import is_narrow
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, run_all
 
 if TYPE_CHECKING:
-    from oprack_onednn.primitive_chain import PrimitiveChain
+    from oprack_onednn.chain.primitive_chain import PrimitiveChain
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -128,7 +128,7 @@ class _Weigher:
 _NONE = object()  # nothing can be bound
 
 
-class Bound:
+class BoundMaps:
     """A chain with the parameters of an op. keep: they are constant, so their addresses are set once.
 
     weighers: those that the op has for other shapes, by thread and map; new ones are added.
@@ -212,7 +212,7 @@ def _run(attrs: Mapping[str, Sequence[int | str]], *arrays: Array | Sequence[Arr
     if chain is not None:
         chain.compile_ahead()  # while parameters are packed
         with suppress(OperandError):
-            return Bound(chain, maps, False, PerThread()).run(maps)
+            return BoundMaps(chain, maps, False, PerThread()).run(maps)
     return NotImplemented
 
 
@@ -222,7 +222,7 @@ class _Site:
     def __init__(self, attrs: Mapping[str, Any]) -> None:
         self._attrs, self._entries, self._weighers = attrs, PerThread(), PerThread()
 
-    def bound(self, maps: Maps) -> Bound | None:
+    def bound(self, maps: Maps) -> BoundMaps | None:
         """The chains for the maps' shapes and parameters; None when there are none."""
         key: tuple[Any, ...] = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
         key += tuple([(s.shape, s.dtype) for s in maps.scales if s is not None])
@@ -233,7 +233,7 @@ class _Site:
             chain, bound = maps.primitive(self._attrs["post_ops"], is_narrow(self._attrs)), None
             if chain is not None and all(is_constant(p) for p in maps.parameters):
                 with suppress(OperandError):
-                    bound = Bound(chain, maps, True, self._weighers)
+                    bound = BoundMaps(chain, maps, True, self._weighers)
             self._entries.keep(key, _NONE if bound is None else bound)
         return bound
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, VarNode, fusion
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.fuse import plain_product
 
 PRODUCTS = ("matmul", "matmul_v2")

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.precision import BFLOAT16, NAME, OUTPUT
 from oprack_onednn.passes.fuse import CONV_ATTRS, CONVOLUTIONS
 from oprack_onednn.passes.int8 import known_attr

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from oprack.ir import Graph, OpNode
 from oprack.types import VarType
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import ACTIVATIONS, encode
 
 # As many post-ops a primitive takes

@@ -8,7 +8,7 @@ from typing import Any
 from oprack.ir import Graph, OpNode, one_dtype
 from oprack.op.windows import resolve_pads
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.fuse import CONVOLUTIONS
 
 _LONGEST = 8

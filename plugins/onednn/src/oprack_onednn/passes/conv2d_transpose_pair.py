@@ -7,7 +7,7 @@ from typing import Any
 
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 
 _TYPES = ("onednn_conv2d_transpose", "conv2d_transpose")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.ir import Graph, OpNode, VarNode
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 
 # op type -> the input slot that is large
 _LARGE = {

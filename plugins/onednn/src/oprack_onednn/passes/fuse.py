@@ -9,7 +9,7 @@ import numpy as np
 from oprack.ir import Fusions, Graph, Match, OpNode, PatternBuilder, VarNode, fusion
 from oprack.kernel import Array
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")

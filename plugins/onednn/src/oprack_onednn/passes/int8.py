@@ -14,7 +14,7 @@ import numpy as np
 from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.quantized import GREATEST, LEAST
 from oprack_onednn.passes.fuse import CONV_ATTRS, CONVOLUTIONS, PRODUCTS, plain_product
 

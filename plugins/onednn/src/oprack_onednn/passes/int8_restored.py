@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.ir import Graph, OpNode, VarNode
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.quantized import GREATEST
 from oprack_onednn.passes.fuse import CONVOLUTIONS, PRODUCTS, plain_product
 from oprack_onednn.passes.int8 import ROUNDING_ALONE, checked_scale, known_attr, remove_rounding

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.fuse import plain_product
 
 # matmul_v2 drops the LoD

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, VarNode, fusion
 
-from oprack_onednn.library import LIBRARY
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.passes.fuse import CONVOLUTIONS, with_extras
 

@@ -1,0 +1,1 @@
+"""The code in C, what builds it, and what calls it."""

@@ -1,0 +1,124 @@
+/* The steps of an LSTM without their products, forward and back; NumPy takes more than a dozen calls for one.
+
+   A row of what is kept for the way back is i, f, g, o, c and h of a sequence. */
+
+#include "native.h"
+#include "pool.h"
+
+#include <stdint.h>
+
+/* One step of `batch` sequences. Numbers between rows, of arrays that may be parts of others: kept, and before, the
+   row of c before this step. gates: products with the input, with the biases; recurrent: those with h. */
+struct step {
+    int64_t batch, size, before_row, out_row, threads;
+    const float *gates, *recurrent, *before;
+    float *kept, *out; /* out: h; on the way back its gradient */
+    float *dh, *dc, *d; /* gradients of h, of c, and of the gates */
+};
+
+/* Within two units of the last place; NaN stays NaN. Cephes' polynomial. */
+INLINE float exponential(float x)
+{
+    union { float number; int32_t bits; } power;
+    x = x > 88.0f ? 88.0f : x;
+    x = x < -87.0f ? -87.0f : x;
+    float n = x * 1.44269504088896341f + 12582912.0f; /* to the nearest integer, by rounding of the sum */
+    power.number = n;
+    power.bits = (power.bits + 127) << 23;
+    n -= 12582912.0f;
+    x -= n * 0.693359375f;
+    x -= n * -2.12194440e-4f;
+    float y = 1.9875691500e-4f;
+    y = y * x + 1.3981999507e-3f;
+    y = y * x + 8.3334519073e-3f;
+    y = y * x + 4.1665795894e-2f;
+    y = y * x + 1.6666665459e-1f;
+    y = y * x + 5.0000001201e-1f;
+    return (y * x * x + x + 1.0f) * power.number;
+}
+
+INLINE float sigmoid(float x)
+{
+    return 1.0f / (1.0f + exponential(-x));
+}
+
+INLINE float hyperbolic(float x)
+{
+    float z = x * x, far = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+    float near = -5.70498872745e-3f;
+    near = near * z + 2.06390887954e-2f;
+    near = near * z - 5.37397155531e-2f;
+    near = near * z + 1.33314422036e-1f;
+    near = near * z - 3.33332819422e-1f;
+    near = near * z * x + x;
+    return z < 0.390625f ? near : far; /* the difference would lose the digits of what is near 0 */
+}
+
+INLINE void forward(const struct step *s, int64_t b, int64_t end)
+{
+    const int64_t n = s->size;
+    for (; b < end; b++) {
+        const float *x = s->gates + 4 * n * b, *r = s->recurrent + 4 * n * b, *c = s->before + s->before_row * b;
+        float *kept = s->kept + 6 * n * b, *out = s->out + s->out_row * b;
+        APART
+        for (int64_t j = 0; j < n; j++) {
+            float i = sigmoid(x[j] + r[j]), f = sigmoid(x[n + j] + r[n + j]);
+            float g = hyperbolic(x[2 * n + j] + r[2 * n + j]), o = sigmoid(x[3 * n + j] + r[3 * n + j]);
+            float cell = f * c[j] + i * g, h = o * hyperbolic(cell);
+            kept[j] = i;
+            kept[n + j] = f;
+            kept[2 * n + j] = g;
+            kept[3 * n + j] = o;
+            kept[4 * n + j] = cell;
+            kept[5 * n + j] = h;
+            out[j] = h;
+        }
+    }
+}
+
+INLINE void backward(const struct step *s, int64_t b, int64_t end)
+{
+    const int64_t n = s->size;
+    for (; b < end; b++) {
+        const float *kept = s->kept + 6 * n * b, *before = s->before + s->before_row * b;
+        const float *out = s->out + s->out_row * b, *dh = s->dh + n * b;
+        float *dc = s->dc + n * b, *d = s->d + 4 * n * b;
+        APART
+        for (int64_t j = 0; j < n; j++) {
+            float i = kept[j], f = kept[n + j], g = kept[2 * n + j], o = kept[3 * n + j];
+            float t = hyperbolic(kept[4 * n + j]), h = dh[j] + out[j];
+            float cell = dc[j] + h * o * (1.0f - t * t);
+            d[j] = cell * g * i * (1.0f - i);
+            d[n + j] = cell * before[j] * f * (1.0f - f);
+            d[2 * n + j] = cell * i * (1.0f - g * g);
+            d[3 * n + j] = h * t * o * (1.0f - o);
+            dc[j] = cell * f;
+        }
+    }
+}
+
+typedef void (*part_function)(const struct step *step, int64_t begin, int64_t end);
+
+static void forward_narrow(const struct step *s, int64_t begin, int64_t end) { forward(s, begin, end); }
+static void backward_narrow(const struct step *s, int64_t begin, int64_t end) { backward(s, begin, end); }
+static WIDE void forward_wide(const struct step *s, int64_t begin, int64_t end) { forward(s, begin, end); }
+static WIDE void backward_wide(const struct step *s, int64_t begin, int64_t end) { backward(s, begin, end); }
+
+struct job {
+    const struct step *step;
+    part_function part;
+};
+
+static void share(void *data)
+{
+    const struct job *job = data;
+    int64_t batch = job->step->batch, number = pool_number(), parts = pool_count();
+    job->part(job->step, batch * number / parts, batch * (number + 1) / parts);
+}
+
+EXPORTED void oprack_lstm_step(const struct step *step, int64_t back)
+{
+    part_function narrow = back ? backward_narrow : forward_narrow, wide = back ? backward_wide : forward_wide;
+    struct job job = {step, HAS_WIDE ? wide : narrow};
+    pool_run(share, &job, step->threads);
+}

@@ -1,0 +1,29 @@
+/* What the C files of this library say to the compiler. */
+
+#include "pool.h"
+
+/* A function that Python finds; all others are hidden. */
+#if defined(_WIN32)
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+/* Part of each caller, and so compiled for the instructions of each. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* A function that is compiled for AVX2 as well, and whether this CPU has it. */
+#ifdef POOL
+#define WIDE __attribute__((target("avx2")))
+#define HAS_WIDE __builtin_cpu_supports("avx2")
+#else
+#define WIDE
+#define HAS_WIDE 0
+#endif
+
+/* Elements of a loop depend on no other ones, though results may take the place of what they are made of. */
+#if defined(__clang__)
+#define APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define APART _Pragma("GCC ivdep")
+#endif

@@ -1,0 +1,331 @@
+"""NumPy arrays as oneDNN sees them: channels-last memory, recycled output buffers, packed parameters.
+
+Images keep the shape [N, C, H, W] that the program gives them, but their memory goes by [N, H, W, C]: strides say so,
+every NumPy kernel can read such an array, and the next kernel of this library takes it as it is.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+from oprack.cache import BUDGET
+from oprack.gil import HAS_GIL
+
+from oprack_onednn.chain.primitive_chain import pack
+from oprack_onednn.dnnl.native import MemoryDesc, element_strides
+from oprack_onednn.dnnl.operands import FLOAT, address
+
+
+# Channels last ------------------------------------------------------------------------------------------------------
+def last_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides of [N, C, *spatial] in channels-last memory."""
+    strides = [0] * len(shape)
+    strides[1], step = 1, shape[1]
+    for i in range(len(shape) - 1, 1, -1):
+        strides[i] = step
+        step *= shape[i]
+    strides[0] = step
+    return tuple(strides)
+
+
+def is_channels_last(array: np.ndarray) -> bool:
+    """Whether the memory of [N, C, *spatial] goes by [N, *spatial, C], without gaps."""
+    size = array.itemsize
+    return all(
+        n == 1 or s == t * size for n, s, t in zip(array.shape, array.strides, last_strides(array.shape), strict=True)
+    )
+
+
+def channels_last_desc(shape: Sequence[int]) -> MemoryDesc:
+    return MemoryDesc.strided(shape, last_strides(shape))
+
+
+def image_desc(array: np.ndarray) -> MemoryDesc:
+    """The layout of [N, C, *spatial] in float32, bfloat16 or int8.
+
+    The strides of dims of size 1 are those of channels-last memory if it can be.
+    """
+    last, size = is_channels_last(array), array.itemsize
+    desc = channels_last_desc(array.shape) if last else MemoryDesc.strided(array.shape, element_strides(array))
+    return desc.int8 if size == 1 else desc.bfloat16 if size == 2 else desc
+
+
+# Any dense order ----------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=4096)
+def memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Dims from outermost to innermost in memory, when a float32 array fills its memory without gaps; else None."""
+    order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: -strides[d])
+    step = 4
+    for d in reversed(order):
+        if strides[d] != step:
+            return None
+        step *= shape[d]
+    return tuple(order)
+
+
+def empty_like(array: np.ndarray) -> np.ndarray:
+    """An uninitialised array with the shape and strides of a dense one."""
+    flat = BUFFERS.take((array.size,))
+    return np.ndarray(array.shape, FLOAT, flat, 0, array.strides)
+
+
+# Output buffers -----------------------------------------------------------------------------------------------------
+_PAGE = 4096
+ALIGN = 64
+"""Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
+
+
+# Arrays over one buffer; what the idle buffers take, and scratch memory of threads, in the account of `oprack.cache`.
+_FORMS, _SCRATCH = 64, "scratch memory"
+
+
+class _Buffer:
+    """A piece of memory. forms: arrays over it that are made once, by Outlet. idle: references when nobody has it."""
+
+    __slots__ = ("address", "forms", "idle", "memory", "offset", "round")
+
+    def __init__(self, memory: np.ndarray, round: int) -> None:
+        self.memory, self.round = memory, round
+        self.offset = -memory.ctypes.data % ALIGN
+        self.address = memory.ctypes.data + self.offset
+        self.forms: dict[Outlet, np.ndarray] = {}
+        self.idle = _IDLE
+
+    def form(self, outlet: Outlet) -> np.ndarray:
+        """The array of an outlet's shape and strides, to make views of."""
+        if len(self.forms) >= _FORMS:  # no Cache: how many there are is counted with each use
+            self.forms.clear()
+        made = self.forms[outlet] = np.ndarray(outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides)
+        self.idle = _IDLE + len(self.forms)
+        return made
+
+    @property
+    def free(self) -> bool:
+        return sys.getrefcount(self.memory) == self.idle
+
+
+def _idle_count() -> int:
+    """What getrefcount says of memory that only its _Buffer has; it depends on the interpreter."""
+    probe = _Buffer.__new__(_Buffer)
+    probe.memory = np.empty(1, np.uint8)
+    return sys.getrefcount(probe.memory)
+
+
+_IDLE = _idle_count()
+
+
+class Buffers:
+    """Memory of large outputs, used again as soon as no array refers to it: fresh pages cost more than most primitives.
+
+    An array is a view of a buffer, so a buffer's reference count says whether anybody still has it. A buffer that was
+    not taken for a whole round of `patience` outputs is given back.
+    """
+
+    def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28, patience: int = 2048, exact: bool = False) -> None:
+        """smallest: bytes from which on buffers are kept. most: bytes that are kept altogether. exact: whether buffers
+        are no larger than what they hold, but for the rest of a page.
+        """
+        self._smallest, self._most, self._patience, self._exact = smallest, most, patience, exact
+        self._by_size: dict[int, list[_Buffer]] = {}
+        self._total = self._taken = self._round = 0
+        self._lock = threading.Lock()
+
+    def size_of(self, nbytes: int) -> int:
+        """The size of the buffers for arrays of so many bytes; 0 when they are too small to be kept."""
+        if nbytes < self._smallest:
+            return 0
+        if self._exact:
+            return -(-nbytes // _PAGE) * _PAGE
+        # few sizes: the sooner memory is used again, the more of it is still in the caches
+        return int(1 << (nbytes - 1).bit_length())
+
+    def take(self, shape: Sequence[int]) -> np.ndarray:
+        """An uninitialised float32 array."""
+        size = self.size_of(FLOAT.itemsize * math.prod(shape))
+        if not size:
+            return np.empty(shape, FLOAT)
+        with self._lock:
+            buffer = self._free(size)
+            return np.ndarray(shape, FLOAT, buffer.memory, buffer.offset)
+
+    def form(self, size: int, outlet: Outlet) -> tuple[np.ndarray, int]:
+        """An uninitialised array of an outlet's shape and strides, and its address."""
+        with self._lock:
+            buffer = self._free(size)
+            form = buffer.forms.get(outlet)
+            return (buffer.form(outlet) if form is None else form).view(), buffer.address
+
+    def _free(self, size: int) -> _Buffer:
+        """A buffer that nobody has; the caller holds the lock until the buffer is somebody's."""
+        self._taken += 1
+        if self._taken >= self._patience:
+            self._sweep(self._round)
+            self._taken, self._round = 0, self._round + 1
+        for room in (size, 2 * size):  # one that is too large is better than fresh pages
+            for buffer in self._by_size.get(room, ()):
+                if sys.getrefcount(buffer.memory) == buffer.idle:
+                    buffer.round = self._round
+                    return buffer
+        return self._new(size)
+
+    def _new(self, size: int) -> _Buffer:
+        if self._total + size > self._most:
+            self._sweep(self._round + 1)
+        buffer = _Buffer(np.empty(size + ALIGN, np.uint8), self._round)
+        if self._total + size <= self._most:
+            self._by_size.setdefault(size, []).append(buffer)
+            self._total += size
+            BUDGET.count(_SCRATCH, size, 0)
+        return buffer
+
+    def give_back(self) -> None:
+        """Give back all buffers that nobody has."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._sweep(self._round + 1)
+            finally:
+                self._lock.release()
+
+    def _sweep(self, round: int) -> None:
+        """Give back idle buffers that were taken last before a round."""
+        for size, found in list(self._by_size.items()):
+            found[:] = [b for b in found if b.round >= round or not b.free]
+            if not found:
+                del self._by_size[size]
+        before, self._total = self._total, sum(size * len(found) for size, found in self._by_size.items())
+        BUDGET.count(_SCRATCH, self._total - before, 0)
+
+
+# without the GIL a reference count says nothing for sure, so nothing is kept
+BUFFERS = Buffers(most=1 << 28 if HAS_GIL else 0)
+STATE = Buffers(most=1 << 33 if HAS_GIL else 0, exact=True)
+"""Memory of parameters, their gradients and the state of optimizers, of which each step makes new ones of the same
+sizes: as much as lives at a time."""
+
+
+BUDGET.when_over(BUFFERS.give_back)
+
+
+class Outlet:
+    """Makes results of one dtype, shape and strides (in bytes)."""
+
+    __slots__ = ("_model", "_size", "dtype", "nbytes", "shape", "strides")
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype = FLOAT) -> None:
+        self.dtype, self.shape, self.strides, self.nbytes = dtype, shape, strides, dtype.itemsize * math.prod(shape)
+        self._size = BUFFERS.size_of(self.nbytes)
+        self._model = None
+        if not self._size:
+            model = np.ndarray(shape, dtype, None, 0, strides)
+            self._model = None if model.flags.c_contiguous else model
+
+    def take(self) -> tuple[np.ndarray, int]:
+        """An uninitialised array, and its address."""
+        if self._size:
+            return BUFFERS.form(self._size, self)
+        array = np.empty(self.shape, self.dtype) if self._model is None else np.empty_like(self._model)
+        return array, address(array)
+
+
+def empty_image(shape: Sequence[int]) -> np.ndarray:
+    """An uninitialised [N, C, *spatial] array in channels-last memory."""
+    n, c, *spatial = shape
+    buffer = BUFFERS.take((n, *spatial, c))
+    return buffer.transpose(0, buffer.ndim - 1, *range(1, buffer.ndim - 1))
+
+
+# Parameters -----------------------------------------------------------------------------------------------------------
+def is_read_only(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory: it is read-only, and its own, or of bytes or a mapped file.
+
+    Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
+    """
+    flags = array.flags
+    return not flags.writeable and (flags.owndata or _is_fixed(array.base))
+
+
+def _is_fixed(base: object) -> bool:
+    while type(base) is np.ndarray and not base.flags.writeable:
+        base = base.base
+    return type(base) is bytes or (type(base) is mmap and memoryview(base).readonly)
+
+
+def is_constant(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory, which goes row by row."""
+    flags = array.flags
+    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_fixed(array.base))
+
+
+PACKED_PARAMETERS = "packed parameters"
+"""What they are called in the account of `oprack.cache`."""
+_Form = tuple[int | None, MemoryDesc, MemoryDesc]
+
+
+class PackedParameters:
+    """Constant arrays in the layouts that primitives chose, shared by all threads, for as long as the arrays live."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> np.ndarray:
+        """What `array` holds in layout `source`, as `pack` reads it, in layout `target`."""
+        key, form = id(array), (offset, source, target)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry[0]() is not array:
+                entry = self._entries[key] = (weakref.ref(array, lambda _: self._drop(key)), [])
+            for known, packed in entry[1]:
+                if known == form:
+                    return packed
+            packed = pack(source, target, array, offset)
+            entry[1].append((form, packed))
+            BUDGET.count(PACKED_PARAMETERS, packed.nbytes, 1)
+            return packed
+
+    # bound here: when the interpreter exits, this module's globals may be None before the arrays are gone
+    def _drop(
+        self, key: int, count: Callable[[str, int, int], None] = BUDGET.count, kind: str = PACKED_PARAMETERS
+    ) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            count(kind, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))
+
+
+PACKED = PackedParameters()
+
+
+def _forget(weights: weakref.ref[Weights], key: int, _: Any) -> None:
+    """An array is gone; called by its weak reference."""
+    found = weights()
+    if found is not None:
+        found._known.pop(key, None)
+
+
+class Weights:
+    """A constant array as a primitive likes it, packed once.
+
+    source: layout in which the array is read, from element `offset` on, or all of it. target: the primitive's.
+    """
+
+    def __init__(self, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> None:
+        self.source, self.target, self.offset = source, target, offset
+        self._known: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """A constant array's packed form. Raises OperandError when it is not what the layout says."""
+        key, known = id(array), self._known
+        entry = known.get(key)
+        if entry is None or entry[0]() is not array:
+            packed = PACKED.get(array, self.source, self.target, self.offset)
+            # no cycle of references: what is packed shall go with the primitive
+            known[key] = entry = weakref.ref(array, partial(_forget, weakref.ref(self), key)), packed
+        return entry[1]

@@ -1,0 +1,157 @@
+"""A step of a chain that is no primitive: scratch memory copied to where tables say, by spread.c.
+
+A reorder of oneDNN's does the same for one regular pattern of one size; for images of any size hundreds would be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import Structure, addressof, c_float, c_int64, c_void_p
+from dataclasses import dataclass
+
+import numpy as np
+
+from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.dnnl.operands import OperandError
+
+_FLOAT = 4
+
+
+class _Spread(Structure):
+    """The struct of spread.h, field by field."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("rows", "columns")),
+        *((name, c_int64) for name in ("row_count", "column_count", "images", "width")),
+        *((name, c_int64) for name in ("image", "row", "row_result", "column", "column_result")),
+        *((name, c_int64) for name in ("to_image", "to_row", "adds", "from_", "to")),
+    )
+
+
+class CopyTable:
+    """Where results go along one dim.
+
+    Args:
+        entries: (position, result, target, count): `count` results from that one on of that position become as many
+            rows, or columns, of the target.
+
+    Attributes:
+        array: The entries [n, 4].
+        last: The largest position, result and target.
+    """
+
+    __slots__ = ("address", "array", "last")
+
+    def __init__(self, entries: Sequence[tuple[int, int, int, int]]) -> None:
+        self.array = np.array(entries, np.int32)
+        if self.array.shape[1:] != (4,) or self.array.min() < 0:
+            raise OperandError("a table of a copy has entries of four numbers that are not negative")
+        self.array.flags.writeable = False
+        self.address = self.array.ctypes.data
+        behind = self.array[:, 3] - 1
+        ends = self.array[:, 0], self.array[:, 1] + behind, self.array[:, 2] + behind
+        self.last = tuple(int(values.max()) for values in ends)
+
+
+@dataclass(frozen=True)
+class CopyGrid:
+    """What is copied.
+
+    Attributes:
+        rows: Where results go along the rows of the target.
+        columns: The same along its columns.
+        images: How many images there are.
+        width: Numbers of one result, which lie side by side.
+        image: Numbers from one image to the next, where is read.
+        row: (numbers from one position to the next, from one result to the next), where is read.
+        column: The same for columns.
+        target: (numbers from one image to the next, from one row to the next), where is written; columns lie side by
+            side.
+        adds: Whether results are added to what is there.
+    """
+
+    rows: CopyTable
+    columns: CopyTable
+    images: int
+    width: int
+    image: int
+    row: tuple[int, int]
+    column: tuple[int, int]
+    target: tuple[int, int]
+    adds: bool
+
+    def reads(self) -> int:
+        """Bytes from the first number that is read to behind the last position and result."""
+        ends = [(self.rows.last, self.row), (self.columns.last, self.column)]
+        along = [last[0] * position + last[1] * result for last, (position, result) in ends]
+        return _FLOAT * ((self.images - 1) * self.image + sum(along) + self.width)
+
+    def writes(self) -> int:
+        """Bytes from the first number that is written to behind the last one."""
+        image, row = self.target
+        along = self.rows.last[2] * row + self.columns.last[2] * self.width
+        return _FLOAT * ((self.images - 1) * image + along + self.width)
+
+
+class Spread:
+    """A copy from scratch memory into an operand, for one chain.
+
+    Args:
+        grid: What is copied.
+        source: Where the scratch memory begins in the arena, and its bytes.
+        target: The number of the operand, where its part begins there in bytes, and the bytes from there on.
+
+    Attributes:
+        operand: The number of the operand.
+        pointer: The struct of spread.h.
+
+    Raises:
+        OperandError: The copy would read or write beyond the memory.
+    """
+
+    def __init__(self, grid: CopyGrid, source: tuple[int, int], target: tuple[int, int, int]) -> None:
+        self.operand, to, room = target
+        start, size = source
+        tables = grid.rows, grid.columns
+        if grid.reads() > size or grid.writes() > room:
+            raise OperandError(
+                f"a copy reads {grid.reads()} of {size} bytes of scratch memory, and writes {grid.writes()} of {room}"
+            )
+        self._grid, self._start, self._to = grid, start, to
+        self._struct = _Spread(
+            *(t.address for t in tables), *(len(t.array) for t in tables), grid.images, grid.width,
+            grid.image, *grid.row, *grid.column, *grid.target, grid.adds, start, to,
+        )  # fmt: skip
+        self.pointer = addressof(self._struct)
+
+    def run(self, arena: int, operand: int, threads: int) -> None:
+        """Copy. arena, operand: addresses of the scratch memory and of the operand."""
+        if RUNNER.library is not None:
+            RUNNER.library.oprack_spread(self.pointer, arena, operand, threads)
+            return
+        grid = self._grid
+        source, target = _floats(arena + self._start, grid.reads()), _floats(operand + self._to, grid.writes())
+        down, across = (_pairs(t.array) for t in (grid.rows, grid.columns))
+        channels = np.arange(grid.width)
+        for i in range(grid.images):
+            read = _sum(down[0] @ grid.row, across[0] @ grid.column, channels) + i * grid.image
+            write = _sum(down[1] * grid.target[1], across[1] * grid.width, channels) + i * grid.target[0]
+            target[write] = source[read] + (target[write] if grid.adds else 0)
+
+
+def _floats(start: int, nbytes: int) -> np.ndarray:
+    """Memory as numbers."""
+    return np.frombuffer((c_float * (nbytes // _FLOAT)).from_address(start), np.float32)
+
+
+def _pairs(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A table one by one: (position, result) [n, 2], and the target [n]."""
+    found = [(p, r + i, t + i) for p, r, t, count in table.tolist() for i in range(count)]
+    every = np.array(found)
+    return every[:, :2], every[:, 2]
+
+
+def _sum(*axes: np.ndarray) -> np.ndarray:
+    """The sums of one number of each axis."""
+    a, b, c = axes
+    return a[:, None, None] + b[:, None] + c

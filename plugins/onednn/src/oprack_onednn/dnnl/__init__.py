@@ -1,0 +1,1 @@
+"""oneDNN's library and its objects, by its C API."""

@@ -1,0 +1,137 @@
+"""A stretch bound to shapes: where its arrays lie, what leaves it, and the native call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from oprack.kernel import Array
+from oprack.records import dataclass
+
+from oprack_onednn.c.runner import NativeChain, NativeStretch
+from oprack_onednn.chain.memory import Outlet
+from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.stretch.part import Link
+from oprack_onednn.stretch.views import View
+
+if TYPE_CHECKING:
+    from oprack_onednn.stretch.wiring import Wiring
+
+_ALIGN = 64
+
+
+@dataclass(frozen=True)
+class StretchContents:
+    """What the ops of a stretch came to.
+
+    Attributes:
+        bounds: The chain of each op; None of one whose results are all views.
+        looks: For each op how many elements are looked at for NaN and infinities; 0 where none are.
+        views: The results that lie in other arrays, by their numbers.
+        empty: The results without elements, which are the same in every run.
+    """
+
+    bounds: list[Link | None]
+    looks: list[int]
+    views: dict[int, View]
+    empty: dict[int, Array]
+
+    def root(self, number: int) -> tuple[int, int]:
+        """The number of the array that an array lies in, and the offset there in bytes."""
+        offset = 0
+        while number in self.views:
+            offset += self.views[number].offset
+            number = self.views[number].source
+        return number, offset
+
+    def made(self, number: int, arrays: Mapping[int, Array]) -> Array:
+        """An array that leaves, from those that no view made."""
+        if number in self.empty:
+            return self.empty[number]
+        view = self.views.get(number)
+        return arrays[number] if view is None else view.make(self.made(view.source, arrays))
+
+
+class BoundStretch:
+    """A stretch for arrays of certain shapes and strides, and for certain parameters.
+
+    Attributes:
+        parameters: The arrays whose addresses are set.
+        native: The chains.
+        ops: The number of the op of each chain.
+        takes: For each array that is allocated, its number and what allocates it.
+        shifted: (number, number of the array that it lies in, offset) of views of what enters or leaves.
+        made: Gives the arrays that leave, from all that entered and were allocated, by their numbers; None where the
+            allocated ones are what leaves.
+        size: Bytes of scratch memory.
+    """
+
+    __slots__ = ("_pieces", "made", "native", "ops", "parameters", "shifted", "size", "takes")
+
+    def __init__(self, wiring: Wiring, pieces: StretchContents, parameters: Any) -> None:
+        self._pieces, self.parameters, self.ops = pieces, parameters, list[int]()
+        chains, slots = list[NativeChain](), list[int]()
+        outlets = dict[int, Outlet]()
+        for i, bound in enumerate(pieces.bounds):
+            if bound is None:
+                continue
+            first, inputs, part = wiring.first[i], wiring.inputs[i], wiring.parts[i]
+            outlets |= {first + k: outlet for k, outlet in enumerate(bound.outlets)}
+            assert bound.chain.native is not None
+            parts = [
+                (bound.chain.native, [*(inputs[k] for k in bound.given), *range(first, first + len(bound.outlets))])
+            ]
+            if part is not None and part.looks_at:
+                look = NativeChain(1, looks=[(0, pieces.looks[i])])
+                before = part.looks_at == "input"
+                parts.insert(0 if before else 1, (look, [inputs[0] if before else first]))
+            for chain, numbers in parts:
+                chains.append(chain)
+                slots += [n for n in numbers if n is not None]
+                self.ops.append(i)
+        kept = sorted({pieces.root(n)[0] for n in wiring.leaving} & outlets.keys())
+        self.takes = [(number, outlets[number].take) for number in kept]
+        is_plain = kept == list(wiring.leaving)
+        self.made: Callable[[Mapping[int, Array]], list[Array]] | None = None if is_plain else self._results(wiring)
+        scratch = max(-(-b.chain.size // _ALIGN) * _ALIGN for b in pieces.bounds if b is not None)
+        between = {number: outlet.nbytes for number, outlet in outlets.items() if number not in kept}
+        offsets, self.size = _placed(between, wiring, pieces, scratch)
+        # a view at the very address of what it shows needs no number of its own
+        self.shifted = list[tuple[int, int, int]]()
+        for number in sorted({n for n in slots if n in pieces.views}):
+            root, offset = pieces.root(number)
+            if offset and root in offsets:
+                offsets[number] = offsets[root] + offset
+            elif offset:
+                self.shifted.append((number, root, offset))
+        slots = [pieces.root(n)[0] if not pieces.root(n)[1] else n for n in slots]
+        self.native = NativeStretch(THREAD.state, chains, slots, wiring.count, list(offsets.items()))
+
+    def _results(self, wiring: Wiring) -> Callable[[Mapping[int, Array]], list[Array]]:
+        pieces, leaving = self._pieces, wiring.leaving
+        return lambda arrays: [pieces.made(number, arrays) for number in leaving]
+
+
+def _placed(sizes: dict[int, int], wiring: Wiring, pieces: StretchContents, start: int) -> tuple[dict[int, int], int]:
+    """The offset of each array between the ops, behind `start`, and where the last of them ends.
+
+    An array gets the first gap among those that are read at the same time or later.
+    """
+    last = {pieces.root(n)[0]: i for i, numbers in enumerate(wiring.inputs) for n in numbers if n is not None}
+    offsets: dict[int, int] = {}
+    alive: list[tuple[int, int, int]] = []  # (offset, end, last step that reads it)
+    end = start
+    for i, first in enumerate(wiring.first):
+        alive = [a for a in alive if a[2] >= i]
+        for number in range(first, first + wiring.steps[i].results):
+            if number not in sizes:
+                continue
+            size, offset = -(-sizes[number] // _ALIGN) * _ALIGN, start
+            for begin, behind, _ in sorted(alive):
+                if begin - offset >= size:
+                    break
+                offset = max(offset, behind)
+            offsets[number] = offset
+            alive.append((offset, offset + size, last.get(number, i)))
+            end = max(end, offset + size)
+    return offsets, end

@@ -1,0 +1,314 @@
+"""One op of a program: its primitive for each shape that it meets, with what stays the same set once.
+
+A kernel that is called again and again for one op would otherwise look its primitive up by shapes and attributes, and
+tell oneDNN every address, each time; for small images that takes longer than the primitives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial, reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+from oprack.kernel import KernelSpecialization, decline
+from oprack.tensor import numpy_dtype
+
+from oprack_onednn.chain.memory import Outlet, Weights, is_constant, last_strides
+from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import NotServedError
+from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
+from oprack_onednn.stretch.stretch import Joinable, Link, joins
+
+_MISALIGNED = FLOAT.itemsize - 1
+# Of shapes that did not run yet.
+_AHEAD = 64
+_NONE = False  # nothing can be bound: it stands in for an _Entry
+
+
+class ShapedPrimitive:
+    """Primitives for arrays of certain shapes, as a chain.
+
+    The chain's external memory is that of the present inputs, in the op's order, and then of the result.
+
+    Attributes:
+        chain: The primitives.
+        shape: Of the result: [N, C, *spatial] in channels-last memory, or fewer dims in row-major memory.
+        weights: Layouts of inputs that the chain wants packed, by their position among the present inputs.
+        dtype: Of the result.
+    """
+
+    dtype = FLOAT
+    chain: PrimitiveChain
+    shape: tuple[int, ...]
+    weights: dict[int, Weights]
+
+    def outlet(self) -> Outlet:
+        """Allocates results of this shape."""
+        strides = last_strides(self.shape) if len(self.shape) > 2 else (self.shape[-1], 1)[-len(self.shape) :]
+        return Outlet(self.shape, tuple(self.dtype.itemsize * s for s in strides), self.dtype)
+
+    def outlets(self) -> Sequence[Outlet]:
+        """Allocate each array of a result."""
+        return (self.outlet(),)
+
+    @cached_property
+    def _outlet(self) -> Outlet:
+        return self.outlet()
+
+    def operand(self, i: int, array: np.ndarray) -> np.ndarray:
+        """Input number i as the primitive wants it. Raises OperandError when it is not what the primitive packs."""
+        weights = self.weights.get(i)
+        return array if weights is None else weights.of(array)
+
+    def results(self, made: Any) -> Sequence[np.ndarray]:
+        """The arrays of a result from the outlet, as the primitive wants them."""
+        return (made,)
+
+    def called(self, run: Callable[..., None]) -> Callable[..., None]:
+        """`run`, a function of addresses, as one of the inputs' and of what the outlet gives with a result."""
+        return run
+
+    def run(self, *arrays: np.ndarray | None) -> Any:
+        """Compute the result.
+
+        Args:
+            arrays: The op's inputs in order, None for an absent one.
+
+        Raises:
+            OperandError: An array is not what the chain reads.
+        """
+        if not self.chain.is_compiled:
+            self.chain.compile_ahead()  # while parameters are packed
+        result, _ = self._outlet.take()
+        given = [a for a in arrays if a is not None]
+        self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
+        return result
+
+
+def attempt(find: Callable[..., ShapedPrimitive | None], *arrays: Any) -> Any:
+    """Compute an op once, without a call site.
+
+    Args:
+        find: Returns the primitive for an op's inputs, or None.
+        arrays: The inputs.
+
+    Returns:
+        The result; NotImplemented, with a reason, where oneDNN has no primitive for them.
+    """
+    if not LIBRARY.usable():
+        return decline(LIBRARY.problem)
+    try:
+        shaped = find(*arrays)
+        return NotImplemented if shaped is None else shaped.run(*arrays)
+    except (NotServedError, OperandError) as error:
+        return decline(str(error))
+
+
+class _Entry:
+    """What a call site keeps for one shape: a primitive bound to the op's parameters.
+
+    Attributes:
+        parameters: The inputs that do not vary, each with its position behind the first.
+        run: Takes the addresses of what varies. Their arrays must have the dtypes, shapes and strides of those that the
+            primitive was bound with, since nothing is checked any more.
+        take: Allocates a result and returns it with its address.
+        link: The same for a stretch.
+    """
+
+    __slots__ = ("link", "parameters", "run", "take")
+
+    def __init__(self, shaped: ShapedPrimitive, arrays: Sequence[Any], free: Collection[int]) -> None:
+        operands = {
+            i: shaped.operand(n, arrays[i]) for n, i in enumerate(i for i, a in enumerate(arrays) if a is not None)
+        }
+        self.take = shaped.outlet().take
+        results = shaped.results(self.take()[0])
+        fixed = [None if i in free else operand for i, operand in operands.items()]
+        if any(operands[i] is not arrays[i] for i in free if i in operands):
+            raise NotServedError("an input that varies would have to be packed in every call")
+        bound = BoundChain(shaped.chain, [*fixed, *[None] * len(results)])
+        self.run = shaped.called(bound.like(*[operands[i] for i in operands if i in free], *results))
+        self.parameters = [(i - 1, a) for i, a in enumerate(arrays) if i and i not in free]
+        self.link = Link(bound, shaped.outlets(), [i for i in operands if i in free])
+
+    def fits(self, others: Sequence[Any]) -> bool:
+        """Whether the parameters are the same objects as before, so no other memory."""
+        for i, known in self.parameters:
+            if others[i] is not known:
+                return False
+        return True
+
+
+def varying(call: KernelSpecialization, slots: Mapping[str, int]) -> tuple[list[int], tuple[np.dtype, ...]]:
+    """`free` and `dtypes` of a call site, as the plan knows them: for ops that read other dtypes than float32, too.
+
+    Args:
+        call: The op.
+        slots: Those that vary, each with its position; the first one is always given.
+    """
+    given = [slot for i, slot in enumerate(slots) if call.given(slot) or not i]
+    dtypes = [numpy_dtype(call.dtypes[slot][0]) if slot in call.dtypes else FLOAT for slot in given]
+    return [slots[slot] for slot in given], tuple(dtypes)
+
+
+class CallSite:
+    """What one op's call site keeps, for each shape of its inputs and each Python thread.
+
+    Args:
+        find: Returns the primitive for the inputs, or None.
+        free: Positions, in order, of the inputs that vary; the first input is one of them.
+        dtypes: Of the inputs that vary, in the order of `free`.
+
+    Attributes:
+        entries: By key; _NONE where nothing can be bound.
+        others: (position behind the first, dtype) of the other inputs that vary.
+    """
+
+    def __init__(
+        self, find: Callable[..., ShapedPrimitive | None], free: Sequence[int], dtypes: Sequence[np.dtype]
+    ) -> None:
+        self._find, self._free, self.dtypes = find, free, dtypes
+        self.others = [(i - 1, dtype) for i, dtype in zip(free[1:], dtypes[1:], strict=True)]
+        self.entries, self._ahead = PerThread(), PerThread(_AHEAD)
+
+    def key(self, x: Any, others: Sequence[Any]) -> tuple[Any, ...]:
+        """By what an entry is found: the thread, and shapes and strides of what varies."""
+        key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
+        for i, _ in self.others:
+            key += (others[i].shape, others[i].strides)
+        return key
+
+    def reads(self, x: Any, others: Sequence[Any]) -> bool:
+        """Whether what varies has the dtypes that primitives are made for."""
+        return x.dtype is self.dtypes[0] and all(others[i].dtype is dtype for i, dtype in self.others)
+
+    def _bind(self, arrays: tuple[Any, ...]) -> _Entry | None:
+        """Bind the primitive for the inputs, if there is one. Raises NotServedError."""
+        # only of constant parameters may addresses be remembered: any other may be replaced, or written to
+        constant = all(a is None or i in self._free or is_constant(a) for i, a in enumerate(arrays))
+        shaped = self._find(*arrays)
+        return _Entry(shaped, arrays, self._free) if shaped is not None and constant else None
+
+    def enter(self, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Entry | None:
+        """Bind the primitive for these inputs, as `prepare` may have done, and keep it."""
+        entry = self._ahead.pop(key, None)
+        try:
+            if entry is None or not entry.fits(arrays[1:]):
+                entry = self._bind(arrays)
+            if entry is not None:
+                entry.link.chain.compiled()
+        except NotServedError:
+            entry = None
+        self.entries.keep(key, _NONE if entry is None else entry)
+        return entry
+
+    def prepare(self, x: Any, *others: Any) -> Any:
+        """Bind the primitive for arrays like these, and have it compiled; returns a result that nobody computed."""
+        if not THREAD.ready():
+            return None
+        key = self.key(x, others)
+        entry = self.entries[key]
+        if entry is None and self.reads(x, others):
+            entry = self._bind((x, *others))
+            if entry is not None:
+                self._ahead.keep(key, entry)
+                entry.link.chain.compile_ahead()
+        return entry.take()[0] if entry else None
+
+    def link(self, x: Any, *others: Any) -> Link | None:
+        """What is bound for these inputs, with which the op was computed."""
+        if not self.reads(x, others) or not THREAD.ready():
+            return None
+        key = self.key(x, others)
+        entry = self.entries[key]
+        if entry is None:
+            entry = self.enter(key, (x, *others))
+        return entry.link if entry and entry.fits(others) else None
+
+
+def call_site(
+    find: Callable[..., ShapedPrimitive | None],
+    free: Sequence[int] = (0,),
+    fallback: Callable[..., Any] | None = None,
+    dtypes: Sequence[np.dtype] = (),
+) -> Callable[..., Any]:
+    """Make a function of an op's inputs that computes its result, or declines.
+
+    Args:
+        find: Returns the primitive for the inputs, or None.
+        free: Positions, in order, of the inputs that vary; the first input is one of them. All others are parameters,
+            whose addresses are set once.
+        fallback: Called for inputs for which nothing can be bound; None attempts the primitive without binding.
+        dtypes: Of the inputs that vary, in the order of `free`; default: float32.
+    """
+    site = CallSite(find, free, dtypes or [FLOAT] * len(free))
+    function = (_of_several if site.others else _of_one)(site, fallback or partial(attempt, find))
+    return joins(function, Joinable(free, site.link, dtypes=site.dtypes, prepare=site.prepare))
+
+
+# Both are functions and no methods, with what they need in cells: they are called with every op.
+def _of_one(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a call site where the first input alone varies."""
+    entries, enter, dtype = site.entries, site.enter, site.dtypes[0]
+
+    def run(x: Any, *others: Any) -> Any:
+        # a primitive was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
+        if x.dtype is not dtype:
+            return fallback(x, *others)
+        if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
+            return fallback(x, *others)
+        key = (THREAD.setting, x.shape, x.strides)
+        entry = entries[key]
+        if entry:
+            # the same objects as before, so no other memory: this is all that a call has to know of its parameters
+            for i, known in entry.parameters:
+                if others[i] is not known:
+                    entry = enter(key, (x, *others))
+                    break
+        elif entry is None:  # the shape is new; else oneDNN was found to have no primitive for it
+            entry = enter(key, (x, *others))
+        if not entry:
+            return fallback(x, *others)
+        start = address(x)
+        # primitives were chosen for elements at multiples of four bytes
+        if start & _MISALIGNED:
+            return fallback(x, *others)
+        y, out = entry.take()
+        entry.run(start, out)
+        return y
+
+    return run
+
+
+def _of_several(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a call site where several inputs vary."""
+    entries, enter, dtype, varying_others = site.entries, site.enter, site.dtypes[0], site.others
+    positions = [i for i, _ in varying_others]
+
+    def run(x: Any, *others: Any) -> Any:
+        # as above
+        if x.dtype is not dtype or (THREAD.revision != LIBRARY.threads_revision and not THREAD.ready()):
+            return fallback(x, *others)
+        key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
+        for i, expected in varying_others:
+            other = others[i]
+            if other.dtype is not expected:
+                return fallback(x, *others)
+            key += (other.shape, other.strides)
+        entry = entries[key]
+        if entry is None or (entry and entry.parameters and not entry.fits(others)):
+            entry = enter(key, (x, *others))
+        if not entry:
+            return fallback(x, *others)
+        # all addresses are tested by one comparison
+        starts = [address(x), *[address(others[i]) for i in positions]]
+        if reduce(or_, starts) & _MISALIGNED:
+            return fallback(x, *others)
+        y, out = entry.take()
+        entry.run(*starts, out)
+        return y
+
+    return run

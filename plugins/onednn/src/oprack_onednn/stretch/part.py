@@ -1,0 +1,58 @@
+"""What a stretch has to know of the functions that it joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from oprack.records import dataclass
+
+from oprack_onednn.chain.memory import Outlet
+from oprack_onednn.dnnl.operands import FLOAT
+
+if TYPE_CHECKING:
+    from oprack_onednn.chain.bound_chain import BoundChain
+
+
+@dataclass(frozen=True)
+class Link:
+    """One op's chain for certain shapes and parameters.
+
+    Attributes:
+        chain: The chain, which takes the inputs that vary, and then the results.
+        outlets: Allocate the results.
+        given: Positions of the inputs that the chain takes.
+    """
+
+    chain: BoundChain
+    outlets: Sequence[Outlet]
+    given: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Joinable:
+    """What a stretch has to know of a prepared function.
+
+    Attributes:
+        free: Positions of the inputs that vary from run to run, after `arrange`; all others are parameters.
+        bound: Called with the inputs, it returns their Link, or None when nothing can be bound for them.
+        arrange: Makes one row of inputs of the function's arguments.
+        looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
+            it returns; else "".
+        dtypes: Of the inputs that vary, in the order of `free`; default: float32.
+    """
+
+    free: Sequence[int]
+    bound: Callable[..., Link | None]
+    arrange: Callable[..., Sequence[Any]] = lambda *arguments: arguments
+    looks_at: str = ""
+    is_exact: bool = False
+    prepare: Callable[..., Any] = lambda *inputs: None
+    dtypes: Sequence[np.dtype] = ()
+
+    def dtype(self, position: int) -> np.dtype | None:
+        """The dtype of an input that varies; None of a parameter."""
+        if position not in self.free:
+            return None
+        return self.dtypes[list(self.free).index(position)] if self.dtypes else FLOAT

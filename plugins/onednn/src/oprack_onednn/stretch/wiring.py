@@ -1,0 +1,125 @@
+"""Which op of a stretch takes which arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from oprack.kernel.stretch import Argument, StretchStep
+from oprack.records import dataclass
+
+from oprack_onednn.dnnl.operands import FLOAT
+from oprack_onednn.stretch.part import Joinable
+from oprack_onednn.stretch.views import flat
+
+
+class Wiring:
+    """Which op of a stretch takes which arrays, by their numbers.
+
+    Attributes:
+        inputs: For each step, in one row, what it takes; None for what is absent.
+        first: For each step the number of its first result.
+        varying: Arrays that enter and may be others in each run, each with its dtype.
+        parameters: Arrays that enter and stay; their addresses are set once.
+        parts: What is known of each function; None of a view.
+    """
+
+    def __init__(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> None:
+        self.steps, self.entering, self.leaving = steps, entering, leaving
+        self.parts: list[Joinable | None] = [None if step.is_view else _part(step) for step in steps]
+        self._arguments = [step.arguments if step.is_view else _without_absent(step.arguments) for step in steps]
+        self.inputs = [_row(given) if p is None else list(p.arrange(*given)) for given, p in self._pairs()]
+        self.first, count = list[int](), entering
+        for step in steps:
+            self.first.append(count)
+            count += step.results
+        self.count = count
+        taken = [
+            (number, FLOAT if part is None else part.dtype(position))
+            for part, numbers in zip(self.parts, self.inputs, strict=True)
+            for position, number in enumerate(numbers)
+            if number is not None
+        ]
+        self.parameters = sorted({number for number, dtype in taken if dtype is None})
+        self.varying = sorted({n: dtype for n, dtype in taken if dtype is not None and n < entering}.items())
+
+    def _pairs(self) -> Iterator[tuple[Sequence[Argument], Joinable | None]]:
+        return zip(self._arguments, self.parts, strict=True)
+
+    def section(self, begin: int, end: int) -> SubStretch:
+        """Some of the steps as a stretch of their own."""
+        steps = self.steps[begin:end]
+        own = range(self.first[begin], self.first[end] if end < len(self.steps) else self.count)
+        read = {k for step in steps for k in _row(step.arguments) if k is not None}
+        taken = sorted(read.difference(own))
+        later = {k for step in self.steps[end:] for k in _row(step.arguments)}.union(self.leaving)
+        left = [k for k in own if k in later]
+        numbers = {k: i for i, k in enumerate([*taken, *own])}
+        renumbered = [replace(step, arguments=[_numbered(a, numbers) for a in step.arguments]) for step in steps]
+        return SubStretch(Wiring(renumbered, len(taken), [numbers[k] for k in left]), taken, left)
+
+    def call(self, i: int, arrays: Sequence[Any]) -> list[Any] | None:
+        """What step `i` computes, by its function or by those that take over; None where it can't be told."""
+        step, arguments = self.steps[i], self.arguments(i, arrays)
+        first = arguments[0][0] if isinstance(arguments[0], list) else arguments[0]
+        results = step.function(*arguments) if first.size >= step.smallest else NotImplemented
+        if results is NotImplemented:
+            results = step.otherwise(*arguments) if step.otherwise is not None else NotImplemented
+        made = flat(results)
+        return made if len(made) == step.results and all(isinstance(y, np.ndarray) for y in made) else None
+
+    def arguments(self, i: int, arrays: Sequence[Any]) -> list[Any]:
+        """The arguments of step `i`, from all arrays so far."""
+        found: list[Any] = []
+        for argument in self._arguments[i]:
+            if isinstance(argument, list):
+                found.append([None if k is None else arrays[k] for k in argument])
+            else:
+                found.append(None if argument is None else arrays[argument])
+        return found
+
+    def maker(self, i: int, k: int) -> Callable[[Any], Any]:
+        """A function that makes result `k` of view number `i` of the array that it shows."""
+        function, others = self.steps[i].function, [[] if a == [] else None for a in self._arguments[i][1:]]
+        return lambda x: flat(function(x, *others))[k]
+
+
+@dataclass(frozen=True)
+class SubStretch:
+    """Some steps of a stretch.
+
+    Attributes:
+        wiring: The steps, with numbers of their own.
+        taken: Numbers, in the stretch, of the arrays that enter.
+        left: Numbers, in the stretch, of the results that are read later.
+    """
+
+    wiring: Wiring
+    taken: list[int]
+    left: list[int]
+
+
+def _numbered(argument: Argument, numbers: dict[int, int]) -> Argument:
+    if isinstance(argument, list):
+        return [None if k is None else numbers[k] for k in argument]
+    return None if argument is None else numbers[argument]
+
+
+def _without_absent(arguments: Sequence[Argument]) -> list[Argument]:
+    """Arguments as a plan passes them: without those at the end that are absent."""
+    found = list(arguments)
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def _part(step: StretchStep) -> Joinable:
+    part: Joinable = step.function.part  # type: ignore[attr-defined]
+    return part
+
+
+def _row(arguments: Sequence[Argument]) -> list[int | None]:
+    """The arrays that a view takes."""
+    return [k for a in arguments for k in (a if isinstance(a, list) else [a])]

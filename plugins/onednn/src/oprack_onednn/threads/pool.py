@@ -1,0 +1,39 @@
+"""The threads that oneDNN's parallel regions run on: those of _pool.c, or libgomp's.
+
+A region of libgomp ends when each of its threads has woken up and done its share, so the first runs after a rest are
+slow, and those beside a busy process slower still. In the pool a share is done by whoever comes first. Which of the two
+oneDNN's library calls was decided when it was put here (`c/build.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import CDLL, c_int
+from typing import Any
+
+
+class Pool:
+    """Whether the pool serves.
+
+    Attributes:
+        problem: Why it does not; "" when it does.
+        set_threads: Sets how many threads the regions of the calling thread have, a function of a native library.
+        max_threads: Returns that number.
+    """
+
+    def __init__(self) -> None:
+        self.problem = "oneDNN was not opened yet"
+        self.set_threads: Callable[[int], None] | Any = lambda count: None
+        self.max_threads: Callable[[], int] | Any = lambda: 1
+
+    def find(self, library: CDLL) -> None:
+        """Find the functions that oneDNN's library calls, in what it was loaded with."""
+        served = hasattr(library, "oprack_omp_set_num_threads")
+        self.problem = "" if served else "oneDNN's library calls them (there was no C compiler, or no patchelf)"
+        prefix = "oprack_omp" if served else "omp"
+        self.set_threads = getattr(library, f"{prefix}_set_num_threads")
+        self.set_threads.argtypes, self.set_threads.restype = (c_int,), None
+        self.max_threads = getattr(library, f"{prefix}_get_max_threads")
+
+
+POOL = Pool()
