@@ -85,6 +85,8 @@ class CallNet(Action):
     wide: bool = among(False, True)
 
     def applies(self, subject: NetSubject) -> bool:
+        if self.s is None and self.wide:
+            return False  # each is an error, and which one is raised depends on the way
         if subject.copies:  # formulas know neither
             return not (self.autocast or self.wide)
         return not self.autocast or subject.dtype == "float32"
@@ -99,7 +101,8 @@ class CallNet(Action):
             else:
                 call = subject.called(x, s)
         subject.keep(call)
-        return {"y": call.y.numpy(), "y requires a gradient": np.array(self._recorded(call))}
+        returned = self.no_grad and call.y is call.x  # the argument itself goes on requiring what it did
+        return {"y": call.y.numpy(), "y requires a gradient": np.array(self._recorded(call) and not returned)}
 
     @staticmethod
     def _recorded(call: Call) -> bool:
