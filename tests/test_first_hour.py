@@ -171,8 +171,8 @@ def test_jit_takes_keywords_and_keeps_the_module() -> None:
     y = to_tensor([[1.0, 2.0]], requires_grad=True)
     scaled(x, mask=y).sum().backward()
     assert y.grad.tolist() == [[1, 2]]
-    with pytest.raises(InvalidArgumentError, match="argument k is a dict"):
-        scaled(x, k={})
+    with pytest.raises(InvalidArgumentError, match="argument k is a set"):
+        scaled(x, k=set())
 
 
 def test_jit_says_what_it_can_not_write_down() -> None:

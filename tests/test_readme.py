@@ -17,7 +17,7 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_the_operator_runs(pack_manager: PackManager) -> None:
-    ops, kernels = (next(s for s in SNIPPETS if s.startswith(f"# {room}/scale.py")) for room in ("ops", "kernels"))
+    ops, kernels = (next(s for s in SNIPPETS if s.startswith(f"# {room}.py")) for room in ("ops", "kernels"))
     names: dict[str, object] = {"__name__": "readme"}
     exec(ops + kernels, names)
     pack_manager.register_op(names["Scale"])

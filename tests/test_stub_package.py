@@ -204,10 +204,15 @@ def test_the_path_that_would_hide_oprack_is_not_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
 def test_each_distribution_is_typed_and_has_its_licence(project: Path) -> None:
     """hatchling takes LICENSE* and NOTICE* of the project's folder, and all of the package."""
-    for name in ("LICENSE", "NOTICE"):
-        assert (project / name).read_bytes() == (ROOT / name).read_bytes()
+    assert (project / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    # one that ships code of others says so as well
+    assert {*_paragraphs(ROOT / "NOTICE")} <= {*_paragraphs(project / "NOTICE")}
     (package,) = (p for p in (project / "src").iterdir() if (p / "__init__.py").is_file())
     assert (package / "py.typed").read_bytes() == b""
+
+
+def _paragraphs(file: Path) -> list[str]:
+    return file.read_text("utf-8").strip().split("\n\n")
 
 
 def test_a_wheel_has_them(tmp_path: Path) -> None:

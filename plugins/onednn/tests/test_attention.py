@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 import oprack
 import pytest
+from oprack.cache import Cache
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
@@ -58,7 +57,7 @@ def test_attention_with_masks(monkeypatch, mask, alpha):
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 def test_a_batch_in_parts(monkeypatch, mask):
     monkeypatch.setattr("oprack_onednn.kernels.attention._SCORES", 1)
-    monkeypatch.setattr(THREAD, "primitives", OrderedDict())
+    monkeypatch.setattr(THREAD, "primitives", Cache(16))
     test_attention_with_masks(monkeypatch, mask, 0.25)
 
 

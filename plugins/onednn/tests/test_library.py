@@ -300,6 +300,7 @@ def test_only_read_only_memory_of_its_own_is_constant():
 
 def test_packed_weights_live_as_long_as_the_array():
     x = normal(1, 4, 12, 12)
+    gc.collect()  # what earlier tests packed
     before = len(PACKED._entries)
     for seed in range(5):
         w = normal(8, 4, 3, 3, seed=seed)
