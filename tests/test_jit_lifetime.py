@@ -759,3 +759,50 @@ def test_writes_to_parameters_in_captured_functions_are_refused() -> None:
 
     with pytest.raises(UnimplementedError, match="has requires_grad; do it outside"):
         oprack.jit(f)(_x([1.0, 2.0]))
+
+
+def test_a_capture_that_is_interrupted_at_any_line_leaves_guards_as_they_were() -> None:
+    import sys
+
+    from oprack.capture import guards
+
+    class StopHere(Exception):
+        pass
+
+    watched = {f.__code__ for f in (guards._noted.__wrapped__, guards._note_reads, guards._note_nothing)}  # type: ignore[attr-defined]
+    lines = 0
+    while True:
+        left = lines
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal left
+            if frame.f_code not in watched:
+                return None
+            if event == "line":
+                left -= 1
+                if left == -1:
+                    raise StopHere
+            return trace
+
+        net = Normed()
+        net.forward = lambda x, net=net: x * (float(net.mean.numpy()[0]) + 1.0)
+        sys.settrace(trace)
+        try:
+            oprack.jit(net)(_x([1.0, 2.0]))
+        except StopHere:
+            pass
+        finally:
+            sys.settrace(None)
+        if left >= 0:
+            break
+        f = oprack.jit(net)
+        assert f(_x([1.0, 2.0])).tolist() == [1.0, 2.0]
+        with oprack.no_grad():
+            net.mean.add_(_x([1.0, 1.0]))
+        assert f(_x([1.0, 2.0])).tolist() == [2.0, 4.0], lines
+        lines += 1
+    assert lines > 20
+    # Where it was interrupted while it let go, reads go on being noted, which only makes them slower.
+    guards._reads.set(None)
+    guards._under_way.clear()
+    guards._note_nothing()

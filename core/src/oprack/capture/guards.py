@@ -27,6 +27,7 @@ from itertools import chain
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -157,10 +158,11 @@ class _Reads:
 
 _reads: ContextVar[_Reads | None] = ContextVar("oprack_reads", default=None)
 # Methods of tensors that give numbers to Python; most others call one of them.
+_PLAIN_METHOD = "__oprack_plain__"
 _VALUES = ("numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__")
 _lock = threading.Lock()
-_noting = 0
-_plain: dict[str, tuple[Any, Any]] = {}
+# Captures under way. One that was interrupted between two lines goes with its object.
+_under_way: WeakSet[_Reads] = WeakSet()
 
 
 def _noting_read(self: Module, name: str) -> Any:
@@ -174,32 +176,59 @@ def _noting_read(self: Module, name: str) -> Any:
 @contextmanager
 def _noted() -> Iterator[_Reads]:
     """Within the with block, note what is read of Modules and tensors; what other threads read is not noted."""
-    global _noting, _plain
     reads = _Reads()
-    token = _reads.set(reads)
-    with _lock:
-        _noting += 1
-        # Only while something is captured, since it makes every read slower.
-        if _noting == 1:
-            Module.__getattribute__ = _noting_read  # type: ignore[method-assign,assignment]
-            _plain = {name: _noting_values(name) for name in _VALUES if hasattr(Tensor, name)}
-            for name, (_, noting) in _plain.items():
-                setattr(Tensor, name, noting)
+    token = None
     try:
+        token = _reads.set(reads)
+        lock = _acquired()
+        try:
+            _under_way.add(reads)
+            _note_reads()
+        finally:
+            lock.release()
         yield reads
     finally:
-        with _lock:
-            _noting -= 1
-            if not _noting:
-                del Module.__getattribute__
-                for name, (plain, _) in _plain.items():
-                    setattr(Tensor, name, plain)
-        _reads.reset(token)
+        lock = _acquired()
+        try:
+            _under_way.discard(reads)
+            if not _under_way:
+                _note_nothing()
+        finally:
+            lock.release()
+        if token is not None:
+            _reads.reset(token)
 
 
-def _noting_values(name: str) -> tuple[Any, Any]:
-    """(a method of tensors as it is, one that notes that the numbers of a tensor were asked for)."""
-    plain = getattr(Tensor, name)
+def _acquired() -> threading.Lock:
+    """The lock of captures, acquired; a new one where who held it, for microseconds, was interrupted in between."""
+    global _lock
+    lock = _lock
+    if not lock.acquire(timeout=0.2):
+        lock = _lock = threading.Lock()
+        lock.acquire()
+    return lock
+
+
+def _note_reads() -> None:
+    """Note reads, which makes every one of them slower; goes on where it was interrupted before."""
+    Module.__getattribute__ = _noting_read  # type: ignore[method-assign,assignment]
+    for name in _VALUES:
+        plain = getattr(Tensor, name, None)
+        if plain is not None and not hasattr(plain, _PLAIN_METHOD):
+            setattr(Tensor, name, _noting_values(plain))
+
+
+def _note_nothing() -> None:
+    if "__getattribute__" in vars(Module):
+        del Module.__getattribute__
+    for name in _VALUES:
+        plain = getattr(getattr(Tensor, name, None), _PLAIN_METHOD, None)
+        if plain is not None:
+            setattr(Tensor, name, plain)
+
+
+def _noting_values(plain: Any) -> Any:
+    """A method of tensors that notes that the numbers of a tensor were asked for."""
 
     @functools.wraps(plain)
     def read(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -208,7 +237,8 @@ def _noting_values(name: str) -> tuple[Any, Any]:
             reads.tensors.setdefault(id(self), (self, self._value, self._version))
         return plain(self, *args, **kwargs)
 
-    return plain, read
+    setattr(read, _PLAIN_METHOD, plain)
+    return read
 
 
 def _own(module: Module, name: str) -> Any:
