@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from oprack.capture.guards import Same, frozen
+from oprack.capture.frozen import Same, frozen
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor
 

@@ -9,7 +9,7 @@ found there are followed, those of oprack, NumPy and the standard library except
 sets and dicts of them are compared by value and type, small arrays by their elements, objects of the user's classes by
 identity and attributes, tensors, Modules and all other objects by identity.
 
-Not compared: what lies deeper than _DEPTH levels or in containers of more than _ITEMS items; the elements of larger
+Not compared: what lies deeper than six levels or in containers of more than 1,024 items; the elements of larger
 arrays; attributes of objects with __slots__; files, the clock and other things outside; functions that are called by
 code that is not followed.
 """
@@ -18,128 +18,27 @@ from __future__ import annotations
 
 import dis
 import functools
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
 from operator import is_
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
 
+from oprack.capture.frozen import ITEMS, containers, frozen, is_foreign, items_of
 from oprack.errors import PreconditionNotMetError
 from oprack.layers.framework import VariableHandle
 from oprack.nn.module import CHANGES, Module
 from oprack.tensor.eager_tensor import Tensor
 
-_DEPTH = 6  # of lists within lists, and objects within objects; what lies deeper is compared by identity
-_BYTES = 4096  # of arrays whose elements are compared
-_ITEMS = 1024  # of containers whose items are compared; a larger one, such as a data set, is compared by identity
-_SETTINGS = ("types", "argparse")  # whose Namespaces hold settings of the user's
 _MISSING: Any = type("missing", (), {"__repr__": lambda self: "nothing"})()
-_PLAIN = (str, bytes, bool, int, type(None), type(...), np.dtype)
 _Row = tuple[Callable[[Any, Any], Any], Any, Any]
 """(how to read, where, which): `read(where, which)` is what the captured function found there."""
-
-
-# What is compared -----------------------------------------------------------------------------------------------------
-class Same:
-    """Stands for an object in a key; equal to that of the same object alone."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value  # held, so that its id can't become another's
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def frozen(value: Any, depth: int = _DEPTH) -> Any:
-    """A key of a value, equal only to those of values that a function can't tell from it.
-
-    Args:
-        value: Anything.
-        depth: How deep to look into containers and objects.
-
-    Returns:
-        The key: True is not 1, 0.0 not -0.0, a list no tuple, and NaN is NaN.
-    """
-    kind = type(value)
-    if kind in _PLAIN:
-        return (kind, value)
-    if kind is float or kind is complex or isinstance(value, np.generic):
-        return (kind, repr(value))
-    if kind is slice:
-        return (kind, frozen((value.start, value.stop, value.step)))
-    if isinstance(value, list | tuple | dict | set | frozenset) and len(value) > _ITEMS:
-        return Same(value)
-    if depth and isinstance(value, list | tuple):
-        return (kind, tuple([frozen(v, depth - 1) for v in value]))
-    if depth and isinstance(value, dict):
-        return (kind, tuple([(frozen(k), frozen(v, depth - 1)) for k, v in value.items()]))
-    if isinstance(value, set | frozenset):
-        return (kind, frozenset([frozen(v) for v in value]))
-    if isinstance(value, np.ndarray):
-        return (Same(value), value.tobytes() if value.nbytes <= _BYTES and value.dtype.kind != "O" else None)
-    attributes = _attributes(value) if depth else None
-    return Same(value) if attributes is None else (Same(value), frozen(attributes, depth - 1))
-
-
-def _attributes(value: Any) -> dict[str, Any] | None:
-    """Attributes of an object that belongs to the user, such as a configuration; None of all others."""
-    kind = type(value)
-    if isinstance(value, Module | Tensor | type | ModuleType | FunctionType | BuiltinFunctionType | MethodType):
-        return None
-    if kind.__module__ not in _SETTINGS and _is_foreign(kind.__module__):
-        return None
-    found = getattr(value, "__dict__", None)
-    return found if isinstance(found, dict) else None
-
-
-def _is_foreign(module: str | None) -> bool:
-    """Whether code belongs to oprack, its packs, NumPy or the standard library, which nobody changes between calls."""
-    top = (module or "").partition(".")[0]
-    return top == "numpy" or top.partition("_")[0] == "oprack" or (top in sys.stdlib_module_names and top != "__main__")
-
-
-def _containers(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
-    """The containers in a value that can change without being replaced."""
-    if not depth or (isinstance(value, list | tuple | dict | set | frozenset) and len(value) > _ITEMS):
-        return
-    if isinstance(value, dict):
-        yield value
-        inside: Any = value.values()
-    elif isinstance(value, list | set):
-        yield value
-        inside = value
-    elif isinstance(value, tuple | frozenset):
-        inside = value
-    elif isinstance(value, np.ndarray):
-        if value.nbytes <= _BYTES:
-            yield value
-        return
-    else:
-        found = _attributes(value)
-        if found is not None:
-            yield from _containers(found, depth)
-        return
-    for v in inside:
-        if type(v) not in _PLAIN:
-            yield from _containers(v, depth - 1)
-
-
-def _items(container: Any) -> Sequence[Any]:
-    if isinstance(container, dict):
-        return (*container, *container.values())
-    return (container.tobytes(),) if isinstance(container, np.ndarray) else tuple(container)
 
 
 # What is read ---------------------------------------------------------------------------------------------------------
@@ -306,7 +205,7 @@ class _Reach:
             self._follow_object(value)
 
     def _follow_items(self, value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> None:
-        if len(value) <= _ITEMS:
+        if len(value) <= ITEMS:
             for part in value.values() if isinstance(value, dict) else value:
                 self.follow(part)
 
@@ -314,9 +213,9 @@ class _Reach:
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:
             self.follow(wrapped)
-        elif not _is_foreign(type(value).__module__):
+        elif not is_foreign(type(value).__module__):
             for cls in type(value).__mro__:
-                if not _is_foreign(cls.__module__):
+                if not is_foreign(cls.__module__):
                     for part in vars(cls).values():
                         if isinstance(part, FunctionType | staticmethod | classmethod | property):
                             self.follow(part)
@@ -325,7 +224,7 @@ class _Reach:
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self.follow(wrapped)
-        if _is_foreign(function.__module__):
+        if is_foreign(function.__module__):
             return
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             self.note(_attribute, function, name)
@@ -343,7 +242,7 @@ class _Reach:
 
     def _note_members(self, owner: Any, members: Mapping[str, Any], names: frozenset[str]) -> None:
         """Attributes of a module or class of the user's of which the code speaks, such as config.SCALE."""
-        if not _is_foreign(owner.__name__ if isinstance(owner, ModuleType) else owner.__module__):
+        if not is_foreign(owner.__name__ if isinstance(owner, ModuleType) else owner.__module__):
             for name in sorted(names & members.keys()):
                 if not isinstance(members[name], ModuleType):
                     self.note(_attribute, owner, name)
@@ -470,8 +369,8 @@ class Guards:
             if isinstance(m, Module)
             for t in (m._parameters, m._modules, m._buffers)
         }
-        inside = [(c, _items(c)) for v in values for c in _containers(v) if id(c) not in tables]
-        seen = _Seen(epoch, members, [(t, _items(t)) for t in tables.values()], found, inside)
+        inside = [(c, items_of(c)) for v in values for c in containers(v) if id(c) not in tables]
+        seen = _Seen(epoch, members, [(t, items_of(t)) for t in tables.values()], found, inside)
         return [frozen(v) for v in values], seen
 
     def hold(self) -> bool:
@@ -518,5 +417,5 @@ def _unchanged(container: Any, items: Sequence[Any]) -> bool:
     if isinstance(container, dict):
         return 2 * len(container) == len(items) and all(map(is_, chain(container, container.values()), items))
     if isinstance(container, np.ndarray):
-        return _items(container) == items
+        return items_of(container) == items
     return len(container) == len(items) and all(map(is_, container, items))
