@@ -57,7 +57,7 @@ lint: stubs  ## style, types, arrows between packages, generated files, what ops
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/check_types.py
-	$(BIN)/lint-imports
+	$(BIN)/python tools/lint_imports.py
 	$(BIN)/oprack manifest --check $(MANIFESTS)
 	$(BIN)/oprack manifest --homes --check $(HOMES)
 	$(BIN)/oprack check --only signatures $(MANIFESTS)

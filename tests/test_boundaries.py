@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oprack"
+# The rooms of the package oprack, of whatever distribution
+PARTS = [CORE, *sorted(ROOT.glob("plugins/*/src/oprack"))]
 PACKS = sorted(path.parent for path in (ROOT / "op_packages").glob("*/pyproject.toml"))
 DISTRIBUTIONS = [*PACKS, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
 # A class and its own parser and writer: `ProgramDesc.parse` is a method of what it returns.
@@ -82,8 +84,9 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 def test_no_circle_of_modules_at_run_time():
     files = {
-        ".".join(("oprack", *f.relative_to(CORE).with_suffix("").parts)).removesuffix(".__init__"): f
-        for f in CORE.rglob("*.py")
+        ".".join(("oprack", *f.relative_to(part).with_suffix("").parts)).removesuffix(".__init__"): f
+        for part in PARTS
+        for f in part.rglob("*.py")
     }
     found = circles({name: run_time_imports(name, files) for name in files})
     assert sorted(map(sorted, found)) == sorted(ALLOWED_CIRCLES)
@@ -96,8 +99,9 @@ def test_circles_are_found():
 
 def test_core_imports_no_pack():
     found = {
-        str(file.relative_to(CORE)): sorted(n for n in imported(file) if n.startswith("oprack_"))
-        for file in CORE.rglob("*.py")
+        str(file.relative_to(part)): sorted(n for n in imported(file) if n.startswith("oprack_"))
+        for part in PARTS
+        for file in part.rglob("*.py")
     }
     assert {file: names for file, names in found.items() if names} == {}
 

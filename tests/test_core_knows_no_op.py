@@ -19,10 +19,11 @@ from oprack.packs.vocabulary import op_for
 from oprack.parallel import Communicator
 from oprack.types import AttrType
 
-CORE = Path(oprack.__file__).parent
+PARTS = [Path(part) for part in oprack.__path__]  # of the core, and of distributions that bring rooms beside it
 
 # Words that are op types by chance, in the files where they mean something else.
 OTHERWISE_MEANT = {
+    "data/workers.py": {"seed"},  # of random numbers
     "autodiff/backward.py": {"shape"},  # an attribute of the role constant, as in the next five
     "functional/op_function.py": {"shape"},
     "functional/tensor_methods.py": {"shape"},
@@ -34,7 +35,6 @@ OTHERWISE_MEANT = {
     "layers/param_attr.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
     "desc/var_desc.py": {"shape"},
-    "cli/run.py": {"shape", "trace"},
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
     "io/manifest.py": {"shape", "size"},
@@ -53,7 +53,7 @@ OTHERWISE_MEANT = {
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
     "runtime/plan/shape_check.py": {"shape"},
-    "tensor/eager_tensor.py": {"shape"},
+    "eager_tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
     "tensor/sparse_tensor.py": {"shape"},
     "tensor/shape_only.py": {"shape", "size", "where"},  # slots of a class; who asks, in a message
@@ -75,7 +75,6 @@ OTHERWISE_MEANT = {
     "testing/fuzz/searching.py": {"size"},  # how large an example is
     "cli/op.py": {"where", "empty"},  # a heading, and an op without a gradient
     "__init__.py": {"seed"},  # the function that sets the seed of draws, as in the next six
-    "io/workers.py": {"seed"},
     "runtime/prepared_function.py": {"shape"},  # an attribute of arrays
     "interpreter/__init__.py": {"seed"},
     "interpreter/devices.py": {"seed"},
@@ -116,10 +115,10 @@ def words() -> dict[str, set[str]]:
     op_types = set(oprack.default_manager().op_types()) - {"feed", "fetch"}
     assert len(op_types) > 500
     found = {}
-    for file in CORE.rglob("*.py"):
+    for part, file in ((part, file) for part in PARTS for file in part.rglob("*.py")):
         if not file.name.endswith("_pb2.py"):
             parts = [set(re.split(r"[\s,;]+", text.strip())) for text in strings(file)]
-            found[str(file.relative_to(CORE))] = {word for words in parts if words <= op_types for word in words}
+            found[str(file.relative_to(part))] = {word for words in parts if words <= op_types for word in words}
     return {file: names for file, names in found.items() if names}
 
 

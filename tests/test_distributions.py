@@ -82,6 +82,7 @@ def test_a_pack_declares_the_packs_that_it_needs(folder: Path) -> None:
     assert {name: where for name, where in needed(folder).items() if name not in declared} == {}
     sources = "".join(f.read_text("utf-8") for f in (folder / "src").rglob("*.py"))
     imported = {name.replace("_", "-") for name in re.findall(r"(?:from|import) (oprack_\w+)", sources)}
+    imported |= {home("rooms", room) for room in re.findall(r"from oprack\.(\w+)", sources)}
     assert declared - needed(folder).keys() - imported == set()
 
 

@@ -40,9 +40,9 @@ oprack.nn.Lniear
 oprack.functional.relu(x=3)
 """
 FOUND = [
-    '"oprack.tensor.eager_tensor.Tensor"',
+    '"oprack.eager_tensor.Tensor"',
     '"oprack_nn.modules.common.Linear"',
-    '"def (x: oprack.tensor.eager_tensor.Tensor) -> oprack.tensor.eager_tensor.Tensor"',
+    '"def (x: oprack.eager_tensor.Tensor) -> oprack.eager_tensor.Tensor"',
     '"def (input: typing.Sequence[oprack.layers.variable.Variable] | oprack.layers.variable.Variable, size: int, ',
     '"def (x: oprack.layers.variable.Variable, act: str | typing.Mapping[str, Any] | None =, name: str | None =) -> '
     'oprack.layers.variable.Variable"',
@@ -50,7 +50,7 @@ FOUND = [
     '"def (learning_rate: float, step_size: int, gamma: float =, last_epoch: int =)',
     '"oprack_random.initializers.Xavier"',
     '"oprack.layers.helper.LayerHelper"',
-    '"oprack.tensor.eager_tensor.Tensor"',
+    '"oprack.eager_tensor.Tensor"',
     'error: Module has no attribute "Lniear"; maybe "Linear"?',
     'Argument "x" to "relu" has incompatible type "int"; expected "Tensor"',
 ]

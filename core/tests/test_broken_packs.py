@@ -218,8 +218,10 @@ def test_what_breaks_only_when_it_is_used_stops_nobody_else(tmp_path):
     assert "library late: broken: RuntimeError: the driver went away" in problems
     assert "layers.lost" in problems and "pass lost of oprack-late" in problems
     run = (
-        "import numpy as np, oprack; from oprack import functional as F; "
-        "print(F.fixture_twice(oprack.to_tensor([1.0, 2.0]), offset=0.5).numpy().tolist())"
+        "import numpy as np; from oprack import CPUPlace, LoDTensor, Scope, create_op; scope = Scope(); "
+        "scope.var('x').value = LoDTensor(np.array([1.0, 2.0], 'float32')); scope.var('y'); "
+        "create_op('fixture_twice', {'X': ['x']}, {'Out': ['y']}, {'offset': 0.5}).run(scope, CPUPlace()); "
+        "print(scope.get_var('y').value.array.tolist())"
     )
     done = pack_site.run_python("-c", run, env=env)
     assert done.returncode == 0, done.stderr

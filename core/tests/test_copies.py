@@ -11,7 +11,6 @@ import numpy as np
 import oprack
 import pytest
 from oprack.errors import PreconditionNotMetError, UnimplementedError
-from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
 from oprack.packs.manager import PackManager
 from oprack.program import Program
@@ -57,7 +56,8 @@ def test_executors_and_predictors_say_what_to_do_instead(
 ) -> None:
     program = build({"x": X}, [("double", {"X": "x"}, {"Out": "y"})])
     save_inference_model(tmp_path / "m", program, ["x"], ["y"], Scope())
-    predictor = create_predictor(Config(f"{tmp_path}/m.pdmodel", f"{tmp_path}/m.pdiparams"))
+    config = oprack.inference.Config(f"{tmp_path}/m.pdmodel", f"{tmp_path}/m.pdiparams")
+    predictor = oprack.inference.create_predictor(config)
     with pytest.raises(UnimplementedError, match=r"Executor can't be pickled.*executor\.clone\(\)"):
         COPIES[how](Executor())
     with pytest.raises(UnimplementedError, match=r"a Predictor can't be pickled.*predictor\.clone\(\)"):

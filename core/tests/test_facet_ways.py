@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack import functional as F
 from oprack.errors import AlreadyExistsError, DefinitionError, OprackError
 from oprack.kernel import kernel
 from oprack.op import (
@@ -189,7 +188,7 @@ def test_every_facet_is_there(registered: PackManager) -> None:
 def test_rules_count_in_programs(registered: PackManager, prepared: bool) -> None:
     program, x = Program(), np.arange(6, dtype="float32").reshape(2, 3)
     with oprack.program_guard(program, Program()):
-        y = F.ways(oprack.layers.data("x", [-1, 3], dtype="float32"))
+        y = oprack.functional.ways(oprack.layers.data("x", [-1, 3], dtype="float32"))
     assert (y.shape, y.dtype) == ((-1, 3), "float64")  # infer_shape, infer_var_type
     exe, scope = Executor(prepared=prepared), Scope()
     for _ in range(3):  # recorded, compiled, again: the input is cast for the kernel each time
@@ -201,7 +200,7 @@ def test_rules_count_in_programs(registered: PackManager, prepared: bool) -> Non
 def test_rules_count_eagerly(registered: PackManager) -> None:
     for _ in range(3):
         x = oprack.to_tensor(np.ones((2, 2), "float64"), requires_grad=True)
-        y = F.ways(x)
+        y = oprack.functional.ways(x)
         np.testing.assert_array_equal(y.numpy(), 2.0 * np.ones((2, 2)))
         y.backward(oprack.to_tensor(np.ones((2, 2))))
         np.testing.assert_array_equal(x.grad.numpy(), np.full((2, 2), 6.0))  # make_grad, 3 * scale
@@ -420,11 +419,11 @@ def test_an_error_of_a_kernel_names_the_pack_of_the_kernel(pack: Any, path: str)
             calls = [good, good, bad] if path == "eager" else [bad]
             with pytest.raises(oprack.errors.OpError, match=text):
                 for x in calls:
-                    F.ways(oprack.to_tensor(x))
+                    oprack.functional.ways(oprack.to_tensor(x))
             return
         program = Program()
         with oprack.program_guard(program, Program()):
-            y = F.ways(oprack.layers.data("x", [-1, 2], dtype="float64"))
+            y = oprack.functional.ways(oprack.layers.data("x", [-1, 2], dtype="float64"))
         exe, scope = Executor(prepared=path == "plan"), Scope()
         for _ in range(2):
             exe.run(program, {"x": good}, [y.name], scope)
@@ -449,11 +448,13 @@ def test_an_error_of_a_facet_names_the_pack_of_the_facet(pack: Any, member: str,
     ):
         if member == "infer_var_type":
             with oprack.program_guard(program, Program()):
-                F.ways(oprack.layers.data("x", [1], dtype="float64"))
+                oprack.functional.ways(oprack.layers.data("x", [1], dtype="float64"))
         elif member == "make_grad":
-            F.ways(oprack.to_tensor([1.0, 2.0], "float64", requires_grad=True)).backward(oprack.to_tensor([1.0, 1.0]))
+            oprack.functional.ways(oprack.to_tensor([1.0, 2.0], "float64", requires_grad=True)).backward(
+                oprack.to_tensor([1.0, 1.0])
+            )
         else:
-            F.ways(oprack.to_tensor(np.ones((2, 2), "float32")))
+            oprack.functional.ways(oprack.to_tensor(np.ones((2, 2), "float32")))
 
 
 # Histories ------------------------------------------------------------------------------------------------------------

@@ -11,8 +11,6 @@ import numpy as np
 import oprack
 import pytest
 from oprack.errors import FeedDtypeError, InvalidArgumentError
-from oprack.inference import Config, Predictor, create_predictor
-from oprack.inference.tensor_handle import Slot
 from oprack.io import save_inference_model
 from oprack.kernel import kernel
 from oprack.packs.manager import PackManager
@@ -76,12 +74,13 @@ def program(build: Callable[..., Program]) -> Program:
 
 
 @pytest.fixture
-def predictor(program: Program, tmp_path: Path) -> Predictor:
+def predictor(program: Program, tmp_path: Path) -> oprack.inference.Predictor:
     save_inference_model(tmp_path / "m", program, ["x"], ["y"], Scope())
-    return create_predictor(Config(f"{tmp_path / 'm'}.pdmodel", f"{tmp_path / 'm'}.pdiparams"))
+    config = oprack.inference.Config(f"{tmp_path / 'm'}.pdmodel", f"{tmp_path / 'm'}.pdiparams")
+    return oprack.inference.create_predictor(config)
 
 
-def entrances(program: Program, predictor: Predictor) -> dict[str, Callable[[Any], Any]]:
+def entrances(program: Program, predictor: oprack.inference.Predictor) -> dict[str, Callable[[Any], Any]]:
     def by_handle(share: bool) -> Callable[[Any], Any]:
         def go(value: Any) -> Any:
             handle = predictor.get_input_handle("x")
@@ -127,7 +126,9 @@ def entrances(program: Program, predictor: Predictor) -> dict[str, Callable[[Any
 
 
 @pytest.mark.parametrize("odd", list(ODD))
-def test_odd_arrays_give_the_numbers_of_plain_ones(odd: str, program: Program, predictor: Predictor) -> None:
+def test_odd_arrays_give_the_numbers_of_plain_ones(
+    odd: str, program: Program, predictor: oprack.inference.Predictor
+) -> None:
     for name, go in entrances(program, predictor).items():
         for _ in range(2):
             value = ODD[odd]()
@@ -138,7 +139,7 @@ def test_odd_arrays_give_the_numbers_of_plain_ones(odd: str, program: Program, p
         assert array.flags.c_contiguous or array.flags.f_contiguous
 
 
-def test_shared_memory_is_read_when_the_predictor_runs(predictor: Predictor) -> None:
+def test_shared_memory_is_read_when_the_predictor_runs(predictor: oprack.inference.Predictor) -> None:
     memory = X.astype(">f4")
     predictor.get_input_handle("x").share_external_data(memory)
     for k in (1, 3):
@@ -158,7 +159,7 @@ def test_shared_memory_is_read_when_the_predictor_runs(predictor: Predictor) -> 
     ],
 )
 def test_arrays_without_numbers_that_kernels_know_are_refused(
-    bad: Any, text: str, program: Program, predictor: Predictor
+    bad: Any, text: str, program: Program, predictor: oprack.inference.Predictor
 ) -> None:
     for name, go in entrances(program, predictor).items():
         if name in ("scope", "set_value") or "to_tensor" in name:
@@ -172,7 +173,9 @@ def test_arrays_without_numbers_that_kernels_know_are_refused(
 
 
 @pytest.mark.parametrize("entrance", ["to_tensor", "set_value", "scope"])
-def test_masked_arrays_are_refused_outside_of_feeds_too(entrance: str, program: Program, predictor: Predictor) -> None:
+def test_masked_arrays_are_refused_outside_of_feeds_too(
+    entrance: str, program: Program, predictor: oprack.inference.Predictor
+) -> None:
     with pytest.raises(InvalidArgumentError, match="a masked array, 1 of whose 12 elements have no value"):
         entrances(program, predictor)[entrance](np.ma.array(X, mask=X > 11))
 
@@ -192,14 +195,14 @@ def test_a_scalar_keeps_its_rank() -> None:
 
 
 @pytest.mark.parametrize("shape", [None, 2.5, object()])
-def test_a_handle_says_what_it_takes_as_a_shape(predictor: Predictor, shape: Any) -> None:
+def test_a_handle_says_what_it_takes_as_a_shape(predictor: oprack.inference.Predictor, shape: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"input 'x': reshape\(.*\): expected a list of sizes, such as"):
         predictor.get_input_handle("x").reshape(shape)
 
 
 def test_copies_use_their_memory_again() -> None:
     """For data of any size and dtype, as long as nothing refers to the copy before."""
-    slot, rng = Slot("x", None, True), np.random.default_rng(0)
+    slot, rng = oprack.inference.tensor_handle.Slot("x", None, True), np.random.default_rng(0)
     places = []
     for shape, dtype in (
         ((700, 700), "float32"),
@@ -217,7 +220,7 @@ def test_copies_use_their_memory_again() -> None:
 
 def test_copies_of_a_result_are_the_users() -> None:
     """They use memory again that nobody has; what somebody has keeps its values, and writing to it changes no other."""
-    slot = Slot("y", None, False)
+    slot = oprack.inference.tensor_handle.Slot("y", None, False)
     results = [np.full((700, 300 + i), float(i), np.float32) for i in range(3)]
     places = []
     for result in results:
@@ -237,7 +240,7 @@ def test_copies_of_a_result_are_the_users() -> None:
 
 @pytest.mark.parametrize("part", [lambda a: a, lambda a: a[5:7], lambda a: a.reshape(-1).view("uint8")])
 def test_a_copy_that_somebody_still_has_keeps_its_values(part: Callable[[np.ndarray], np.ndarray]) -> None:
-    slot = Slot("x", None, True)
+    slot = oprack.inference.tensor_handle.Slot("x", None, True)
     slot.copy(np.full((700, 700), 3.0, np.float32))
     held = part(slot.array)
     before = held.copy()
@@ -257,14 +260,14 @@ def test_a_copy_that_somebody_still_has_keeps_its_values(part: Callable[[np.ndar
     ],
 )
 def test_copies_of_other_arrays(data: np.ndarray) -> None:
-    slot = Slot("x", None, True)
+    slot = oprack.inference.tensor_handle.Slot("x", None, True)
     slot.copy(data)
     assert slot.array.shape == data.shape and not np.shares_memory(slot.array, data)
     np.testing.assert_array_equal(slot.array, data)
 
 
 def test_a_small_input_does_not_hold_the_memory_of_a_large_one() -> None:
-    slot = Slot("x", None, True)
+    slot = oprack.inference.tensor_handle.Slot("x", None, True)
     slot.copy(np.ones((4000, 1000), np.float32))
     slot.copy(np.ones((400, 300), np.float32))
     slot.copy(np.ones((600, 300), np.float32))

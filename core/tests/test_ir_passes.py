@@ -8,9 +8,9 @@ from typing import Any
 
 import ir_ops
 import numpy as np
+import oprack
 import pytest
 from oprack.errors import GraphError, NotFoundError
-from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
 from oprack.ir import Graph, find_pass, optimize, registered_passes, select_passes
 from oprack.packs.discovery import BrokenPackWarning, PackWarning
@@ -324,7 +324,7 @@ def model(packs: Callable[..., PackManager], tmp_path: Path) -> Path:
 
 
 def test_a_predictor_runs_the_passes_once_for_all_its_clones(model: Path) -> None:
-    predictor = create_predictor(Config(str(model)))
+    predictor = oprack.inference.create_predictor(oprack.inference.Config(str(model)))
     assert (predictor.run([X])[0] == X + 2 * W).all()
     clone = predictor.clone()
     assert (clone.run([X])[0] == X + 2 * W).all() and clone._model is predictor._model
@@ -333,26 +333,26 @@ def test_a_predictor_runs_the_passes_once_for_all_its_clones(model: Path) -> Non
 
 
 def test_without_ir_optim_the_program_runs_as_it_is(model: Path) -> None:
-    config = Config(str(model))
+    config = oprack.inference.Config(str(model))
     config.switch_ir_optim(False)
-    predictor = create_predictor(config)
+    predictor = oprack.inference.create_predictor(config)
     assert (predictor.run([X])[0] == X + 2 * W).all()
     assert [o.type for o in predictor._model.program.global_block().ops] == ["feed", "plus", "copy", "plus", "fetch"]
 
 
 def test_a_config_chooses_the_passes(model: Path) -> None:
-    config = Config(str(model))
+    config = oprack.inference.Config(str(model))
     assert config.pass_builder().all_passes() == [*GENERIC, "strict", "loose"]
     config.switch_strict_sums()
     assert config.strict_sums() and config.pass_builder().all_passes() == [*GENERIC, "strict"]
     assert "strict_sums" in config.summary()
     config.delete_pass("fold_constants")
-    predictor = create_predictor(config)
+    predictor = oprack.inference.create_predictor(config)
     assert (predictor.run([X])[0] == X + 2 * W).all()
     assert [o.type for o in predictor._model.program.global_block().ops] == ["feed", "plus", "plus", "fetch"]
     config.pass_builder().append_pass("fold_constants")
     assert config.pass_builder().all_passes()[-1] == "fold_constants"
-    predictor = create_predictor(config)
+    predictor = oprack.inference.create_predictor(config)
     assert [o.type for o in predictor._model.program.global_block().ops] == ["feed", "plus", "fetch"]
 
 
@@ -361,8 +361,8 @@ def test_a_config_asks_for_verification(packs: Callable[..., PackManager], tmp_p
     packs(bad=lambda register: register.pass_("bad", f"{HERE}:breaks", stage="fuse"))
     program, scope = PassCase({"x": X}, {"w": W}, [op("plus", "x", "y", "w")]).build()
     save_inference_model(tmp_path / "m", program, ["x"], ["y"], scope)
-    config = Config(str(tmp_path))
+    config = oprack.inference.Config(str(tmp_path))
     config.switch_ir_debug() if how == "switch_ir_debug" else config.pass_builder().turn_on_debug()
     assert config.ir_debug()
     with pytest.raises(GraphError, match="pass bad of oprack-bad"):
-        create_predictor(config)
+        oprack.inference.create_predictor(config)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack import functional as F
 from oprack.errors import InputOverwrittenError, KernelResultError, OprackError
 from oprack.kernel import kernel
 from oprack.packs.manager import PackManager
@@ -47,7 +46,7 @@ FAULTS: list[tuple[Any, type[OprackError], str]] = [
 
 def run_in(how: str, build: Build, x: np.ndarray) -> Any:
     if how == "eager":
-        return F.double(oprack.to_tensor(x)).numpy()
+        return oprack.functional.double(oprack.to_tensor(x)).numpy()
     program = build({"x": x}, [("double", {"X": "x"}, {"Out": "y"})])
     return Executor(prepared=how == "plan").run(program, {"x": x}, ["y"], Scope())[0]
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack import functional as F
 from oprack.device import CPUDeviceContext
 from oprack.errors import KernelNotFoundError
 from oprack.kernel import kernel
@@ -147,7 +146,7 @@ def test_eager_calls_have_a_mode_of_their_own(switched: PackManager) -> None:
 
     def call() -> tuple[float, float]:
         x = oprack.to_tensor(X, requires_grad=True)
-        y = F.switched(x)
+        y = oprack.functional.switched(x)
         y.backward(oprack.to_tensor(np.ones_like(X)))
         return float((y.numpy() - X)[0, 0]), float(x.grad.numpy()[0, 0])
 
@@ -157,7 +156,7 @@ def test_eager_calls_have_a_mode_of_their_own(switched: PackManager) -> None:
             assert call() == (1.0, 3.0)
             with oprack.deterministic(False):
                 assert call() == (2.0, 2.0)
-    compiled = oprack.jit(F.switched)
+    compiled = oprack.jit(oprack.functional.switched)
     for _ in range(2):
         assert float((compiled(X).numpy() - X)[0, 0]) == 2
         with oprack.deterministic():
@@ -258,7 +257,7 @@ def test_a_kernel_of_the_cpu_runs_in_the_middle_of_another_place(
 def test_eager_calls_fall_back_to_the_cpu(elsewhere: PackManager) -> None:
     x = oprack.to_tensor(X).to(ElsewherePlace())
     for _ in range(3):
-        y = F.double(F.switched(F.double(x)))
+        y = oprack.functional.double(oprack.functional.switched(oprack.functional.double(x)))
         assert y.place == ElsewherePlace()
         np.testing.assert_array_equal(y.to(oprack.CPUPlace()).numpy(), 2 * (2 * X + 1))
 

@@ -10,7 +10,6 @@ import numpy as np
 import oprack
 import pytest
 from oprack.errors import InvalidArgumentError, LoopLimitError, MemoryLimitError
-from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
 from oprack.kernel import kernel
 from oprack.op import REQUIRED, Attr, InferShapeFacet, Input, OpDef, OpMaker, Output
@@ -161,15 +160,15 @@ def test_rounds_of_all_loops_of_a_run_count(loop: Program, prepared: bool, monke
 
 def test_predictors_and_their_clones_have_the_limits_of_their_config(loop: Program, tmp_path: Path) -> None:
     save_inference_model(tmp_path / "m", loop, ["x"], ["y"], Scope())
-    config = Config(f"{tmp_path / 'm'}.pdmodel", f"{tmp_path / 'm'}.pdiparams")
+    config = oprack.inference.Config(f"{tmp_path / 'm'}.pdmodel", f"{tmp_path / 'm'}.pdiparams")
     config.set_loop_limit(5)
     assert config.loop_limit() == 5 and "loop_limit" in config.summary()
-    for predictor in (first := create_predictor(config), first.clone()):
+    for predictor in (first := oprack.inference.create_predictor(config), first.clone()):
         with pytest.raises(LoopLimitError):
             predictor.run([X])
     config.set_loop_limit(None)
     config.set_memory_limit(X.nbytes)
-    predictor = create_predictor(config)
+    predictor = oprack.inference.create_predictor(config)
     assert (predictor.run([X])[0] == 64).all()  # type: ignore[index]
     with pytest.raises(MemoryLimitError):
         predictor.run([np.ones((9, 5), np.float32)])
@@ -180,8 +179,8 @@ def test_limits_are_numbers(bad: Any) -> None:
     for call in (
         lambda: Executor(memory_limit=bad),
         lambda: Executor(loop_limit=bad),
-        lambda: Config().set_memory_limit(bad),
-        lambda: Config().set_loop_limit(bad),
+        lambda: oprack.inference.Config().set_memory_limit(bad),
+        lambda: oprack.inference.Config().set_loop_limit(bad),
     ):
         with pytest.raises(InvalidArgumentError, match=r"limit is .*; expected a number of at least 0, or None"):
             call()

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack import functional as F
 from oprack.errors import AlreadyExistsError, DefinitionError, InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.op import Attr, GradOp, GradOpMaker, InferShapeFacet, Input, OpMaker, Output
@@ -96,7 +95,7 @@ def test_it_runs_in_a_program(fluid_like: PackManager, prepared: bool) -> None:
     program = Program()
     with oprack.program_guard(program, Program()):
         x, w = (oprack.layers.data(n, s, dtype="float64") for n, s in (("x", [-1, 4]), ("w", [2, 2])))
-        y = F.conv2d_like(x, w)
+        y = oprack.functional.conv2d_like(x, w)
     assert y.shape == (-1, 3)
     exe, scope = Executor(prepared=prepared), Scope()
     for _ in range(2):
@@ -104,12 +103,12 @@ def test_it_runs_in_a_program(fluid_like: PackManager, prepared: bool) -> None:
         np.testing.assert_array_equal(out, OUT)
     assert isinstance(exe.prepare(program.desc).block(0).operators[-1], ConvOp)
     with pytest.raises(InvalidArgumentError, match="Filter has shape"), oprack.program_guard(program, Program()):
-        F.conv2d_like(x, oprack.layers.data("v", [2], dtype="float64"))
+        oprack.functional.conv2d_like(x, oprack.layers.data("v", [2], dtype="float64"))
 
 
 def test_it_runs_eagerly_with_its_gradient(fluid_like: PackManager) -> None:
     x, w = oprack.to_tensor(X), oprack.to_tensor(W, requires_grad=True)
-    y = F.conv2d_like(x, w)
+    y = oprack.functional.conv2d_like(x, w)
     np.testing.assert_array_equal(y.numpy(), OUT)
     y.backward(oprack.to_tensor(np.ones((2, 3))))
     # the sum of the windows that each weight meets
@@ -165,11 +164,11 @@ def test_a_class_is_a_kernel(rack: PackManager, path: str) -> None:
     x, wanted = np.array([-1.0, 2.0]), [0.0, 6.0]
     for _ in range(3):
         if path == "eager":
-            out = F.double(oprack.to_tensor(x), factor=3.0).numpy()
+            out = oprack.functional.double(oprack.to_tensor(x), factor=3.0).numpy()
         else:
             program = Program()
             with oprack.program_guard(program, Program()):
-                y = F.double(oprack.layers.data("x", [-1], dtype="float64"), factor=3.0)
+                y = oprack.functional.double(oprack.layers.data("x", [-1], dtype="float64"), factor=3.0)
             (out,) = Executor(prepared=path == "plan").run(program, {"x": x}, [y.name], Scope())
         np.testing.assert_array_equal(out, wanted)
 

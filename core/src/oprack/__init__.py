@@ -8,7 +8,13 @@ the names below, `oprack.<name>` is every function of tensors that packs bring: 
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
+
+from oprack import rooms as _rooms
+
+__path__ = _rooms.folders(__path__)
+sys.meta_path.append(_rooms.AbsentRooms)
 
 # A library says nothing unless the program asks: logging.basicConfig(level=logging.INFO) shows what it has to say.
 logging.getLogger("oprack").addHandler(logging.NullHandler())
@@ -173,12 +179,14 @@ __all__ = sorted([*_SUBMODULES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return _imported(f"oprack.{name}")
-    if name not in _MODULES:
-        return _function(name)
-    value = getattr(_imported(_MODULES[name]), name)
-    globals()[name] = value
+    try:
+        if name in _SUBMODULES:
+            return _imported(f"oprack.{name}")
+        if name not in _MODULES:
+            return _function(name)
+        value = globals()[name] = getattr(_imported(_MODULES[name]), name)
+    except _rooms.AbsentRoomError as error:  # hasattr is to be False
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}: {error}") from error
     return value
 
 
@@ -203,5 +211,9 @@ def _imported(module: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    own = set(globals()) - {"Any", "TYPE_CHECKING", "annotations", "logging"}
-    return sorted({*own, *__all__, *_DTYPES, *_imported("oprack.functional.tensor").public_names()})
+    own = set(globals()) - {"Any", "TYPE_CHECKING", "annotations", "logging", "sys"}
+    try:
+        functions = _imported("oprack.functional.tensor").public_names()
+    except _rooms.AbsentRoomError:
+        functions = ()
+    return sorted({*own, *__all__, *_DTYPES, *functions})

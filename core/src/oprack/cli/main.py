@@ -28,18 +28,10 @@ COMMANDS = {
     "ops": ("ops", "list ops, with the pack that brings each and the places that it has kernels for"),
     "op": ("op", "describe an op: documentation, slots, attributes, gradient, kernels, and who provides what"),
     "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them, a graph"),
-    "run": ("run", "run a model on .npy or .npz files, and say how long it took and where"),
     "convert": ("convert", "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
-    "cache": ("cache", "list the rewritten models that Config.set_optim_cache_dir keeps, or remove them"),
-    "stubs": ("stubs", "write type stubs of oprack.functional, from which editors complete ops and arguments"),
-    "parallel": ("parallel", "simulate a program on any number of ranks, or measure what messages take here"),
     "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
     "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),
-    "check": (
-        "check",
-        "review a pack's source tree: promises of its last release, strings, docs, rules, kernels, wheel",
-    ),
 }
 
 

@@ -18,8 +18,7 @@ class Rewritten:
     """A loaded model, and what the passes for inference at the CPU made of it."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        from oprack.inference.loading import optimize_model
-        from oprack.io import load_inference_model
+        from oprack.io.inference_model import load_inference_model, optimize_model
         from oprack.runtime import Executor
         from oprack.tensor import Scope
 

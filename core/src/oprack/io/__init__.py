@@ -1,6 +1,7 @@
 """Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them, and checkpoints of training.
 
-Data for training, too: Dataset, DataLoader, samplers, and `lod_collate` for batches of sequences without padding.
+Data for training, too, which the distribution of eager calls brings: Dataset, DataLoader, samplers, and `lod_collate`
+for batches of sequences without padding.
 
 Names are imported on first use: who loads a model needs no checkpoints, and protobuf only for programs on the wire.
 """
@@ -10,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
-    from oprack.io.data_loader import DataLoader, default_collate, lod_collate
-    from oprack.io.dataset import (
+    from oprack.data.data_loader import DataLoader, default_collate, lod_collate
+    from oprack.data.dataset import (
         BatchSampler,
         ConcatDataset,
         Dataset,
@@ -25,45 +25,46 @@ if TYPE_CHECKING:
         WeightedRandomSampler,
         random_split,
     )
+    from oprack.data.workers import WorkerInfo, get_worker_info
+    from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
     from oprack.io.export import inference_program, save_inference_model
     from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
     from oprack.io.parameters import load_vars, persistable_vars, save_vars
     from oprack.io.state import load, load_state, save, save_state
-    from oprack.io.workers import WorkerInfo, get_worker_info
 
 _HOMES = {
-    "BatchSampler": "dataset",
-    "Checkpoint": "checkpoint",
-    "ConcatDataset": "dataset",
-    "DataLoader": "data_loader",
-    "Dataset": "dataset",
-    "InferenceModel": "inference_model",
-    "IterableDataset": "dataset",
-    "RandomSampler": "dataset",
-    "Sampler": "dataset",
-    "SequenceSampler": "dataset",
-    "Subset": "dataset",
-    "TensorDataset": "dataset",
-    "WeightedRandomSampler": "dataset",
-    "WorkerInfo": "workers",
-    "default_collate": "data_loader",
-    "get_worker_info": "workers",
-    "inference_program": "export",
-    "latest_checkpoint": "checkpoint",
-    "load": "state",
-    "load_checkpoint": "checkpoint",
-    "load_from_buffers": "inference_model",
-    "load_inference_model": "inference_model",
-    "load_state": "state",
-    "load_vars": "parameters",
-    "lod_collate": "data_loader",
-    "persistable_vars": "parameters",
-    "random_split": "dataset",
-    "save": "state",
-    "save_checkpoint": "checkpoint",
-    "save_inference_model": "export",
-    "save_state": "state",
-    "save_vars": "parameters",
+    "BatchSampler": "data.dataset",
+    "Checkpoint": "io.checkpoint",
+    "ConcatDataset": "data.dataset",
+    "DataLoader": "data.data_loader",
+    "Dataset": "data.dataset",
+    "InferenceModel": "io.inference_model",
+    "IterableDataset": "data.dataset",
+    "RandomSampler": "data.dataset",
+    "Sampler": "data.dataset",
+    "SequenceSampler": "data.dataset",
+    "Subset": "data.dataset",
+    "TensorDataset": "data.dataset",
+    "WeightedRandomSampler": "data.dataset",
+    "WorkerInfo": "data.workers",
+    "default_collate": "data.data_loader",
+    "get_worker_info": "data.workers",
+    "inference_program": "io.export",
+    "latest_checkpoint": "io.checkpoint",
+    "load": "io.state",
+    "load_checkpoint": "io.checkpoint",
+    "load_from_buffers": "io.inference_model",
+    "load_inference_model": "io.inference_model",
+    "load_state": "io.state",
+    "load_vars": "io.parameters",
+    "lod_collate": "data.data_loader",
+    "persistable_vars": "io.parameters",
+    "random_split": "data.dataset",
+    "save": "io.state",
+    "save_checkpoint": "io.checkpoint",
+    "save_inference_model": "io.export",
+    "save_state": "io.state",
+    "save_vars": "io.parameters",
 }
 __all__ = [
     "BatchSampler",
@@ -106,7 +107,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'oprack.io' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f"oprack.io.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(importlib.import_module(f"oprack.{_HOMES[name]}"), name)
     return value
 
 

@@ -146,6 +146,8 @@ def brought(source: PackSource) -> dict[str, list[str]]:
         elif kind == "layer" and not key.startswith(("fuzz.", "fuzz_lives.")):
             namespace, _, name = key.partition(".")
             found.setdefault(namespace, []).append(name)
+    if rooms := sorted(p.stem for p in (source.directory.parent / "oprack").glob("[a-z]*") if p.name != "__pycache__"):
+        found["rooms"] = rooms
     return found
 
 

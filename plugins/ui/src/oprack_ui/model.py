@@ -18,8 +18,7 @@ from oprack.cli.show import describe_model
 from oprack.cli.show_passes import pass_records
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
-from oprack.inference.loading import freeze_parameters, optimize_model
-from oprack.io.inference_model import load_inference_model, load_program
+from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program, optimize_model
 from oprack.ir import Optimized
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor, Profiler

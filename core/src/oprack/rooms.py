@@ -1,0 +1,54 @@
+"""Rooms of the package `oprack` that other distributions bring, such as `oprack.nn`: where they lie, who brings them.
+
+A distribution brings one by a folder `oprack/<room>` in its wheel, without `oprack/__init__.py`. Installed wheels share
+one folder; those that are installed editable have folders of their own on `sys.path`, as namespace packages have.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def folders(own: Iterable[str]) -> list[str]:
+    """The folders of the package, of which the core's own come first.
+
+    Args:
+        own: Those of the core.
+
+    Returns:
+        They, and each folder `oprack` on `sys.path` that is no package of its own.
+    """
+    found = list(own)
+    for entry in sys.path:
+        folder = os.path.join(entry, "oprack")
+        if entry and os.path.isdir(folder) and folder not in found:
+            if not os.path.exists(os.path.join(folder, "__init__.py")):
+                found.append(folder)
+    return found
+
+
+class AbsentRoomError(ModuleNotFoundError):
+    """A room of the package is not installed; the text says which distribution brings it."""
+
+
+class AbsentRooms:
+    """The last finder of imports: says which distribution brings a room that is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
+        """Raise AbsentRoomError for a room of ours that no installed distribution brings; else find nothing."""
+        package, _, room = name.partition(".")
+        if package != "oprack" or not room:
+            return
+        import importlib
+
+        if distribution := importlib.import_module("oprack.packs.advice").home("rooms", room):
+            # Python passes over an error that names the module itself: `from oprack import nn` would not say why.
+            raise AbsentRoomError(
+                f"no module {name!r}: the distribution {distribution} brings it; pip install {distribution}, or "
+                '"oprack[cpu]" for everything',
+                name=distribution.replace("-", "_"),
+            )

@@ -1,0 +1,154 @@
+"""Type stubs for what packs add to oprack, as a partial stub package: all else keeps the types of its source."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Collection, Iterator
+from functools import cache
+from pathlib import Path
+from textwrap import indent
+from types import ModuleType
+from typing import Any
+
+from oprack.eager_tensor import Tensor
+from oprack.errors import OprackError
+from oprack.functional.op_methods import method_protos, written_methods
+from oprack.functional.stubs import HEAD, stubs
+from oprack.functional.tensor_conversions import Conversions
+from oprack.op.proto import param_name
+from oprack.op.signature import function_signature, stub_docstring
+from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.register import NAMESPACES
+
+_HEAD = '''\
+"""What `oprack.{}` has. Written by `oprack stubs`; write it again when packs change."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+'''
+
+
+def stub_package() -> dict[str, str]:
+    """Contents of the files of `oprack-stubs` by path: one for each namespace that packs fill, and one for methods."""
+    files = {"py.typed": "partial\n", "functional/op_methods.pyi": _methods()}
+    manager = default_manager()
+    for namespace in sorted({*NAMESPACES, "functional"} - {"fuzz", "fuzz_lives"}):  # not called by name
+        module = importlib.import_module(f"oprack.{namespace}")
+        # A package needs __init__.pyi: a module stub of its name would hide its submodules.
+        path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"
+        if namespace == "functional":
+            ops = {param_name(op_type) for op_type in manager.op_types()}
+            files[path] = _namespace(module, namespace, manager, stubs(), ops)
+        else:
+            files[path] = _namespace(module, namespace, manager, _HEAD.format(namespace))
+    return files
+
+
+def write_stub_package(folder: Path) -> Path:
+    """Write `oprack-stubs` into a folder; returns its path."""
+    root = folder / "oprack-stubs"
+    for name, text in stub_package().items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def _methods() -> str:
+    """The stub of `OpMethods`: a method for each op, but for names that tensors have from elsewhere."""
+    written = {*dir(Conversions), *dir(Tensor)}
+    parts = [HEAD.format("method of tensors"), "class OpMethods:"]
+    of_packs = {name: function for name, function in written_methods().items() if name not in written}
+    for proto in method_protos():
+        signature = function_signature(proto)
+        if signature.name not in {*written, *of_packs}:
+            parts.append(indent(signature.stub(method=True), "    ") + "\n")
+    for name, function in of_packs.items():
+        head, *body = _definition(name, function)
+        head = f"def {name}(self{head[head.index(': Any') + len(': Any') :]}"  # the first argument is the tensor
+        if inspect.signature(function).return_annotation in ("Tensor", Tensor):
+            head = head.replace("-> Any:", "-> Tensor:")
+        parts.append(indent("\n".join([head, *body]), "    ") + "\n")
+    return "\n".join(parts)
+
+
+def _namespace(module: ModuleType, namespace: str, manager: PackManager, head: str, known: Collection[str] = ()) -> str:
+    """The stub of a module that packs extend: `head`, which has what is known, and the rest of its names.
+
+    Those that can't be imported are left out.
+    """
+    targets = {key: target for _, key, target in manager.targets("layer")}
+    homes = getattr(module, "_HOMES", {})  # where type aliases are defined, which they don't say themselves
+    imports, definitions = [], []
+    for name in sorted(set(module.__dir__()).difference(known)):
+        try:
+            value = getattr(module, name)
+        except OprackError:
+            continue
+        own = f"{homes[name]}:{name}" if name in homes else _home(value, name)
+        target = targets.get(f"{namespace}.{name}") or own
+        home, _, attribute = target.partition(":")
+        if attribute and _is_written(home, attribute):
+            imports.append(f"from {home} import {attribute} as {name}")
+        elif isinstance(value, ModuleType):
+            parent, _, child = value.__name__.rpartition(".")
+            imports.append(f"from {parent} import {child} as {name}")
+        else:
+            definitions.append("\n".join(_definition(name, value)))
+    return head + "\n".join([*imports, "", *definitions]).rstrip() + "\n"
+
+
+def _home(value: Any, name: str) -> str:
+    """Where an object of core is defined, as "module:name"; "" for a module or an object that does not say."""
+    if isinstance(value, ModuleType) or not hasattr(value, "__module__"):
+        return ""
+    return f"{value.__module__}:{getattr(value, '__qualname__', name)}"
+
+
+@cache
+def _written_names(module: str) -> frozenset[str]:
+    """The names that a module's source defines or imports at top level, where a type checker sees them."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return frozenset(names)
+
+
+def _is_written(module: str, name: str) -> bool:
+    return name in _written_names(module)
+
+
+def _definition(name: str, value: Any) -> Iterator[str]:
+    """The stub of a function that is created at run time, with its parameters; of anything else, `name: Any`."""
+    signature = getattr(value, "op_signature", None)
+    if signature is not None and signature.name == name:
+        yield signature.stub()
+        return
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        yield f"{name}: Any"
+        return
+    texts, starred = [], False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            texts.append("*")
+        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        mark = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        texts.append(f"{mark}{p.name}: Any" + ("" if p.default is p.empty else " = ..."))
+    yield f"def {name}({', '.join(texts)}) -> Any:"
+    yield stub_docstring(inspect.getdoc(value) or name)

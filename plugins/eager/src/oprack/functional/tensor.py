@@ -1,0 +1,35 @@
+"""Installs the methods of Tensor, which call ops, and registers the interpreters that run these calls.
+
+Import Tensor from here wherever users may see it: the class in oprack.tensor holds the data alone until this module is
+imported.
+"""
+
+from __future__ import annotations
+
+import oprack.autograd.interpreter
+import oprack.interpreter.lazy  # noqa: F401  both register with the modes
+from oprack.eager_tensor import Tensor
+from oprack.functional.creation import to_tensor
+from oprack.functional.generated import function
+from oprack.functional.tensor_conversions import Conversions
+from oprack.functional.tensor_methods import SharedMethods
+from oprack.functional.written import public, public_names
+from oprack.interpreter.symbol import Symbol
+
+__all__ = ["Tensor", "function", "public", "public_names", "to_tensor"]
+
+_OF_THE_CLASS = {"__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__", "__annotations__"}
+
+
+def install(methods: type, target: type) -> None:
+    """Copy the methods of a class and its bases to another class, except those that the target defines itself."""
+    own = set(vars(target))
+    for base in reversed(methods.__mro__[:-1]):
+        for name, value in vars(base).items():
+            if name not in own and name not in _OF_THE_CLASS:
+                setattr(target, name, value)
+
+
+install(Conversions, Tensor)
+install(SharedMethods, Symbol)
+Tensor.__module__ = __name__  # pickles and documentation lead to the class with its methods

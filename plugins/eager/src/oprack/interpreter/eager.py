@@ -1,0 +1,94 @@
+"""EagerInterpreter: runs a call now, through a function generated for the metas of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.interpreter.bound_expr import BoundExpr
+from oprack.interpreter.call_generator import CallGenerator
+from oprack.interpreter.modes import register_interpreter
+from oprack.interpreter.op_expr import OpExpr
+from oprack.layers.append import errors_at_user_line
+
+if TYPE_CHECKING:
+    from oprack.autograd.backward_rule import BackwardRule
+    from oprack.eager_tensor import Tensor
+
+Key = tuple[Any, ...]
+Planner = Callable[[BoundExpr, Key], "BackwardRule | None"]
+"""How the gradients of the arguments that want them are computed; None when nothing is to be recorded."""
+
+
+# Makes the function for arguments that lie on several ranks; oprack.parallel sets it before any such tensor exists.
+_global_calls: list[Callable[..., Any]] = []
+
+
+def register_global_calls(make: Callable[..., Any]) -> None:
+    """Let calls with global tensors be served by the functions that `make` returns.
+
+    Args:
+        make: Called as make(expr, metas, args, planner) at the first call with arguments of these metas.
+    """
+    _global_calls[:] = [make]
+
+
+def metas_of(args: Sequence[Tensor | None]) -> Key:
+    """The TensorMeta of each argument, or None where an argument is absent."""
+    return tuple([None if a is None else a._meta for a in args])
+
+
+class EagerInterpreter:
+    """Runs calls. planner: what says how gradients are computed, where calls are recorded for backward."""
+
+    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
+        """Run a call now.
+
+        Args:
+            expr: The op.
+            args: Its tensors, None for absent ones.
+            planner: Makes what autograd records of the call; None: nothing is recorded.
+
+        Returns:
+            What the expression asks for.
+        """
+        metas = tuple([None if a is None else a._meta for a in args])
+        found = (expr.calls if planner is None else expr.grad_calls).get(metas)
+        if found is not None:
+            return found(*args)
+        return self._first(expr, metas, args, planner)
+
+    def _first(self, expr: OpExpr, metas: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
+        """The first call of these metas: on the reference path, unless one that recorded differently was before."""
+        if any([k is not None and k.layout is not None for k in metas]):
+            found = _global_calls[0](expr, metas, args, planner)
+            (expr.calls if planner is None else expr.grad_calls)[metas] = found
+            return found(*args)
+        # Whether gradients are wanted changes what is recorded, and not which kernel runs.
+        plain = tuple([None if k is None else k.without_grad for k in metas])
+        bound, values = expr.bound.get(plain), None
+        if bound is None:
+            with errors_at_user_line():
+                bound = BoundExpr(expr, plain, args)
+                values = bound.first(args)
+            if bound.complete:
+                expr.bound[plain] = bound
+        # Generated again for other metas that are bound alike: what is recorded differs.
+        call: Callable[..., Any] = CallGenerator(bound, None if planner is None else planner(bound, metas)).generate()
+        if bound.complete:
+            # Two threads may both generate it; either function serves, and the last one stays.
+            (expr.calls if planner is None else expr.grad_calls)[metas] = call
+        return call(*args) if values is None else call.finish(values, *args)  # type: ignore[attr-defined]
+
+
+class DeterministicInterpreter(EagerInterpreter):
+    """Runs calls by kernels that give the same bits on every run; what it finds is kept apart from other calls'."""
+
+    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
+        return super().apply(expr.deterministic_twin, args, planner)
+
+
+EAGER = EagerInterpreter()
+DETERMINISTIC = DeterministicInterpreter()
+register_interpreter("eager", lambda: EAGER)
+register_interpreter("deterministic", lambda: DETERMINISTIC)

@@ -1,0 +1,289 @@
+"""Symbols: the Variables that stand for tensors, and OpenNumbers, for sizes, while a function is captured."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from oprack.errors import PreconditionNotMetError
+from oprack.layers import unique_name
+from oprack.layers.append import append_op, is_ours
+from oprack.layers.promotion import dtype_beside_number
+from oprack.layers.variable import Variable
+from oprack.packs.vocabulary import op_for
+from oprack.types import dtype_enum
+
+if TYPE_CHECKING:
+    from oprack.eager_tensor import Tensor
+    from oprack.functional.tensor_methods import SharedMethods
+
+    class _Installed(SharedMethods, Variable): ...
+else:
+    _Installed = Variable
+
+
+def _builds(frame: FrameType) -> bool:
+    """Whether a frame's code builds programs: that of the core, and layers of packs."""
+    name = frame.f_globals.get("__name__") or ""
+    return is_ours(frame) and (not name.startswith("oprack_") or ".layers." in name)
+
+
+class Capture(Protocol):
+    """Turns tensors into variables of the program that is being captured.
+
+    Attributes:
+        owned: See ExportedProgram.
+        dims: Sizes of open dims, by variable and dim.
+    """
+
+    owned: set[str]
+    dims: dict[tuple[str, int], Any]
+
+    def variable(self, tensor: Tensor) -> Variable: ...
+
+
+current_capture: ContextVar[Capture | None] = ContextVar("oprack_capture", default=None)
+
+
+class Symbol(_Installed):
+    """A Variable with the methods of tensors, which oprack.functional.tensor installs."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Dims; in a captured function an open one is an OpenNumber, with which ops compute.
+
+        Code of the core and of layers reads -1 there, as in every program that is built.
+        """
+        if _builds(sys._getframe(1)):
+            return self.desc.shape or ()
+        return open_shape(self)
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        if _builds(sys._getframe(1)):
+            return math.prod(self.desc.shape or ())
+        return math.prod(open_shape(self))
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow through it."""
+        return not self.stop_gradient
+
+    @property
+    def lod(self) -> list[list[int]]:
+        """Always empty: offsets are known only when the program runs."""
+        return []
+
+    def __getitem__(self, index: Any) -> Variable:
+        """x[2], x[1:3], x[..., 0], x[None], x[::-1], in memory of its own."""
+        found = super().__getitem__(index)
+        capture = current_capture.get()
+        if capture is not None:
+            capture.owned.add(found.name)
+        return found
+
+    __array_priority__ = 1000  # makes `array + x` call this class's operator, not NumPy's
+
+    # What needs a value -----------------------------------------------------------------------------------------------
+    def _has_no_value(self, *_: Any, **__: Any) -> NoReturn:
+        raise PreconditionNotMetError(
+            f"variable {self.name!r} ({self.dtype}{list(self.shape)}) has no value while oprack.jit or "
+            "oprack.to_program writes a function down as a program: Python runs once, for all inputs. Do this outside "
+            "the function, with what it returns; inside it compute with tensors alone"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return self._has_no_value() if spec else str(self)
+
+    numpy = item = tolist = backward = set_value = _has_no_value
+    __array__ = __array_function__ = __float__ = __int__ = __complex__ = __index__ = _has_no_value
+
+
+def symbol(variable: Variable) -> Symbol:
+    """Wrap a variable to give it the methods of tensors."""
+    return Symbol(variable.program, variable.block, variable.desc)
+
+
+def _between(role: str, compute: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The operator of a role, and the reflected one."""
+
+    def forward(self: OpenNumber, other: Any) -> Any:
+        return self._with(other, role, compute, False)
+
+    def backward(self: OpenNumber, other: Any) -> Any:
+        return self._with(other, role, compute, True)
+
+    return forward, backward
+
+
+def _compared(role: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The comparison of a role with a tensor, which is an op; that with a number has no answer yet."""
+
+    def compared(self: OpenNumber, other: Any) -> Any:
+        if isinstance(other, numbers.Real | OpenNumber):
+            self._refuse()
+        return self._with(other, role, compute, False)
+
+    return compared
+
+
+class OpenNumber(Symbol):
+    """A Python number of eager calls that a captured program knows only when it runs, such as `x.shape[0]`.
+
+    Arithmetic with it is done by ops. Beside a tensor it counts as a number, which leaves the tensor's dtype as it is.
+    Ops take it where they take a size or an index. What Python would have to know its value for is refused.
+
+    Args:
+        source: The variable that has the number as its value, or the one whose dim it is the size of.
+        text: What it is, for messages.
+        dim: The dim; None: the variable itself is the number. The ops that read a dim are appended on first use.
+    """
+
+    __slots__ = ("_dim", "_source", "text")
+
+    def __init__(self, source: Variable, text: str, dim: int | None = None) -> None:
+        self.program, self.block = source.program, source.block
+        self._source, self._dim, self.text = source, dim, text
+        if dim is None:
+            self.desc = source.desc
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "desc":
+            return super().__getattr__(name)
+        # Beside its variable, which every block that can use the number sees.
+        dims = self._appended("shape_of", {"Input": self._source}, {})
+        at = self._dim or 0
+        part = {"axes": [0], "starts": [at], "ends": [at + 1], "decrease_axis": [0], "infer_flags": [1]}
+        size = self._appended("part", {"Input": dims}, part)
+        kinds = {"in_dtype": int(dtype_enum(str(size.dtype))), "out_dtype": int(dtype_enum("int64"))}
+        self.desc = self._appended("convert", {"X": size}, kinds).desc
+        return self.desc
+
+    def _appended(self, role: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> Variable:
+        op_type = op_for(role)
+        out = Variable(self.program, self.block, self.block.create_var(unique_name.generate(f"{op_type}.tmp")))
+        append_op(op_type, inputs, {"Out": out}, attrs, program=self.program, block=self.block).origin = 0
+        out.stop_gradient = True
+        return out
+
+    def _as(self, dtype: str | None) -> Symbol:
+        """A tensor of one element, without dims."""
+        found = symbol(Variable(self.program, self.block, self.desc))
+        return found if dtype in (None, found.dtype) else found.astype(dtype)  # type: ignore[return-value]
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._dim is not None or self.dtype == "int64"
+
+    def _with(self, other: Any, role: str, compute: Callable[[Any, Any], Any], reverse: bool) -> Any:
+        is_number = isinstance(other, numbers.Real) or isinstance(other, OpenNumber)
+        if not is_number:
+            if not hasattr(other, "_apply"):
+                return NotImplemented
+            dtype = dtype_beside_number(other.dtype, 1 if self._is_whole else 1.0, role)
+            x: Any = other if other.dtype == dtype else other.astype(dtype)
+            return compute(x, self._as(dtype)) if reverse else compute(self._as(dtype), x)
+        whole = self._is_whole and (other._is_whole if isinstance(other, OpenNumber) else isinstance(other, int))
+        dtype = "int64" if whole and role != "divide" else "float64"
+        x = other._as(dtype) if isinstance(other, OpenNumber) else other if dtype == "int64" else float(other)
+        text = f"{other} {_SIGNS[role]} {self.text}" if reverse else f"{self.text} {_SIGNS[role]} {other}"
+        found = compute(x, self._as(dtype)) if reverse else compute(self._as(dtype), x)
+        found.stop_gradient = True
+        return OpenNumber(found, f"({text})")
+
+    __add__, __radd__ = _between("add", operator.add)
+    __sub__, __rsub__ = _between("subtract", operator.sub)
+    __mul__, __rmul__ = _between("multiply", operator.mul)
+    __truediv__, __rtruediv__ = _between("divide", operator.truediv)
+    __floordiv__, __rfloordiv__ = _between("floor_divide", operator.floordiv)
+    __mod__, __rmod__ = _between("modulo", operator.mod)
+    __pow__, __rpow__ = _between("power", operator.pow)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __pos__(self) -> Any:
+        return self
+
+    # What Python would have to know it for ----------------------------------------------------------------------------
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise PreconditionNotMetError(
+            f"{self.text} is open (None in an InputSpec or dependent on values), so it is known only when the program "
+            "runs: Python, which runs once, can't compare it, count up to it or make an int of it. Compute with ops, "
+            "which take it as a size (x.reshape([n, -1]), oprack.zeros([n, 3]), oprack.arange(n), x[: n - 1], x / n); "
+            "branch and loop with oprack.layers.cond and while_loop; or give a dim that is None a size"
+        )
+
+    def __eq__(self, other: object) -> Any:
+        if other is self:
+            return True
+        if isinstance(other, numbers.Real) and other == -1 and self._dim is not None:
+            return True  # as an InputSpec writes it
+        return _compared("equals", operator.eq)(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        if other is self or (isinstance(other, numbers.Real) and other == -1 and self._dim is not None):
+            return False
+        return _compared("differs", operator.ne)(self, other)
+
+    __hash__ = object.__hash__
+    __lt__, __le__ = _compared("less", operator.lt), _compared("less_or_equal", operator.le)
+    __gt__, __ge__ = _compared("greater", operator.gt), _compared("greater_or_equal", operator.ge)
+    __bool__ = __len__ = __iter__ = _refuse
+    numpy = item = tolist = __array__ = __float__ = __int__ = __complex__ = __index__ = __round__ = _refuse
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+
+_SIGNS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "floor_divide": "//",
+    "modulo": "%",
+    "power": "**",
+}
+
+
+def declared_shape(x: Any) -> tuple[int, ...]:
+    """The shape of a tensor or Variable as a program declares it, for code that compares shapes.
+
+    Args:
+        x: The tensor or Variable.
+
+    Returns:
+        The dims, -1 for one that is open while a function is captured.
+    """
+    return tuple(x.desc.shape or ()) if isinstance(x, Variable) else x.shape
+
+
+def open_shape(x: Symbol) -> tuple[Any, ...]:
+    """The shape of a variable of a captured program, with an OpenNumber for each dim that is open.
+
+    Args:
+        x: The variable.
+
+    Returns:
+        The dims; the same objects each time.
+    """
+    dims = x.desc.shape or ()
+    capture = current_capture.get()
+    if capture is None or all(d >= 0 for d in dims):
+        return tuple(dims)
+    for i, d in enumerate(dims):
+        if d < 0 and (x.name, i) not in capture.dims:
+            capture.dims[x.name, i] = OpenNumber(x, f"dim {i} of {x.name!r}", i)
+    return tuple([d if d >= 0 else capture.dims[x.name, i] for i, d in enumerate(dims)])

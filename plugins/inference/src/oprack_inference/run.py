@@ -1,0 +1,238 @@
+"""oprack run MODEL --feed NAME=FILE.npy [--out FILE.npz] [--place PLACE] [--repeat N] [--profile] [--json]"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oprack.cli.main import OK
+from oprack.cli.models import add_feeds, add_model, model_arguments
+from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
+
+if TYPE_CHECKING:
+    from oprack.io.inference_model import InferenceModel
+    from oprack.ir import Optimized
+    from oprack.runtime import Executor, Profiler
+    from oprack.tensor import Place, Scope
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_feeds(parser)
+    parser.add_argument("--out", metavar="FILE.npz", help="write the outputs, LoD as <output>.lod.<level>")
+    parser.add_argument("--repeat", type=_count, default=1, metavar="N", help="run N times, and print the times")
+    parser.add_argument(
+        "--place", type=_place, metavar="PLACE", help="where to run: cpu, cuda, or cuda:1 (default: cpu)"
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="keep the rewritten model in DIR, so that the next run of the same model runs no pass",
+    )
+    parser.add_argument("--no-passes", action="store_true", help="leave out the passes that predictors apply")
+    parser.add_argument(
+        "--reference", action="store_true", help="take the reference path instead of the prepared one; no passes"
+    )
+    parser.add_argument(
+        "--check-nan", action="store_true", help="stop at the first op that makes a NaN or an infinity; no passes"
+    )
+    parser.add_argument("--profile", action="store_true", help="run once more op by op, and print the time by op")
+    parser.add_argument("--trace", metavar="FILE.json", help="run once more op by op, and write a trace for Perfetto")
+    add_json(parser)
+    add_block(parser)
+    parser.set_defaults(run=run)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs; expected 1 or more")
+    return int(text)
+
+
+def _place(text: str) -> Place:
+    from oprack.tensor import CPUPlace, CUDAPlace
+
+    kind, _, number = text.partition(":")
+    if text == "cpu":
+        return CPUPlace()
+    if kind != "cuda" or (number or "0").strip("0123456789"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no place; expected cpu, cuda, or cuda:N")
+    return CUDAPlace(int(number or 0))
+
+
+def run(args: argparse.Namespace) -> int:
+    check_file("--out", args.out, "outputs.npz")
+    check_file("--trace", args.trace, "trace.json")
+    measured = _measure(args)
+    if args.out:
+        _write(Path(args.out), measured.outputs)
+    if args.trace:
+        measured.profiler.chrome_trace(args.trace)
+    summaries = {n: _summary(v) for n, v in measured.outputs.items()}
+    if args.json:
+        report: dict[str, Any] = {"outputs": summaries, "milliseconds": [round(t, 3) for t in measured.times]}
+        print_json(report | ({"profile": measured.profiler.by_op()} if args.profile else {}))
+        return OK
+    _print(summaries, measured.times)
+    if args.profile:
+        print(f"\nOne more run, op by op:\n{measured.profiler.table()}")
+    if args.out or args.trace:
+        print()
+    for label, path in (("outputs", args.out), ("trace", args.trace)):
+        if path:
+            print(f"{label}: {path}")
+    return OK
+
+
+@dataclass
+class _Measured:
+    """The results of the runs.
+
+    Attributes:
+        outputs: Those of the last run.
+        times: Milliseconds of each run.
+        profiler: Has the events of one more run, if that was requested.
+    """
+
+    outputs: dict[str, Any]
+    times: list[float]
+    profiler: Profiler
+
+
+def _measure(args: argparse.Namespace) -> _Measured:
+    from oprack.cli.feeds import read_feeds, with_hint
+    from oprack.errors import FeedLoDError
+    from oprack.runtime import Checks, Executor, Profiler
+    from oprack.tensor import Scope
+
+    scope = Scope()
+    checks = Checks(nan_inf=args.check_nan)
+    executor = Executor(args.place, prepared=not args.reference, checks=checks, manager=manager_of(args))
+    executor.pool.get(executor.place)
+    model = _load(args, scope, executor)
+    feed = read_feeds(args.feed, args.lod, model.feed_names)
+
+    def once() -> list[Any]:
+        return executor.run(model.program.desc, feed, model.fetch_names, scope, return_numpy=False)
+
+    times: list[float] = []
+    outputs: list[Any] = []
+    profiler = Profiler()
+    try:
+        for _ in _progress(args.repeat, quiet=args.json):
+            start = time.perf_counter()
+            outputs = once()
+            times.append((time.perf_counter() - start) * 1e3)
+        if args.profile or args.trace:
+            with profiler:
+                once()
+    except FeedLoDError as error:
+        raise with_hint(error) from error
+    return _Measured(dict(zip(model.fetch_names, outputs, strict=True)), times, profiler)
+
+
+def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> InferenceModel:
+    """The model as it is run, with its parameters in `scope`, which are read-only."""
+    from oprack.errors import InvalidArgumentError
+    from oprack.inference import Config
+    from oprack.inference.loading import load_model
+    from oprack.inference.optim_cache import load_optimized
+    from oprack.io.inference_model import freeze_parameters, optimize_model
+
+    path, model_filename, params = model_arguments(args)
+    config = Config(path)
+    if model_filename:
+        config.set_prog_file(model_filename)
+    if params:
+        config.set_params_file(params)
+    unchanged = args.reference or args.check_nan or args.no_passes
+
+    def rewritten() -> tuple[InferenceModel, Optimized]:
+        found = optimize_model(load_model(config, scope), scope, executor)
+        freeze_parameters(scope)
+        return found
+
+    if args.cache and unchanged:
+        raise InvalidArgumentError(
+            f"--cache {args.cache!r} keeps what passes made of a model, and --no-passes, --reference and --check-nan "
+            "run none; expected one or the other"
+        )
+    if args.cache:
+        config.set_optim_cache_dir(args.cache)
+        return load_optimized(config, scope, executor, rewritten, lambda model: None)[0]
+    if not unchanged:
+        return rewritten()[0]
+    model = load_model(config, scope)
+    freeze_parameters(scope)
+    return model
+
+
+def _progress(repeat: int, quiet: bool) -> Any:
+    if repeat < 3 or quiet:
+        return range(repeat)
+    from rich.progress import track
+
+    return track(range(repeat), "running", transient=True)
+
+
+def _print(summaries: dict[str, dict[str, Any]], times: list[float]) -> None:
+    rows = []
+    for name, s in summaries.items():
+        values = "" if s["min"] is None else f"{s['min']:.6g} .. {s['max']:.6g}"
+        if s["not_finite"]:
+            values += f"{', ' if values else ''}{s['not_finite']} not finite"
+        rows.append((name, s["kind"], s["dtype"], s["shape"], s["lod"] or "", values))
+    print_table(("OUTPUT", "KIND", "DTYPE", "SHAPE", "LOD", "VALUES"), rows)
+    first, rest = times[0], times[1:]
+    line = f"\nfirst run {first:.1f} ms"
+    if rest:
+        line += f", the next {len(rest)}: median {statistics.median(rest):.1f} ms, fastest {min(rest):.1f} ms"
+    print(line)
+
+
+def _summary(value: Any) -> dict[str, Any]:
+    """Kind, dtype, shape, LoD, least and greatest finite value, and the number of values that are not finite."""
+    import numpy as np
+
+    summary: dict[str, Any] = {"kind": "array", "dtype": "", "shape": [], "lod": [], "min": None, "max": None}
+    summary["not_finite"] = 0
+    if isinstance(value, list):
+        return summary | {"shape": [len(value)]}
+    rows = hasattr(value, "height")
+    array = np.asarray(value.value if rows else value)
+    summary |= {"kind": "rows" if rows else "tensor", "dtype": value.dtype, "shape": list(value.shape)}
+    summary["lod"] = getattr(value, "lod", [])
+    if array.dtype.name in ("bfloat16", "bool"):
+        array = array.astype(np.float32)
+    if array.dtype.kind in "iuf":
+        finite = array[np.isfinite(array)]
+        summary["not_finite"] = array.size - finite.size
+        if finite.size:
+            summary |= {"min": finite.min().item(), "max": finite.max().item()}
+    return summary
+
+
+def _write(path: Path, named: dict[str, Any]) -> None:
+    import io
+
+    import numpy as np
+    from oprack.io.atomic import write_atomic
+
+    arrays: dict[str, Any] = {}
+    for name, value in named.items():
+        for i, item in enumerate(value if isinstance(value, list) else [value]):
+            key = f"{name}.{i}" if isinstance(value, list) else name
+            if item is None:
+                continue
+            if hasattr(item, "height"):
+                arrays[key], arrays[key + ".rows"] = item.value, item.rows
+                continue
+            arrays[key] = np.asarray(item)
+            arrays.update({f"{key}.lod.{k}": np.asarray(level) for k, level in enumerate(item.lod)})
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    write_atomic(path, buffer.getvalue())

@@ -1,0 +1,242 @@
+"""What a call with global tensors does: it chooses a signature, brings arguments into its layouts, and runs parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from oprack.eager_tensor import Edge, Node, Tensor, new_tensor
+from oprack.interpreter.devices import other_draws
+from oprack.interpreter.eager import EAGER, Planner
+from oprack.interpreter.op_expr import OpExpr
+from oprack.op.sbp import SbpContext, Signature
+from oprack.parallel.eager.arguments import Metas
+from oprack.parallel.eager.gathering import tell_of_gathering
+from oprack.parallel.eager.global_rule import GlobalRule
+from oprack.parallel.eager.global_tensor import box_part, global_tensor
+from oprack.parallel.eager.logical_shapes import logical_shapes
+from oprack.parallel.eager.results import formed, node_of
+from oprack.parallel.eager.via import op_on_parts
+from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.signatures import Choice, candidates, choose
+from oprack.tensor import LoDTensor, SelectedRows
+from oprack.tensor.meta import TensorMeta, meta_of_value
+
+PLANS = 1024  # batches or shapes for which a call remembers its plan
+
+
+class Plan:
+    """What a call does for arguments of certain metas and shapes.
+
+    Attributes:
+        choice: The signature of each axis, and the layouts that follow.
+        shapes: Logical shapes of the arguments.
+        results: Logical shapes of the outputs, flat; None for those that are not computed.
+    """
+
+    rule_class = GlobalRule
+
+    def __init__(
+        self, expr: OpExpr, metas: Metas, shapes: Sequence[Any], placement: Placement, planner: Planner | None
+    ) -> None:
+        self.expr, self.shapes, self.placement, self.planner = expr, shapes, placement, planner
+        slots_in = [slot for slot, n in expr.inputs for _ in range(n)]
+        slots_out = [slot for slot, flags in expr.outputs for _ in flags]
+        everywhere = placement.layout(["B"] * len(placement.shape))
+        self.sources = tuple(None if m is None else (m.layout or everywhere).even for m in metas)
+        self.results = self._results(metas)
+        self.choice = self._chosen(slots_in, slots_out, metas)
+        self._agree(metas)
+        self.wanted = tuple(
+            None if target is None or target is source else target
+            for source, target in zip(self.sources, self.choice.inputs, strict=True)
+        )
+        self.share = self._share(slots_in)
+        self._draws = self._draws_of_its_own()
+        self.local = self._local_expr(slots_in, slots_out)
+        # (argument, output) of what a call writes in place, such as the running statistics of a normalisation.
+        self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
+        self._rules: dict[Any, GlobalRule] = {}
+        # Without boxing or recording, one function of the parts is all there is.
+        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not self._draws
+        self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
+        self._call: Callable[..., Any] | None = None
+
+    def _agree(self, metas: Metas) -> None:
+        """Compare the choice among the ranks: those that lay a tensor out differently compute garbage, or hang."""
+        expr, here = self.expr, self.placement
+        if here.world.size == 1:
+            return
+        attrs = repr(sorted((k, repr(v)) for k, v in expr.attrs.items()))
+        dtypes = tuple([None if m is None else str(m.dtype) for m in metas])
+        sources = tuple([None if s is None else s.sbps for s in self.sources])
+        key = (expr.type, attrs, dtypes, sources, here.shape, here.axes, tuple(self._differentiated), self._agreed_on())
+        layouts = [
+            [None if y is None else repr(y.sbps) for y in ys] for ys in (self.choice.inputs, self.choice.outputs)
+        ]
+        here.world.agree(key, layouts, f"layouts of op {expr.type}")
+
+    def _agreed_on(self) -> Any:
+        """What else decides: a choice of the same is compared once."""
+        return tuple(self.shapes)
+
+    def _results(self, metas: Metas) -> list[Any] | None:
+        return logical_shapes(self.expr, metas, self.shapes)[0]
+
+    def _chosen(self, slots_in: list[str], slots_out: list[str], metas: Metas) -> Choice:
+        expr, rule = self.expr, self.expr.info.sbp
+        sparse = any(m is not None and m.container is not LoDTensor for m in metas)
+        if rule is None or sparse or self.results is None:
+            if rule is None:
+                tell_of_gathering(expr.info, self.sources)
+            rule = None
+        dims: dict[str, list[Any]] = {}
+        for slot, shape in [
+            *zip(slots_in, self.shapes, strict=True),
+            *zip(slots_out, self.results or (), strict=False),
+        ]:
+            dims.setdefault(slot, []).append(shape)
+        dtypes = ((slot, m.dtype) for slot, m in zip(slots_in, metas, strict=True) if m is not None)
+        integers = [slot for slot, dtype in dtypes if dtype is not None and dtype.kind in "iub"]
+        found = candidates(rule, SbpContext(expr.type, expr.attrs, dims), integers)
+        found = self._fitting(found, slots_in, slots_out)
+        sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
+        self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]
+        return self._choose(found, slots_in, slots_out, sizes)
+
+    def _choose(
+        self, found: Sequence[Signature], slots_in: list[str], slots_out: list[str], sizes: Sequence[int]
+    ) -> Choice:
+        here, shapes, results, grads = self.placement, self.shapes, self.results or (), self._differentiated
+        return choose(found, here, slots_in, slots_out, self.sources, shapes, sizes, None, results, grads)
+
+    def _fitting(self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]) -> list[Signature]:
+        """Those of the op's signatures that may be used."""
+        return found
+
+    def _share(self, slots_in: Sequence[str]) -> float:
+        """This rank's weight in outputs that are means over a dim which is split."""
+        share = 1.0
+        for axis, signature in enumerate(self.choice.signatures):
+            if signature.share is None:
+                continue
+            slot, dim = signature.share
+            k = slots_in.index(slot)
+            layout, shape = self.choice.inputs[k], self.shapes[k]
+            assert layout is not None
+            share *= self._share_of(axis, k, dim, layout, shape)
+        return share
+
+    def _share_of(self, axis: int, k: int, dim: int, layout: Layout, shape: tuple[int, ...]) -> float:
+        # The part of this axis alone: what the axes inside and outside of it split is weighted by themselves.
+        outer = layout.placement.layout([*layout.sbps[:axis], *["B"] * (len(layout.sbps) - axis)])
+        through = layout.placement.layout([*layout.sbps[: axis + 1], *["B"] * (len(layout.sbps) - axis - 1)])
+        return through.local_shape(shape)[dim] / outer.local_shape(shape)[dim]
+
+    def _local_shape(self, k: int) -> list[int]:
+        """The shape of this rank's part of an output."""
+        assert self.results is not None
+        return list(self.choice.outputs[k].local_shape(self.results[k]))
+
+    def _draws_of_its_own(self) -> int:
+        """A number for the random draws of this rank's parts, which differ where the tensors are split; else 0."""
+        axes = [k for k, s in enumerate(self.choice.signatures) if s.random]
+        if not axes:
+            return 0
+        number = 0
+        for k in axes:
+            number = number * self.placement.shape[k] + self.placement.coords[k]
+        return number
+
+    def _local_expr(self, slots_in: list[str], slots_out: list[str]) -> OpExpr:
+        """The expression that each rank runs on its parts."""
+        expr, attrs = self.expr, dict(self.expr.attrs)
+        for signature in self.choice.signatures:
+            attrs |= signature.attrs
+            for name, slot in signature.sizes.items():
+                k = slots_out.index(slot)
+                assert self.results is not None
+                attrs[name] = self._local_shape(k)
+        info, attrs = op_on_parts(expr.info, attrs, self.choice, slots_in, self.shapes)
+        if info is expr.info and attrs == expr.attrs and expr.flat:
+            return expr
+        return OpExpr(info, attrs, expr.inputs, expr.outputs, None, flat=True)
+
+    # Running ----------------------------------------------------------------------------------------------------------
+    def run(self, args: Sequence[Tensor | None]) -> Any:
+        """The results of a call."""
+        call = self._call
+        if call is not None and self._single:
+            part = call(*args)[0]
+            o = Tensor()
+            o._value = part._value
+            o._meta = self._metas_out[0][part._meta]
+            o._node = None
+            o._logical_shape = self.results[0]  # type: ignore[index]
+            return o
+        parts = [self._part(k, a) for k, a in enumerate(args)]
+        if self._draws:
+            with other_draws(self._draws):
+                made = EAGER.apply(self.local, parts, self.planner)
+        else:
+            made = EAGER.apply(self.local, parts, self.planner)
+        if self._single:
+            self._call = self.local.calls.get(tuple([None if p is None else p._meta for p in parts]))
+        return formed(self.expr, self._wrapped(made, args))
+
+    def _part(self, k: int, a: Tensor | None) -> Tensor | None:
+        """This rank's part of an argument in the layout that the signature wants."""
+        if a is None:
+            return None
+        meta, source = a._meta, self.sources[k]
+        target = self.wanted[k]
+        assert source is not None
+        if target is None:
+            local = new_tensor(a._value, meta.local, a._lod)
+            if meta.tracked:
+                local._memory = a._memory
+        else:
+            value = box_part(a._value, self.shapes[k], source, target)
+            local = new_tensor(value, meta_of_value(value, meta.place, meta.lod_level), a._lod)
+            local._meta = local._meta.with_grad if meta.grad else local._meta
+        return local
+
+    def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
+        inner = next((n for y in made if y is not None and (n := node_of(y)) is not None), None)
+        node = None if inner is None else self._record(inner, args)
+        found: list[Tensor | None] = []
+        for j, y in enumerate(made):
+            if y is None:
+                found.append(None)
+                continue
+            edge = None
+            if node is not None and y._node is not None:
+                edge = node if len(node.rule.outputs) == 1 else Edge(node, y._node.index)
+            found.append(self._output(j, y, edge))
+        return found
+
+    def _output(self, j: int, y: Tensor, edge: Any) -> Tensor:
+        """The global tensor of which an output of the call on the parts is this rank's part."""
+        value, layout = y._value, self.choice.outputs[j]
+        if self.share != 1.0 and layout.is_partial and not isinstance(value, SelectedRows):
+            # The mean of no rows is no number, and no summand either.
+            value = value * np.asarray(self.share, value.dtype) if self.share else np.zeros_like(value)
+        meta = self._metas_out[j].get(y._meta)
+        if meta is None:
+            meta = self._metas_out[j][y._meta] = layout.meta(y._meta)
+        shape = self.results[j] if self.results is not None and self.results[j] is not None else y.shape
+        z = global_tensor(value, meta, shape, edge)
+        if meta.lod_level:
+            z._lod = y._lod
+        return z
+
+    def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
+        rule = self._rules.get(inner.rule)
+        if rule is None:
+            rule = self._rules[inner.rule] = self.rule_class(self, inner.rule)
+        node = Node()
+        node.rule = rule  # type: ignore[assignment]
+        node.saved = inner
+        node.next = tuple([args[i]._node for i in rule.wrt])  # type: ignore[union-attr]
+        return node

@@ -1,0 +1,255 @@
+"""Calls with global tensors that have LoD, or rows that are not split evenly: whole sequences go to each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from oprack.cache import Cache
+from oprack.eager_tensor import Node, Tensor, new_tensor
+from oprack.errors import PreconditionNotMetError
+from oprack.interpreter.eager import Planner
+from oprack.interpreter.op_expr import OpExpr
+from oprack.op.sbp import Signature, broadcast, split
+from oprack.parallel.eager.arguments import Metas, shapes_of
+from oprack.parallel.eager.global_plan import PLANS, Plan
+from oprack.parallel.eager.logical_shapes import Shares, logical_shapes
+from oprack.parallel.eager.sequence_rule import Saved, SequenceRule
+from oprack.parallel.eager.sequences import Rows, box_rows_of, joined, rows_of, split_axis, whole_lod
+from oprack.parallel.layouts.layout import Layout, Placement, balanced
+from oprack.parallel.layouts.signatures import REPLICATED, Choice, choose
+from oprack.tensor import LoDTensor
+from oprack.tensor.meta import meta_of_value
+
+Lods = tuple[tuple[tuple[int, ...], ...], ...]
+
+
+def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Planner | None) -> Callable[..., Any]:
+    """The function that serves calls of an expression with arguments of these metas; see `global_call.first`.
+
+    What a call does depends on the offsets of its arguments, so there is a plan for each batch.
+    """
+    plans = Cache(PLANS)
+
+    def call(*given: Tensor | None) -> Any:
+        shapes = shapes_of(given)
+        lods: Lods = tuple([() if a is None else tuple(map(tuple, whole_lod(a))) for a in given])
+        rows = tuple([None if a is None else a._rows for a in given])
+        plan: SequencePlan | None = plans[shapes, lods, rows]
+        if plan is None:
+            plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, planner, lods, rows)
+        return plan.run(given)
+
+    call.finish = lambda values, *given: call(*given)  # type: ignore[attr-defined]
+    return call
+
+
+class SequencePlan(Plan):
+    """As Plan, for arguments of certain offsets.
+
+    Attributes:
+        rows: How the rows of each argument lie, where they are not split evenly.
+        wanted_rows: How they have to lie for the call on the parts.
+    """
+
+    rule_class = SequenceRule
+
+    def __init__(
+        self,
+        expr: OpExpr,
+        metas: Metas,
+        shapes: Sequence[Any],
+        placement: Placement,
+        planner: Planner | None,
+        lods: Lods,
+        rows: Sequence[Rows | None],
+    ) -> None:
+        self.lods, self.rows = lods, rows
+        self.wanted_rows: list[Rows | None] = [None] * len(rows)
+        self.lod_of: Shares = {}
+        self._first: Rows | None = None
+        self._per_sequence: set[int] = set()
+        super().__init__(expr, metas, shapes, placement, planner)
+        self._single = False
+
+    # What is decided once ---------------------------------------------------------------------------------------------
+    def _agreed_on(self) -> Any:
+        return None  # not the offsets, which each batch has others of
+
+    def _results(self, metas: Metas) -> list[Any] | None:
+        found, self.lod_of = logical_shapes(self.expr, metas, self.shapes, self.lods)
+        return found
+
+    def _fitting(self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]) -> list[Signature]:
+        ranks = max(self.placement.shape)
+        return [s for s in found if self._fits(s, slots_in, slots_out, ranks)]
+
+    def _fits(self, signature: Signature, slots_in: Sequence[str], slots_out: Sequence[str], ranks: int) -> bool:
+        """Whether a signature cuts rows between sequences alone, and all rows at the same places."""
+        chosen = [k for k, slot in enumerate(slots_in) if signature.inputs.get(slot, None) == split(0)]
+        outs = [signature.outputs[slot] for slot in slots_out if slot in signature.outputs]
+        in_rows = [k for k in chosen if self.shapes[k] is not None and (self.lods[k] or self.rows[k] is not None)]
+        if not in_rows:
+            return not any(s == split(0) for s in outs)
+        split_here = [s for s in (*signature.inputs.values(), *outs) if s.kind == "S"]
+        counts = {len(self.lods[k][0]) - 1 for k in in_rows if self.lods[k]}
+        if any(s != split(0) for s in split_here) or len(counts) > 1 or (counts and min(counts) < ranks):
+            return False
+        if signature.by_sequence is not None:
+            # Of several levels, the op alone knows of whose sequences an input without LoD has rows.
+            flat = all(len(self.lods[k]) == 1 for k in in_rows)
+            return all(bool(self.lods[k]) for k in in_rows) and all(
+                self.lods[k] or self.shapes[k] is None or (flat and self.shapes[k][0] in counts) for k in chosen
+            )
+        size = self.shapes[in_rows[0]][0]
+        results = [] if self.results is None else self.results
+        made = [
+            d
+            for d, slot in zip(results, slots_out, strict=False)
+            if d is not None and signature.outputs.get(slot) == split(0)
+        ]
+        cuts = {c.cuts for k in in_rows if (c := self._own_rows(k, ranks)) is not None}
+        return (
+            len(cuts) == 1
+            and all(self.shapes[k] is None or self.shapes[k][0] == size for k in chosen)
+            and all(d[0] == size for d in made)
+        )
+
+    def _own_rows(self, k: int, ranks: int) -> Rows | None:
+        """How the rows of an argument lie by itself when so many ranks share it."""
+        if self.lods[k]:
+            return rows_of(self.lods[k], ranks)
+        return self.rows[k]
+
+    def _choose(self, found: Sequence[Signature], slots_in: list[str], slots_out: list[str], sizes: Any) -> Choice:
+        chosen = choose(found, self.placement, slots_in, slots_out, self.sources, self.shapes, sizes)
+        split_by = [s for s in chosen.signatures if any(v == split(0) for v in s.inputs.values())]
+        if len(split_by) > 1:  # rows are split along one axis alone
+            chosen = choose([REPLICATED], self.placement, slots_in, slots_out, self.sources, self.shapes, sizes)
+            split_by = []
+        if split_by:
+            self._note_rows(chosen, slots_in)
+        return chosen
+
+    def _note_rows(self, choice: Choice, slots_in: Sequence[str]) -> None:
+        """Where the rows of the arguments have to be cut."""
+        axes = [None if t is None else split_axis(t) for t in choice.inputs]
+        axis = next(a for a in axes if a is not None)
+        ranks = self.placement.shape[axis]
+        own = [None if a is None else self._own_rows(k, ranks) for k, a in enumerate(axes)]
+        self._first = next((r for r in own if r is not None), None)
+        by_sequence = choice.signatures[axis].by_sequence
+        names = [slot for slot, flags in self.expr.outputs for _ in flags]
+        self._per_sequence = {j for j, slot in enumerate(names) if slot in (by_sequence or ())}
+        for k, a in enumerate(axes):
+            if a is None or self._first is None:
+                continue
+            if own[k] is not None:
+                self.wanted_rows[k] = own[k]
+            elif by_sequence is None or slots_in[k] not in by_sequence:
+                self.wanted_rows[k] = Rows(self._first.cuts)
+
+    def _share_of(self, axis: int, k: int, dim: int, layout: Layout, shape: tuple[int, ...]) -> float:
+        rows = self.wanted_rows[k]
+        if rows is None or dim != 0 or layout.sbps[axis] != split(0):
+            return super()._share_of(axis, k, dim, layout, shape)
+        at = self.placement.coords[axis]
+        return (rows.cuts[at + 1] - rows.cuts[at]) / max(1, shape[0])
+
+    def _local_shape(self, k: int) -> list[int]:
+        found, layout = super()._local_shape(k), self.choice.outputs[k]
+        axis = split_axis(layout)
+        if axis is not None and self._first is not None and k not in self._per_sequence:
+            at = self.placement.coords[axis]
+            found[0] = self._first.cuts[at + 1] - self._first.cuts[at]
+        return found
+
+    # Running ----------------------------------------------------------------------------------------------------------
+    def _part(self, k: int, a: Tensor | None) -> Tensor | None:
+        if a is None or a._meta.container is not LoDTensor:
+            return super()._part(k, a)
+        meta, source, target = a._meta, self.sources[k], self.choice.inputs[k]
+        assert source is not None
+        assert target is not None
+        before, after = self.rows[k], self.wanted_rows[k]
+        value = box_rows_of(a._value, self.shapes[k], source, target, before, after)
+        axis = split_axis(target)
+        lod: Any = self.lods[k] if axis is None or after is None else after.part(self.placement.coords[axis])
+        local = new_tensor(value, meta_of_value(value, meta.place, len(lod)), [list(level) for level in lod])
+        if value is a._value and meta.tracked:
+            local._memory, local._meta = a._memory, local._meta.with_tracking
+        local._meta = local._meta.with_grad if meta.grad else local._meta
+        return local
+
+    def _output(self, j: int, y: Tensor, edge: Any) -> Tensor:
+        z = super()._output(j, y, edge)
+        layout = self.choice.outputs[j]
+        axis = split_axis(layout)
+        if axis is None or self._first is None or y._meta.container is not LoDTensor:
+            if -1 in z._logical_shape:
+                z._logical_shape = y.shape
+            return z
+        rows = self._rows_of_output(j, y, layout, axis)
+        if isinstance(rows, _Uneven):
+            return self._gathered(z, y, layout, axis, rows)
+        if rows is not None:
+            z._meta, z._rows = layout.by_rows.meta(y._meta), rows
+            z._logical_shape = (rows.cuts[-1], *z._logical_shape[1:])
+        elif -1 in z._logical_shape:
+            z._logical_shape = (len(self._first.lod[0]) - 1, *z._logical_shape[1:])
+        expected = layout.local_shape(z.shape)[0] if rows is None else np.diff(rows.cuts)[self.placement.coords[axis]]
+        if y.shape[:1] != (expected,):
+            raise PreconditionNotMetError(
+                f"op {self.expr.type} (pack {self.expr.info.pack}): its rule sbp splits rows of output {j}, of which "
+                f"this rank has {list(y.shape)}; expected {expected} rows"
+            )
+        return z
+
+    def _gathered(self, z: Tensor, y: Tensor, layout: Layout, axis: int, rows: _Uneven) -> Tensor:
+        """An output whose sequences are not even parts of all, whole on each rank along the axis."""
+        counts = np.diff(rows.cuts).tolist()
+        z._value = layout.placement.group(axis).all_gather(y._value, counts)
+        z._meta, z._lod = layout.replaced(axis, broadcast).meta(y._meta), rows.lod
+        z._logical_shape = (rows.cuts[-1], *z._logical_shape[1:])
+        z._brought = Rows(rows.cuts)  # type: ignore[attr-defined]
+        return z
+
+    def _rows_of_output(self, j: int, y: Tensor, layout: Layout, axis: int) -> Rows | None:
+        ranks = self.placement.shape[axis]
+        source = self.lod_of.get(j)
+        if source is not None and self.lods[source]:
+            return rows_of(self.lods[source], ranks)
+        if y._meta.lod_level:  # made by the kernel, from values perhaps
+            lods = self.placement.group(axis).gather_facts(y.lod)
+            whole, counts = joined(lods), [len(lod[0]) - 1 for lod in lods]
+            if counts != [b - a for a, b in (balanced(sum(counts), ranks, r) for r in range(ranks))]:
+                ends = np.cumsum([0, *(lod[-1][-1] for lod in lods)]).tolist()
+                return _Uneven(tuple(ends), whole)  # type: ignore[arg-type]
+            return rows_of(whole, ranks)
+        assert self._first is not None
+        if len(self._first.lod) > 1 and self.choice.signatures[axis].by_sequence is not None:
+            # Rows may be of sequences of any level, which the kernel alone knows.
+            counts = self.placement.group(axis).gather_facts(y.shape[0])
+            return Rows(tuple(np.cumsum([0, *counts]).tolist()))
+        return None if j in self._per_sequence else Rows(self._first.cuts)
+
+    def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
+        node = super()._record(inner, args)
+        node.saved = Saved(inner)
+        return node
+
+    def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
+        found = super()._wrapped(made, args)
+        for z in found:
+            node = None if z is None else z._node
+            node = getattr(node, "node", node)
+            if node is not None and isinstance(node.saved, Saved):
+                node.saved.rows = [None if f is None else f.__dict__.pop("_brought", f._rows) for f in found]
+                node.saved.lods = [[] if y is None else y.lod for y in made]
+                break
+        return found
+
+
+class _Uneven(Rows):
+    """Rows of sequences of which ranks have other numbers than an even split gives."""

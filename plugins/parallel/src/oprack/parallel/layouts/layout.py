@@ -1,0 +1,267 @@
+"""Where the parts of a global tensor lie: Placement and Layout. Arithmetic only; nothing here moves data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.op.sbp import Sbp, sbp_of
+from oprack.tensor import LoDTensor, SelectedRows
+from oprack.tensor.meta import TensorMeta
+
+if TYPE_CHECKING:
+    from oprack.eager_tensor import Tensor
+    from oprack.parallel.communicator import Communicator
+
+Region = tuple[tuple[int, int], ...]
+"""(start, stop) for each dim."""
+
+
+def balanced(size: int, parts: int, index: int) -> tuple[int, int]:
+    """(start, stop) of part `index` when `size` elements are split as evenly as can be, the larger parts first."""
+    small, larger = divmod(size, parts)
+    start = index * small + min(index, larger)
+    return start, start + small + (index < larger)
+
+
+TENSOR_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""What layouts do with tensors; global_tensor, which knows layouts, puts its functions here."""
+
+
+class Placement:
+    """A grid of ranks on one kind of place, with a name for each axis; `parallel.placement` makes one.
+
+    Args:
+        world: The communicator of all ranks.
+        kind: Kind of the ranks' places, "cpu" or "cuda".
+        shape: Sizes of the grid's axes; their product is the number of ranks.
+        axes: A name for each axis.
+
+    Attributes:
+        coords: Where this rank lies in the grid.
+
+    Raises:
+        InvalidArgumentError: The grid has another number of ranks than the world, or names are missing or twice.
+    """
+
+    def __init__(self, world: Communicator, kind: str, shape: Sequence[int], axes: Sequence[str]) -> None:
+        self.world, self.kind, self.shape, self.axes = world, kind, tuple(shape), tuple(axes)
+        ranks = math.prod(self.shape)
+        if ranks != world.size or not self.shape or min(self.shape) < 1:
+            raise InvalidArgumentError(
+                f"placement {self.shape} holds {ranks} ranks, but {world.size} run; start {ranks} (oprack launch -n "
+                f"{ranks} ...) or give another shape"
+            )
+        if len(self.axes) != len(self.shape) or len(set(self.axes)) != len(self.axes):
+            raise InvalidArgumentError(
+                f"placement {self.shape}: axes are {list(self.axes)}; expected {len(self.shape)} different names"
+            )
+        self.coords = self.coords_of(world.rank)
+        self._groups: dict[int, Communicator] = {}
+        self._layouts: dict[tuple[Sbp, ...], Layout] = {}
+
+    def coords_of(self, rank: int) -> tuple[int, ...]:
+        """Where a rank lies in the grid; the last axis varies fastest."""
+        coords = []
+        for size in reversed(self.shape):
+            rank, at = divmod(rank, size)
+            coords.append(at)
+        return tuple(reversed(coords))
+
+    def group(self, axis: int) -> Communicator:
+        """The communicator of this rank's line along an axis. Its first use is collective."""
+        if axis not in self._groups:
+            others = [c for k, c in enumerate(self.coords) if k != axis]
+            color = 0
+            for size, at in zip([s for k, s in enumerate(self.shape) if k != axis], others, strict=True):
+                color = color * size + at
+            name, size = self.axes[axis], self.shape[axis]
+            common = f"axis {axis} of {self!r}"
+            self._groups[axis] = (
+                self.world if len(self.shape) == 1 else self.world.split(color, self.coords[axis], name, size, common)
+            )
+        return self._groups[axis]
+
+    def layout(self, sbps: Any) -> Layout:
+        """The layout with these Sbps, one for each axis; always the same object.
+
+        Args:
+            sbps: An Sbp or its text, or a sequence of them, outermost axis first.
+
+        Returns:
+            The layout.
+
+        Raises:
+            InvalidArgumentError: There is not one for each axis.
+        """
+        given = [sbps] if isinstance(sbps, Sbp | str) else list(sbps)
+        key = tuple([sbp_of(s) for s in given])
+        if len(key) != len(self.shape):
+            raise InvalidArgumentError(
+                f"sbp {list(key)} for {self!r}; expected one for each of its {len(self.shape)} axes "
+                f"({', '.join(self.axes)})"
+            )
+        return self._layouts.setdefault(key, Layout(self, key))
+
+    def __repr__(self) -> str:
+        sides = " x ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.shape, strict=True))
+        return f"placement({self.kind}, {sides})"
+
+
+class Layout:
+    """A placement and an Sbp for each of its axes; `Placement.layout` makes them, one object for all equal ones.
+
+    Args:
+        placement: The ranks.
+        sbps: How a tensor lies along each axis of the placement.
+    """
+
+    def __init__(self, placement: Placement, sbps: tuple[Sbp, ...]) -> None:
+        self.placement, self.sbps = placement, sbps
+        self._metas: dict[TensorMeta, TensorMeta] = {}
+        self.even = self
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self.sbps))}] on {self.placement!r}"
+
+    @cached_property
+    def by_rows(self) -> Layout:
+        """The layout with the same Sbps of tensors whose rows are split otherwise than evenly, by whole sequences.
+
+        Only the tensor knows how (`oprack.parallel.sequences.Rows`); `even` is this layout again.
+        """
+        found = Layout(self.placement, self.sbps)
+        found.even = self
+        return found
+
+    @cached_property
+    def is_broadcast(self) -> bool:
+        """Whether every rank has the whole."""
+        return all(s.kind == "B" for s in self.sbps)
+
+    @cached_property
+    def is_partial(self) -> bool:
+        """Whether the whole is a sum over ranks of some axis."""
+        return any(s.kind == "P" for s in self.sbps)
+
+    def require_dims(self, shape: Sequence[int]) -> None:
+        """Raise InvalidArgumentError if a split dim does not exist in this shape."""
+        for s in self.sbps:
+            if s.dim >= len(shape):
+                raise InvalidArgumentError(
+                    f"{s} splits dim {s.dim} of a tensor of shape {list(shape)}, which has {len(shape)} dims"
+                )
+
+    def region(self, shape: Sequence[int], coords: Sequence[int] | None = None) -> Region:
+        """(start, stop) of each dim of the part that a rank has.
+
+        Args:
+            shape: The logical shape.
+            coords: Where the rank lies in the grid; default: this rank.
+
+        Returns:
+            A pair for each dim.
+
+        Raises:
+            InvalidArgumentError: A split dim does not exist.
+        """
+        self.require_dims(shape)
+        found = [(0, n) for n in shape]
+        grid = self.placement.shape
+        for s, size, at in zip(self.sbps, grid, coords or self.placement.coords, strict=True):
+            if s.kind == "S":
+                start, stop = found[s.dim]
+                a, b = balanced(stop - start, size, at)
+                found[s.dim] = (start + a, start + b)
+        return tuple(found)
+
+    def part(self, shape: Sequence[int]) -> tuple[slice | EllipsisType, ...]:
+        """The index of this rank's part in an array of the logical shape."""
+        # The ellipsis makes an array of one without dims, which would be a number.
+        return (*(slice(start, stop) for start, stop in self.region(shape)), ...)
+
+    def local_shape(self, shape: Sequence[int], coords: Sequence[int] | None = None) -> tuple[int, ...]:
+        """The shape of the part that a rank has, by default this one."""
+        return tuple([stop - start for start, stop in self.region(shape, coords)])
+
+    def largest_part(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the part of the first rank, than which none is larger.
+
+        What all ranks have to decide alike goes by this one: with sizes that do not divide, ranks' own parts differ.
+        """
+        return self.local_shape(shape, (0,) * len(self.sbps))
+
+    def replaced(self, axis: int, sbp: Sbp) -> Layout:
+        """The layout that differs along one axis."""
+        return self.placement.layout((*self.sbps[:axis], sbp, *self.sbps[axis + 1 :]))
+
+    # What rooms below ask of a tensor's layout, without knowing this one ----------------------------------------------
+    def whole_value(self, x: Tensor) -> Any:
+        """The value of a global tensor as a scope holds values, the same on each rank; collective."""
+        value = TENSOR_FUNCTIONS["whole"](x)
+        if isinstance(value, SelectedRows):
+            return value
+        return LoDTensor(value, x._lod if x._rows is None else x.lod, place=x._meta.place, check=False)
+
+    def gathered(self, part: Any, shape: Sequence[int]) -> Any:
+        """The whole array of which each rank has a part in this layout; collective."""
+        return TENSOR_FUNCTIONS["gathered"](part, shape, self)
+
+    def ones(self, x: Tensor) -> Tensor:
+        """A tensor of ones with the shape and dtype of a global one, whole on each rank."""
+        found: Tensor = TENSOR_FUNCTIONS["ones"](x)
+        return found
+
+    def meta(self, local: TensorMeta) -> TensorMeta:
+        """The meta of global tensors with this layout whose parts have meta `local`."""
+        found = self._metas.get(local)
+        if found is None:
+            found = self._metas[local] = local.placed(self)
+            found.with_grad = found if local.with_grad is local else self.meta(local.with_grad)
+            found.without_grad = found if local.without_grad is local else self.meta(local.without_grad)
+            found.with_tracking = found if local.with_tracking is local else self.meta(local.with_tracking)
+        return found
+
+
+def of_output(layout: Layout) -> Layout:
+    """What the gradient of an output has to be: that of a sum is the same for each summand."""
+    return layout.placement.layout([Sbp("B") if s.kind == "P" else s for s in layout.sbps])
+
+
+def of_input(layout: Layout, splits: Sequence[bool]) -> Layout:
+    """What the gradient of an input is when a call on parts has computed it.
+
+    Args:
+        layout: That in which the call read the input.
+        splits: For each axis, whether ranks computed different things: each has a summand of what was whole then.
+
+    Returns:
+        The layout.
+    """
+    pairs = zip(layout.sbps, splits, strict=True)
+    return layout.placement.layout(
+        [s if s.kind == "S" else Sbp("P") if s.kind == "B" and split else Sbp("B") for s, split in pairs]
+    )
+
+
+def dual(source: Layout, arrived: Layout) -> Layout:
+    """The layout that the gradient of a tensor has.
+
+    It is split like the tensor and whole where that is a partial sum. Where the tensor is whole, it is as it arrives:
+    whole, or in summands that are added when somebody needs the sum.
+    """
+    if source.placement is not arrived.placement:
+        return source.placement.layout(["B" if s.kind == "P" else s for s in source.sbps])
+    sbps = []
+    for s, a in zip(source.sbps, arrived.sbps, strict=True):
+        if s.kind == "S":
+            sbps.append(s)
+        elif s.kind == "P":
+            sbps.append(Sbp("B"))
+        else:
+            sbps.append(a if a.kind == "P" else Sbp("B"))
+    return source.placement.layout(sbps)

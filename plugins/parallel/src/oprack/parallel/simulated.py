@@ -1,0 +1,283 @@
+"""FakeWorld: one rank of a world of any size, in one process: what it would send, compute and hold.
+
+Tensors lie at the place of shapes, where ops say the shapes of their results by their rules and compute nothing. So a
+program runs as it is; what it asks for by value is NaN, and what depends on values goes the way that NaN goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import oprack.runtime.shape_operator  # noqa: F401  operators of the place of shapes
+from oprack.eager_tensor import Tensor
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.base import Wrapped
+from oprack.interpreter.devices import use_home
+from oprack.interpreter.modes import wrapped
+from oprack.interpreter.op_expr import OpExpr
+from oprack.parallel.communicator import Communicator
+from oprack.parallel.links import Links, traffic
+from oprack.parallel.world import use_world, world
+from oprack.runtime.limits import shapes_elsewhere
+from oprack.tensor import LoDTensor
+from oprack.tensor.meta import tensor_meta
+from oprack.tensor.place import ShapesPlace
+from oprack.tensor.shape_only import Ledger, ShapeArray, shape_array, use_ledger
+
+SHAPES = ShapesPlace()
+
+
+@dataclass
+class Line:
+    """Collectives of one sort along one axis.
+
+    Attributes:
+        axis: Name of the axis, or of the group of ranks.
+        collective: Its name.
+        ranks: How many take part.
+        count: How many there were.
+        moved: Bytes that this rank sends in all of them.
+        seconds: What they take by the links.
+    """
+
+    axis: str
+    collective: str
+    ranks: int
+    count: int = 0
+    moved: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass
+class Report:
+    """What a rank would do.
+
+    Attributes:
+        rank: Which.
+        lines: Its collectives, by axis and sort.
+        flops: Floating-point operations of its products; other ops are not counted.
+        peak: The most bytes that its tensors hold at a time.
+        result: What the function returned.
+    """
+
+    rank: int
+    lines: list[Line] = field(default_factory=list)
+    flops: int = 0
+    peak: int = 0
+    result: Any = None
+
+    @property
+    def seconds(self) -> float:
+        """What its collectives take, one after the other."""
+        return sum(line.seconds for line in self.lines)
+
+    def count(self, collective: str, axis: str = "") -> int:
+        """How many collectives of a sort there were, along one axis or all."""
+        return sum(n.count for n in self.lines if n.collective == collective and axis in ("", n.axis))
+
+
+@dataclass
+class _Log:
+    """What a rank has done so far."""
+
+    ledger: Ledger
+    lines: dict[Any, Line] = field(default_factory=dict)
+
+
+class FakeCommunicator(Communicator):
+    """A rank of a FakeWorld: collectives are written down, and give arrays of the shapes that they would.
+
+    Args:
+        rank: This rank.
+        size: Number of ranks.
+        name: The axis.
+        links: How long messages take.
+        log: Where collectives are written down.
+    """
+
+    engine = "simulated"
+    timed = False
+    place_kind = SHAPES.kind
+
+    def __init__(self, rank: int, size: int, name: str, links: Links, log: _Log) -> None:
+        super().__init__(rank, size, name)
+        self.links, self.log = links, log
+        self._checked = 0
+
+    def restart(self) -> None:
+        """Forget what was sent and computed so far, and the most that was held: setting up is no part of a step."""
+        self.log.lines.clear()
+        ledger = self.log.ledger
+        ledger.flops, ledger.ops, ledger.peak = 0, 0, ledger.held
+
+    def adopt(self, x: Tensor) -> Tensor:
+        """Let a dense tensor of host memory have shape and dtype alone, in place."""
+        meta = x._meta
+        if meta.container is LoDTensor and meta.layout is None and meta.place.kind == "cpu":
+            x._value = shape_array(x._value.shape, x._value.dtype)
+            x._meta = tensor_meta(LoDTensor, meta.dtype, SHAPES, meta.lod_level, meta.grad, meta.tracked)
+        return x
+
+    def _note(self, collective: str, size: float) -> None:
+        if self.size == 1:
+            return
+        key = (self.name, collective, self.size)
+        line = self.log.lines.setdefault(key, Line(self.name, collective, self.size))
+        line.count += 1
+        line.moved += traffic(collective, size, self.size)[0]
+        line.seconds += self.links.of(self.name).seconds(collective, size, self.size)
+
+    # The public methods, since nothing has to be compared or waited for -----------------------------------------------
+    def all_reduce(self, x: Any, op: str = "sum", in_place: bool = False) -> Any:
+        """See Communicator."""
+        self._note("all_reduce", x.nbytes)
+        return x if in_place else x.copy()
+
+    def all_gather(self, x: Any, counts: Sequence[int] | None = None) -> Any:
+        """See Communicator; all ranks are taken to bring what this one does."""
+        rows = sum(counts) if counts is not None else x.shape[0] * self.size
+        found = _resized(x, (rows, *x.shape[1:]))
+        self._note("all_gather", found.nbytes)
+        return found
+
+    def reduce_scatter(self, x: Any, counts: Sequence[int]) -> Any:
+        """See Communicator."""
+        self._note("reduce_scatter", x.nbytes)
+        return x[: counts[self.rank]].copy()
+
+    def all_to_all(self, parts: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
+        """See Communicator."""
+        self._note("all_to_all", sum(p.nbytes for p in parts) * self.size)
+        return [_resized(parts[0], shape) for shape in shapes]
+
+    def broadcast(self, x: Any, root: int = 0) -> Any:
+        """See Communicator."""
+        self._note("broadcast", x.nbytes)
+        return x.copy()
+
+    def send(self, x: Any, to: int) -> None:
+        """See Communicator."""
+        self._note("send", x.nbytes)
+
+    def receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
+        """See Communicator."""
+        return shape_array(shape, dtype)
+
+    def gather_facts(self, value: Any) -> list[Any]:
+        """See Communicator; all ranks are taken to say what this one does."""
+        return [value] * self.size
+
+    def agree(self, key: Any, decision: Any, what: str) -> None:
+        """See Communicator; all ranks are taken to decide what this one does."""
+
+    def split(self, color: int, key: int, name: str, size: int | None = None, common: str = "") -> Communicator:
+        """See Communicator; the number of ranks has to be given."""
+        if size is None:
+            raise InvalidArgumentError(f"split {name}: a simulated world can't ask other ranks; say the group's size")
+        return FakeCommunicator(key if key < size else 0, size, name, self.links, self.log)
+
+    def abort(self, code: int, reason: str = "") -> None:
+        """End the program."""
+        raise SystemExit(code)
+
+    _all_reduce = _all_gather = _reduce_scatter = _all_to_all = _broadcast = _send = _receive = None  # type: ignore[assignment]
+    _gather_facts = _split = None  # type: ignore[assignment]
+
+
+def _resized(x: Any, shape: Sequence[int]) -> Any:
+    return shape_array(shape, x.dtype) if isinstance(x, ShapeArray) else np.resize(x, tuple(shape))
+
+
+class _Shapes(Wrapped):
+    """Calls with tensors of host memory are made with their shapes, since no call has inputs at two places."""
+
+    def __init__(self, inner: Any, world: FakeCommunicator) -> None:
+        super().__init__(inner)
+        self._world = world
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        for a in args:
+            if isinstance(a, Tensor):
+                self._world.adopt(a)
+        if not args:  # another expression, whose results are not those of calls outside
+            expr = OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, expr.in_place, expr.flat)
+        return self.inner.apply(expr, args)
+
+
+class FakeWorld:
+    """A world of so many ranks, of which one is simulated at a time.
+
+    Args:
+        size: Number of ranks.
+        grid: Name of an axis -> its size, for placements that say no shape; default: one axis of all ranks.
+        links: How long messages take; default: 20 us and 5 GB/s.
+
+    Raises:
+        InvalidArgumentError: The grid does not hold so many ranks.
+    """
+
+    def __init__(self, size: int, grid: dict[str, int] | None = None, links: Links | None = None) -> None:
+        if size < 1 or (grid and int(np.prod(list(grid.values()))) != size):
+            raise InvalidArgumentError(
+                f"FakeWorld: {size} ranks in the grid {grid or size}; expected axes whose sizes multiply to it"
+            )
+        self.size, self.links = size, links or Links()
+        self.grid = (tuple(grid.values()), tuple(grid)) if grid else None
+
+    @contextmanager
+    def rank(self, rank: int = 0) -> Iterator[Report]:
+        """Let this thread be a rank inside a with block; the report is complete after it.
+
+        Args:
+            rank: Which.
+
+        Yields:
+            The report.
+
+        Raises:
+            InvalidArgumentError: There is no such rank.
+        """
+        if not 0 <= rank < self.size:
+            raise InvalidArgumentError(f"FakeWorld: rank {rank} of {self.size}; expected 0 to {self.size - 1}")
+        report, ledger = Report(rank), Ledger()
+        here = FakeCommunicator(rank, self.size, "world", self.links, _Log(ledger))
+        here.grid = self.grid
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(use_world(here))
+                stack.enter_context(shapes_elsewhere())
+                stack.enter_context(use_home(SHAPES))
+                stack.enter_context(use_ledger(ledger))
+                stack.enter_context(wrapped(_Maker(here)))
+                yield report
+        finally:
+            report.lines = sorted(here.log.lines.values(), key=lambda n: -n.seconds)
+            report.flops, report.peak = ledger.flops, ledger.peak
+
+    def run(self, function: Callable[[FakeCommunicator], Any], rank: int = 0) -> Report:
+        """Call a function as a rank.
+
+        Args:
+            function: Gets the rank's world.
+            rank: Which.
+
+        Returns:
+            The report.
+        """
+        with self.rank(rank) as report:
+            report.result = function(world())  # type: ignore[arg-type]
+        return report
+
+
+class _Maker:
+    """Makes the wrapper of a world; one object for each world, by which modes are told apart."""
+
+    def __init__(self, world: FakeCommunicator) -> None:
+        self._world = world
+
+    def __call__(self, inner: Any) -> _Shapes:
+        return _Shapes(inner, self._world)

@@ -1,0 +1,164 @@
+"""oprack parallel simulate PROGRAM --ranks N [--grid data=128,tensor=8] | oprack parallel bench [-n N] [--out FILE]"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+import os
+import runpy
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oprack.cli.main import OK
+from oprack.cli.output import add_json, print_json
+
+if TYPE_CHECKING:
+    from oprack.parallel.simulated import FakeWorld, Report
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    sub = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    simulate = sub.add_parser("simulate", help="what a program would send, compute and hold on so many ranks")
+    simulate.add_argument("--ranks", type=int, help="how many (default: as many as the grid has)")
+    simulate.add_argument("--grid", default="", metavar="data=128,tensor=8", help="of placements that say no shape")
+    simulate.add_argument("--rank", type=int, action="append", help="simulate this one (default: first, middle, last)")
+    simulate.add_argument(
+        "--links", default="", metavar="FILE", help="of `oprack parallel bench` (default: OPRACK_LINKS)"
+    )
+    simulate.add_argument("--flops", type=float, default=0.0, metavar="RATE", help="operations a second of one rank")
+    simulate.add_argument("--steps", type=int, default=1, help="of the program, by which figures are divided")
+    add_json(simulate)
+    simulate.add_argument("program", help="a Python file, or module:function")
+    simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    bench = sub.add_parser("bench", help="measure what messages between ranks take here")
+    bench.add_argument("-n", "--ranks", type=int, default=os.cpu_count() or 1, help="how many (default: one a core)")
+    bench.add_argument("--engine", default="", help="as for `oprack launch`")
+    bench.add_argument("--hosts", default="", help="as for `oprack launch`")
+    bench.add_argument("--axis", default="*", help="of grids, along which such messages go (default: all others)")
+    bench.add_argument("--out", default="", metavar="FILE", help="written for OPRACK_LINKS and simulate --links")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    return _bench(args) if args.what == "bench" else _simulate(args)
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from oprack.cli.main import main, pack_commands
+    from oprack.errors import NotFoundError
+
+    if "launch" not in pack_commands():
+        raise NotFoundError("oprack parallel bench: nothing starts ranks here; pip install oprack-mpi")
+    options = [f"--{name}={value}" for name, value in (("engine", args.engine), ("hosts", args.hosts)) if value]
+    out = str(Path(args.out).absolute()) if args.out else ""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "bench.py"
+        program.write_text(f"from oprack.parallel.bench import run\nrun({out!r}, {args.axis!r})\n")
+        return main(["launch", "-n", str(args.ranks), *options, str(program)])
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    from oprack.errors import InvalidArgumentError
+    from oprack.parallel.links import LINKS, Links
+    from oprack.parallel.simulated import FakeWorld
+
+    grid = _grid(args.grid)
+    size = args.ranks or _product(grid.values())
+    if (not args.ranks and not grid) or args.steps < 1 or args.flops < 0:
+        raise InvalidArgumentError(
+            "oprack parallel simulate: expected --ranks or --grid, at least one step, and no negative --flops"
+        )
+    path = args.links or os.environ.get(LINKS, "")
+    world = FakeWorld(size, grid or None, Links.read(path) if path else None)
+    chosen = args.rank if args.rank is not None else sorted({0, size // 2, size - 1})
+    reports: list[Report] = []
+    for rank in chosen:
+        # What it prints is printed once; its figures are NaN anyway.
+        quiet = contextlib.redirect_stdout(io.StringIO()) if reports or args.json else contextlib.nullcontext()
+        with quiet, world.rank(rank) as report:
+            _run_program(args.program, args.arguments)
+        reports.append(report)
+    if args.json:
+        print_json([{k: v for k, v in asdict(r).items() if k != "result"} | {"seconds": r.seconds} for r in reports])
+        return OK
+    print("\n".join(_lines(world, reports, args.steps, args.flops)))
+    return OK
+
+
+def _grid(text: str) -> dict[str, int]:
+    from oprack.errors import InvalidArgumentError
+
+    found = {}
+    for side in text.split(",") if text else ():
+        name, _, number = side.partition("=")
+        if not name or not number.isdecimal() or int(number) < 1 or name in found:
+            raise InvalidArgumentError(f"--grid {text}: expected names and sizes of axes, such as data=128,tensor=8")
+        found[name] = int(number)
+    return found
+
+
+def _product(sizes: Any) -> int:
+    total = 1
+    for n in sizes:
+        total *= n
+    return total
+
+
+def _run_program(program: str, arguments: Sequence[str]) -> None:
+    from oprack.errors import NotFoundError
+
+    module, _, function = program.partition(":")
+    if function and module.replace(".", "").isidentifier():
+        try:
+            call = getattr(importlib.import_module(module), function)
+        except (ImportError, AttributeError) as e:
+            raise NotFoundError(f"oprack parallel simulate: {program!r}: {e}; expected module:function") from e
+        call(*arguments)
+        return
+    if not Path(program).is_file():
+        raise NotFoundError(f"oprack parallel simulate: no file {program!r}; expected a Python file or module:function")
+    old = sys.argv
+    sys.argv = [program, *arguments]
+    try:
+        runpy.run_path(program, run_name="__main__")
+    finally:
+        sys.argv = old
+
+
+def _lines(world: FakeWorld, reports: Sequence[Report], steps: int, rate: float) -> list[str]:
+    links = [f"{a} {link.latency * 1e6:g} us, {link.bandwidth / 1e9:g} GB/s" for a, link in world.links.axes.items()]
+    other = world.links.other
+    links.append(f"{'other axes' if links else 'all axes'} {other.latency * 1e6:g} us, {other.bandwidth / 1e9:g} GB/s")
+    found = [f"{world.size} ranks; links: {'; '.join(links)}; figures are of one of {steps} steps"]
+    known: list[Any] = []
+    for r in reports:
+        figures = (r.lines, r.flops, r.peak)
+        if figures in known:
+            found.append(f"rank {r.rank}: as rank {reports[known.index(figures)].rank}")
+            known.append(figures)
+            continue
+        known.append(figures)
+        found.append(
+            f"rank {r.rank}: products {r.flops / steps / 1e9:,.1f} GFLOP, tensors of at most {r.peak / 2**20:,.1f} MiB"
+        )
+        if r.lines:
+            found.append(f"    {'axis':<10}{'collective':<16}{'ranks':>6}{'calls':>8}{'MB sent':>12}{'ms':>12}")
+        for n in r.lines:
+            calls, moved, ms = n.count / steps, n.moved / steps / 1e6, n.seconds / steps * 1e3
+            found.append(f"    {n.axis:<10}{n.collective:<16}{n.ranks:>6}{calls:>8g}{moved:>12,.2f}{ms:>12,.3f}")
+        talk, work = r.seconds / steps * 1e3, r.flops / steps / rate * 1e3 if rate else 0.0
+        if rate:
+            found.append(
+                f"    products {work:,.2f} ms, messages {talk:,.2f} ms: a step takes {max(work, talk):,.2f} ms if all "
+                f"overlap, {work + talk:,.2f} ms if none do; of that, products {work / max(work, talk, 1e-12):.0%} to "
+                f"{work / max(work + talk, 1e-12):.0%}"
+            )
+        else:
+            found.append(f"    messages {talk:,.2f} ms, one after the other")
+    return found

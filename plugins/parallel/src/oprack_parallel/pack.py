@@ -1,0 +1,20 @@
+"""Entry point of the plugin: hook implementations only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
+
+
+@hookimpl
+def oprack_commands(register: Register) -> None:
+    """The command `oprack parallel`."""
+    register.command(
+        "parallel",
+        f"{__package__}.command:configure",
+        "simulate a program on any number of ranks, or measure what messages take here",
+    )

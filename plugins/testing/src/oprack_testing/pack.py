@@ -1,0 +1,20 @@
+"""Entry point of the plugin: hook implementations only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
+
+
+@hookimpl
+def oprack_commands(register: Register) -> None:
+    """The command `oprack check`."""
+    register.command(
+        "check",
+        f"{__package__}.check:configure",
+        "review a pack's source tree: promises of its last release, strings, docs, rules, kernels, wheel",
+    )
