@@ -1,6 +1,7 @@
 # Everything starts from a bare python3 (3.11 or newer): `make test` makes its own virtual environment first.
 PYTHON ?= python3
 VENV ?= .venv
+CORE_VENV ?= .venv-core
 PEERS ?= .venv-peers
 ZOO ?= .venv-zoo
 WORKERS ?= 2
@@ -46,8 +47,17 @@ stubs: $(STAMP)  ## write the type stubs of everything that is installed, for ed
 demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by Paddle
 	$(BIN)/python examples/ocr_demo.py
 
-test: $(STAMP)  ## run every test
+test: $(STAMP) $(CORE_VENV)/.setup-done  ## run every test, and those of the core once more where it is installed alone
+	$(CORE_VENV)/bin/python -m pytest -q -n $(WORKERS) core/tests
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# The room of tests comes without what it tests: eager calls, ranks and predictors
+$(CORE_VENV)/.setup-done: $(STAMP) core/pyproject.toml plugins/testing/pyproject.toml
+	test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
+	$(BIN)/uv pip install --quiet --python $(CORE_VENV)/bin/python --constraint constraints.txt --build-constraint constraints.txt \
+		--editable core pytest pytest-xdist hypothesis "cookiecutter>=2.6" hatchling editables
+	$(BIN)/uv pip install --quiet --python $(CORE_VENV)/bin/python --no-deps --editable plugins/testing
+	touch $@
 
 # SECONDS=600 ends it; else it runs until it is stopped. ARGS="relu conv2d --seed 7": see docs/fuzzing.md
 fuzz: $(STAMP)  ## compare all paths on generated ops and nets, by a new seed
@@ -124,5 +134,5 @@ constraints: $(STAMP)  ## choose the newest versions of everything again and wri
 	mv constraints.new constraints.txt
 
 clean:  ## remove what was built; .venv and .downloads too
-	rm -rf $(VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CORE_VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -115,7 +115,7 @@ def words() -> dict[str, set[str]]:
     op_types = set(oprack.default_manager().op_types()) - {"feed", "fetch"}
     assert len(op_types) > 500
     found = {}
-    for part, file in ((part, file) for part in PARTS for file in part.rglob("*.py")):
+    for part, file in ((p, f) for p in PARTS for f in p.rglob("*.py")):
         if not file.name.endswith("_pb2.py"):
             parts = [set(re.split(r"[\s,;]+", text.strip())) for text in strings(file)]
             found[str(file.relative_to(part))] = {word for words in parts if words <= op_types for word in words}

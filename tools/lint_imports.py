@@ -7,25 +7,13 @@ import tempfile
 from pathlib import Path
 
 from importlinter.cli import lint_imports
-
-ROOT = Path(__file__).parents[1]
-
-
-def join(folder: Path) -> None:
-    """Fill a folder with links to all rooms and modules of the package, of whatever distribution."""
-    folder.mkdir()
-    for part in sorted(ROOT.glob("*/src/oprack")) + sorted(ROOT.glob("plugins/*/src/oprack")):
-        for room in part.iterdir():
-            (folder / room.name).symlink_to(room)
+from joined import ROOT, join
 
 
 def main() -> int:
     """Check the contracts of pyproject.toml; returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        join(Path(folder, "oprack"))
-        sys.path.insert(0, folder)
-        for name in [n for n in sys.modules if n.partition(".")[0] == "oprack"]:
-            del sys.modules[name]
+        sys.path.insert(0, str(join(Path(folder))))
         return int(lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True))
 
 

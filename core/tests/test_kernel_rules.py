@@ -254,8 +254,10 @@ def test_a_kernel_of_the_cpu_runs_in_the_middle_of_another_place(
     assert "op switched" in record.getMessage() and "no kernel at ElsewherePlace" in record.getMessage()
 
 
-def test_eager_calls_fall_back_to_the_cpu(elsewhere: PackManager) -> None:
-    x = oprack.to_tensor(X).to(ElsewherePlace())
+def test_eager_calls_fall_back_to_the_cpu(request: pytest.FixtureRequest) -> None:
+    x = oprack.to_tensor(X)
+    request.getfixturevalue("elsewhere")
+    x = x.to(ElsewherePlace())
     for _ in range(3):
         y = oprack.functional.double(oprack.functional.switched(oprack.functional.double(x)))
         assert y.place == ElsewherePlace()

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import pictures
 from formulas import FormulaExtension
+from joined import ROOT, join
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -20,7 +22,8 @@ from reference_pages import reference_pages
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Formulas and pictures are parts of Markdown everywhere, docstrings included."""
+    """Formulas and pictures are parts of Markdown everywhere, docstrings included, which are read from one folder."""
+    join(ROOT / "out" / "joined")
     config.markdown_extensions.append(FormulaExtension())
     config.mdx_configs["pymdownx.superfences"] = {
         "custom_fences": [{"name": "mermaid", "class": "mermaid", "format": pictures.fence}]

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
 
+import oprack
 from formulas import in_cell
 from oprack import default_manager, errors
 from oprack.cli.main import COMMANDS, EXIT_CODES, build_parser, pack_commands
@@ -17,7 +18,7 @@ from oprack.packs import hookspecs
 from oprack.packs.variables import variables
 
 ROOT = Path(__file__).parents[2]
-CORE = ROOT / "core" / "src"
+PARTS = [Path(part) for part in oprack.__path__]
 
 
 def reference_pages(rooms: Collection[str] = ()) -> dict[str, str]:
@@ -96,10 +97,10 @@ def _error_row(name: str, modules: set[str]) -> str:
 
 
 def _raisers() -> dict[str, set[str]]:
-    """The modules of the core that raise each class."""
+    """The modules of the package oprack that raise each class."""
     found = defaultdict(set)
-    for file in (CORE / "oprack").rglob("*.py"):
-        module = ".".join(file.relative_to(CORE).with_suffix("").parts).removesuffix(".__init__")
+    for part, file in ((p, f) for p in PARTS for f in p.rglob("*.py")):
+        module = ".".join(("oprack", *file.relative_to(part).with_suffix("").parts)).removesuffix(".__init__")
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             called = node.exc.func if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else None
             name = getattr(called, "attr", None) or getattr(called, "id", "")
