@@ -8,7 +8,8 @@ import pytest
 from oprack.cache import Cache
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.kernels.attention import _part_of, attention
 
 CLOSE = dict(rtol=1e-5, atol=2e-6)

@@ -11,7 +11,8 @@ import pytest
 from numpy_kernels import on_numpy
 from oprack.kernel.specialization import KernelSpecialization
 from oprack_onednn.chain.memory import is_channels_last
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PerThread
+from oprack_onednn.chain.primitive_chain import BoundChain
+from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import conv2d, pointwise_conv2d, pool2d, squeeze_excite
 from oprack_onednn.stretch import callsite

@@ -15,7 +15,8 @@ import pytest
 from oprack import inference
 from oprack.io import save_inference_model
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, PrimitiveDesc

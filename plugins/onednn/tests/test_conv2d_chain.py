@@ -8,7 +8,8 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import conv2d_chain
 

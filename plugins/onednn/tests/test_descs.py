@@ -9,7 +9,8 @@ import pytest
 from oprack.cache import Cache
 from oprack_onednn.chain import descs
 from oprack_onednn.chain.descs import once, primitive_desc
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError

@@ -10,7 +10,7 @@ from numpy_kernels import call, numpy_result
 from oprack.op import REQUIRED
 from oprack.packs.manager import default_manager
 from oprack_onednn.chain.memory import is_channels_last
-from oprack_onednn.chain.primitive_chain import THREAD
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.kernels import (
     activation,
     batch_norm,

@@ -23,8 +23,10 @@ from oprack.errors import InvalidArgumentError
 from oprack.io import save_inference_model
 from oprack.kernel import KernelQuery, OpKernelType
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import PACKED, Buffers, is_constant, memory_order
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.memory import Buffers, memory_order
+from oprack_onednn.chain.parameters import PACKED, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import library as library_module
 from oprack_onednn.dnnl.library import LIBRARY, Library, usable
 from oprack_onednn.dnnl.native import NotServedError, PrimitiveDesc

@@ -18,7 +18,7 @@ from oprack.kernel import KernelQuery, bind_signature
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
 from oprack_onednn import kernels
-from oprack_onednn.chain import memory, primitive_chain, thread
+from oprack_onednn.chain import descs, memory, parameters, primitive_chain, thread
 from oprack_onednn.chain.primitive_chain import OneDNNError, PrimitiveChain
 from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.dnnl.operands import External, OperandError, Region
@@ -85,7 +85,7 @@ def _modules():
 def canaries(monkeypatch):
     """Around everything that this plugin allocates, too."""
     made = Canaries()
-    for module in (memory, primitive_chain, thread, *_modules()):
+    for module in (descs, memory, parameters, primitive_chain, thread, *_modules()):
         if hasattr(module, "np"):
             monkeypatch.setattr(module, "np", _NumPy(made))
     monkeypatch.setattr(memory.BUFFERS, "size_of", lambda nbytes: 0)  # each result in memory of its own
@@ -94,7 +94,7 @@ def canaries(monkeypatch):
 
 
 def as_constants(monkeypatch):
-    for module in (callsite, memory, *_modules()):
+    for module in (callsite, parameters, *_modules()):
         if hasattr(module, "is_constant"):
             monkeypatch.setattr(module, "is_constant", lambda array: array.flags.c_contiguous)
 

@@ -11,10 +11,12 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack.types import dtype_enum
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, SideBySide
+from oprack_onednn.chain.parameters import FromConstants
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.rows import SideBySide
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import _recurrent
-from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.kernels.declare import no_limits
 from oprack_onednn.threads.pool import POOL

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy_kernels import numpy_result
 from oprack.packs.manager import default_manager
-from oprack_onednn.chain.primitive_chain import THREAD
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels.declare import no_limits
 from oprack_onednn.kernels.rnn import rnn

@@ -13,8 +13,8 @@ import pytest
 from oprack_onednn.c import build as build_runner
 from oprack_onednn.c.build import BuildError
 from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER, SWITCH, NativeChain, NativeStretch, Runner
-from oprack_onednn.chain.bound_chain import BoundChain, OneDNNError
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import BoundChain, OneDNNError, PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.kernels.conv2d_chain import find_primitive, layers_of

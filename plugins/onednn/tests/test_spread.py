@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, run_all
-from oprack_onednn.chain.spread import CopyGrid, CopyTable
+from oprack_onednn.chain.native_steps import CopyGrid, CopyTable
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError
 

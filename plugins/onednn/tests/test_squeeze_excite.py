@@ -9,7 +9,8 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.chain.memory import image_desc
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.kernels import pointwise_conv2d, squeeze_excite
 

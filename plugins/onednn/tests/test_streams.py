@@ -17,7 +17,7 @@ from oprack.inference import Config, Predictor, create_predictor
 from oprack.io import save_inference_model
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope
-from oprack_onednn.chain.bound_chain import BoundChain
+from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.thread import PerThread
 from oprack_onednn.dnnl.native import Primitive, PrimitiveDesc
 from oprack_onednn.stretch import callsite, stretch

@@ -10,10 +10,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from oprack.cache import Cache
 
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl.native import NotServedError, PrimitiveDesc
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.dnnl.operands import FLOAT
 
 _DESCS = 1 << 16
 
@@ -66,3 +69,14 @@ def once(make: Callable[..., PrimitiveDesc], *args: Any) -> PrimitiveDesc:
     if isinstance(entry[1], str):
         raise NotServedError(entry[1])
     return entry[1]
+
+
+def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = False) -> PrimitiveDesc:
+    """A copy between layouts; slow implementations are taken, too: packing weights has no other way."""
+    engine, attributes = LIBRARY.engine, Attributes([("sum", 1.0)] if accumulate else ())
+    return primitive_desc("reorder", source, engine, target, engine, attributes, any_speed=True)
+
+
+def one_number(value: float) -> Memory:
+    """Memory with one number in it."""
+    return Memory(MemoryDesc.strided((1,)), np.array([value], FLOAT))

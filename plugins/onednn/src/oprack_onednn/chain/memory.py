@@ -9,17 +9,13 @@ from __future__ import annotations
 import math
 import sys
 import threading
-import weakref
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from mmap import mmap
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from oprack.cache import BUDGET
 from oprack.gil import HAS_GIL
 
-from oprack_onednn.chain.primitive_chain import pack
 from oprack_onednn.dnnl.native import MemoryDesc, element_strides
 from oprack_onednn.dnnl.operands import FLOAT, address
 
@@ -240,92 +236,3 @@ def empty_image(shape: Sequence[int]) -> np.ndarray:
     n, c, *spatial = shape
     buffer = BUFFERS.take((n, *spatial, c))
     return buffer.transpose(0, buffer.ndim - 1, *range(1, buffer.ndim - 1))
-
-
-# Parameters -----------------------------------------------------------------------------------------------------------
-def is_read_only(array: np.ndarray) -> bool:
-    """Whether nobody can write to an array's memory: it is read-only, and its own, or of bytes or a mapped file.
-
-    Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
-    """
-    flags = array.flags
-    return not flags.writeable and (flags.owndata or _is_fixed(array.base))
-
-
-def _is_fixed(base: object) -> bool:
-    while type(base) is np.ndarray and not base.flags.writeable:
-        base = base.base
-    return type(base) is bytes or (type(base) is mmap and memoryview(base).readonly)
-
-
-def is_constant(array: np.ndarray) -> bool:
-    """Whether nobody can write to an array's memory, which goes row by row."""
-    flags = array.flags
-    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_fixed(array.base))
-
-
-PACKED_PARAMETERS = "packed parameters"
-"""What they are called in the account of `oprack.cache`."""
-_Form = tuple[int | None, MemoryDesc, MemoryDesc]
-
-
-class PackedParameters:
-    """Constant arrays in the layouts that primitives chose, shared by all threads, for as long as the arrays live."""
-
-    def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> np.ndarray:
-        """What `array` holds in layout `source`, as `pack` reads it, in layout `target`."""
-        key, form = id(array), (offset, source, target)
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry[0]() is not array:
-                entry = self._entries[key] = (weakref.ref(array, lambda _: self._drop(key)), [])
-            for known, packed in entry[1]:
-                if known == form:
-                    return packed
-            packed = pack(source, target, array, offset)
-            entry[1].append((form, packed))
-            BUDGET.count(PACKED_PARAMETERS, packed.nbytes, 1)
-            return packed
-
-    # bound here: when the interpreter exits, this module's globals may be None before the arrays are gone
-    def _drop(
-        self, key: int, count: Callable[[str, int, int], None] = BUDGET.count, kind: str = PACKED_PARAMETERS
-    ) -> None:
-        entry = self._entries.pop(key, None)
-        if entry is not None:
-            count(kind, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))
-
-
-PACKED = PackedParameters()
-
-
-def _forget(weights: weakref.ref[Weights], key: int, _: Any) -> None:
-    """An array is gone; called by its weak reference."""
-    found = weights()
-    if found is not None:
-        found._known.pop(key, None)
-
-
-class Weights:
-    """A constant array as a primitive likes it, packed once.
-
-    source: layout in which the array is read, from element `offset` on, or all of it. target: the primitive's.
-    """
-
-    def __init__(self, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> None:
-        self.source, self.target, self.offset = source, target, offset
-        self._known: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
-
-    def of(self, array: np.ndarray) -> np.ndarray:
-        """A constant array's packed form. Raises OperandError when it is not what the layout says."""
-        key, known = id(array), self._known
-        entry = known.get(key)
-        if entry is None or entry[0]() is not array:
-            packed = PACKED.get(array, self.source, self.target, self.offset)
-            # no cycle of references: what is packed shall go with the primitive
-            known[key] = entry = weakref.ref(array, partial(_forget, weakref.ref(self), key)), packed
-        return entry[1]

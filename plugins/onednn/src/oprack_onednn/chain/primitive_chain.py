@@ -1,38 +1,31 @@
 """Chains: primitives in a row, built once for some shapes and run with new addresses each time.
 
-Every Python thread has its own chains, stream and scratch memory (`thread`), so chains are never shared; oneDNN caches
-compiled primitives for all of them. What runs a chain is a `BoundChain`.
+A `PrimitiveChain` says what is computed; a `BoundChain` runs it, with the operands that stay already set. Every Python
+thread has its own chains, stream and scratch memory (`thread`), so chains are never shared; oneDNN caches compiled
+primitives for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import addressof, c_int64, sizeof
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from oprack.tensor import numpy_dtype
 
-from oprack_onednn.chain.bound_chain import BoundChain, OneDNNError, SideBySide, run_all
-from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.spread import CopyGrid, Spread
-from oprack_onednn.chain.thread import THREAD, PerThread
+from oprack_onednn.c.runner import RUNNER, NativeChain, NativeStretch, array_type
+from oprack_onednn.chain.descs import one_number, primitive_desc, reorder_desc
+from oprack_onednn.chain.native_steps import CopyGrid, Spread
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.dnnl.memory_objects import MemoryObjects
 from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
-from oprack_onednn.dnnl.operands import FLOAT, INT8, External, Operand, OperandError, Region, addresses
-
-__all__ = [
-    "THREAD",
-    "BoundChain",
-    "OneDNNError",
-    "PerThread",
-    "PrimitiveChain",
-    "SideBySide",
-    "one_number",
-    "pack",
-    "reorder_desc",
-    "run_all",
-]
+from oprack_onednn.dnnl.operands import FLOAT, INT8, External, Operand, OperandError, addresses
+from oprack_onednn.threads.process import EXIT
 
 _ALIGN = 64
 # Seconds per product and sum, and per byte read or written in the caches, that one core takes about.
@@ -40,6 +33,10 @@ _PER_OPERATION, _PER_BYTE = 1e-11, 3e-11
 # Implementations whose threads wait for each other within, where nobody can do the share of one that is not there; and
 # for how many seconds of work less they count.
 _WAITING, _WAIT = "bnorm_", 5e-5
+
+
+class OneDNNError(RuntimeError):
+    """A primitive failed while it ran."""
 
 
 class PrimitiveChain:
@@ -68,11 +65,11 @@ class PrimitiveChain:
 
     def input(self, desc: MemoryDesc) -> External:
         """Add memory to be read, which is that of the next operand of `run`."""
-        return self._operand(External(desc, False, _dtype(desc)))
+        return self._operand(External(desc, False, array_dtype(desc)))
 
     def output(self, desc: MemoryDesc, dtype: Any = None) -> External:
         """Add memory to be written, which is that of the next operand of `run`. dtype: default: that of the layout."""
-        return self._operand(External(desc, True, _dtype(desc) if dtype is None else np.dtype(dtype)))
+        return self._operand(External(desc, True, array_dtype(desc) if dtype is None else np.dtype(dtype)))
 
     def _operand(self, memory: External) -> External:
         self.places[memory] = len(self.external), 0
@@ -217,12 +214,7 @@ class PrimitiveChain:
         bound._run(*addresses(self.external, operands))
 
 
-def one_number(value: float) -> Memory:
-    """Memory with one number in it."""
-    return Memory(MemoryDesc.strided((1,)), np.array([value], FLOAT))
-
-
-def _dtype(desc: MemoryDesc) -> np.dtype[Any]:
+def array_dtype(desc: MemoryDesc) -> np.dtype[Any]:
     """Of arrays that hold what a descriptor describes."""
     size = desc.itemsize
     return FLOAT if size == 4 else INT8 if size == 1 else numpy_dtype("bfloat16")
@@ -257,25 +249,208 @@ def _seconds(arguments: dict[int, Memory]) -> float:
     return operations * _PER_OPERATION + moved * _PER_BYTE
 
 
-def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = False) -> PrimitiveDesc:
-    """A copy between layouts; slow implementations are taken, too: packing weights has no other way."""
-    engine, attributes = LIBRARY.engine, Attributes([("sum", 1.0)] if accumulate else ())
-    return primitive_desc("reorder", source, engine, target, engine, attributes, any_speed=True)
+class _Arguments:
+    """What primitive_execute takes besides a stream, for each step of a chain.
 
+    Args:
+        chain: The chain.
+        stays: The address of each operand that stays, None for one that varies.
 
-def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
-    """What an array holds in another layout, as numbers of that layout's dtype that start at a multiple of 64.
-
-    offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
-    not what the layout `source` says.
+    Attributes:
+        given: (number of arguments, their address) of each step.
+        places: (operand or None for scratch memory, offset in bytes, memory object) of what needs an address.
     """
-    if offset is not None and not array.flags.c_contiguous:
-        raise OperandError("a part of an array that is not row-major")
-    raw = np.empty(target.nbytes + _ALIGN, np.uint8)
-    start = -raw.ctypes.data % _ALIGN
-    # The view keeps the raw memory alive.
-    packed = raw[start : start + target.nbytes].view(_dtype(target))
-    chain = PrimitiveChain()
-    chain.reorder(chain.input(source), chain.output(target))
-    chain.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
-    return packed
+
+    def __init__(self, chain: PrimitiveChain, stays: Sequence[int | None]) -> None:
+        self._stays = stays
+        self._numbers: dict[Any, int] = {}
+        self._descs: list[MemoryDesc] = []
+        self._handles: list[int] = []
+        self._arrays: list[np.ndarray] = []  # which objects have the addresses of
+        varying: list[tuple[int | None, int, int]] = []
+        pairs: list[int] = []
+        starts = []
+        for desc, arguments in chain.steps:
+            starts.append(len(pairs))
+            if isinstance(desc, Spread):
+                continue  # it takes addresses
+            for number, memory in arguments.items():
+                pairs += number, self._number(chain.places.get(memory), memory, varying)
+            scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
+            if scratchpad.nbytes:
+                pairs += _c.SCRATCHPAD, self._number((None, chain.size), Memory(scratchpad), varying)
+        self._objects = MemoryObjects(self._descs, self._handles)
+        pointers = self._objects.pointers
+        pairs[1::2] = map(pointers.__getitem__, pairs[1::2])
+        # oneDNN holds plain pointers to the array and the objects. An ExecArg, an int and a pointer, is as long as two
+        # numbers of 64 bits, and on a machine with the low bytes first it is these.
+        self._array = array_type(c_int64, len(pairs))(*pairs)
+        first, step = addressof(self._array), sizeof(c_int64)
+        counts = [(end - start) // 2 for start, end in pairwise([*starts, len(pairs)])]
+        self.given = list(zip(counts, [first + step * start for start in starts], strict=True))
+        self.places = [(operand, offset, pointers[i]) for operand, offset, i in varying]
+
+    def _number(
+        self, place: tuple[int | None, int] | None, memory: Memory, varying: list[tuple[int | None, int, int]]
+    ) -> int:
+        """The number of the object for memory: one for all that lies at one place in one layout."""
+        # descriptors are kept, so no other layout gets the identity of one
+        key = memory if place is None else (place, id(memory.desc))
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._descs)
+            self._descs.append(memory.desc)
+            stays = None if place is None or place[0] is None else self._stays[place[0]]
+            if memory.array is not None:
+                self._arrays.append(memory.array)
+                self._handles.append(memory.array.ctypes.data)
+            elif place is None or stays is None:
+                self._handles.append(0)
+                if place is not None:
+                    varying.append((*place, found))
+            else:
+                self._handles.append(stays + place[1])
+        return found
+
+
+class BoundChain:
+    """What runs a chain, in the thread that built it.
+
+    With some operands fixed it has memory objects of its own, for one place of a program: those of the chain would be
+    set to other addresses by its other users.
+
+    Args:
+        chain: The chain.
+        fixed: For each external memory the operand that stays, or None where `run` takes it; empty fixes nothing.
+
+    Raises:
+        OperandError: A fixed operand does not fit.
+    """
+
+    def __init__(self, chain: PrimitiveChain, fixed: Sequence[Operand | None] = ()) -> None:
+        self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
+        self._state = THREAD.state
+        self._threads = chain.threads
+        given = list(fixed) or [None] * len(chain.external)
+        stays = [None if g is None else m.address(g) for m, g in zip(chain.external, given, strict=True)]
+        free = [i for i, address in enumerate(stays) if address is None]
+        self._free = [chain.external[i] for i in free]
+        self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
+        self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
+        self._operands = {i: k for k, i in enumerate(free)}
+        arguments = _Arguments(chain, stays)
+        for operand, offset, pointer in arguments.places:
+            if operand is None:
+                self._scratch.append((pointer, offset))
+            else:
+                self._places.append((self._operands[operand], offset, pointer))
+        self._size, self._arena = chain.size + chain.scratchpad, 0
+        # oneDNN holds plain pointers to all of these
+        self._referenced = (chain, arguments, given)
+        self._alone: NativeStretch | None = None
+        self._ran = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of scratch memory."""
+        return self._size
+
+    @cached_property
+    def _calls(self) -> list[tuple[int | None, int, int, int]]:
+        """The steps as NativeChain takes them; primitives are compiled on first use."""
+        chain, arguments, _ = self._referenced
+        return [
+            (None, step.pointer, 0, self._operands[step.operand])
+            if isinstance(step, Spread)
+            else (step.pointer, address, count, 0)
+            for step, (count, address) in zip(chain.primitives(), arguments.given, strict=True)
+        ]
+
+    def compile_ahead(self, cores: int = 0) -> None:
+        """Have the primitives compiled before the first run, on some of `cores` cores; 0 means all there are."""
+        if "_calls" not in self.__dict__:
+            self._referenced[0].compile_ahead(cores)
+
+    def compiled(self) -> BoundChain:
+        """Itself, with its primitives compiled. Raises NotServedError when oneDNN refuses."""
+        assert self._calls is not None
+        return self
+
+    @cached_property
+    def native(self) -> NativeChain | None:
+        """The chain as the compiled runner takes it; None without the runner."""
+        if RUNNER.run is None:
+            return None
+        places = [(pointer, i, offset) for i, offset, pointer in self._places]
+        return NativeChain(len(self._free), self._threads, places, self._scratch, self._calls)
+
+    def _joined(self) -> NativeStretch | None:
+        if self.native is not None:
+            count = len(self._free)
+            self._alone = NativeStretch(self._state, [self.native], range(count), count)
+        return self._alone
+
+    def run(self, *operands: Operand) -> None:
+        """Run with operands for the external memory that is not fixed.
+
+        Raises:
+            OneDNNError: A primitive failed.
+            OperandError: An operand does not fit; nothing was read or written.
+        """
+        self._run(*addresses(self._free, operands))
+
+    def addresses(self, operands: Sequence[Operand]) -> list[int]:
+        """Addresses of operands for memory that is not fixed. Raises OperandError when one does not fit."""
+        return addresses(self._free, operands)
+
+    def like(self, *operands: Operand) -> Callable[..., None]:
+        """Check operands once, for calls with others of their dtypes, shapes and strides.
+
+        Returns:
+            A function that runs the chain for addresses. Who calls it has compared the arrays with these operands, and
+            knows that what is written to is writable.
+        """
+        addresses(self._free, operands)
+        return self._run
+
+    def _run(self, *addresses: int) -> None:
+        """Run with the addresses of the external memory that is not fixed."""
+        # of many shapes there is no second run, and what the runner takes costs more than it saves in the first one
+        alone, run = self._alone or (self._joined() if self._ran else None), RUNNER.run
+        if alone is None or run is None:
+            self._ran = True
+            self._run_step_by_step(addresses)
+            return
+        alone.values[:] = addresses
+        if self._size > self._state.capacity:
+            THREAD.arena(self._size)
+        expect_success(run(alone.pointer))
+
+    def _run_step_by_step(self, addresses: Sequence[int]) -> None:
+        """What the compiled runner does, in a first run and where there is none."""
+        if len(addresses) != len(self._free):
+            raise ValueError(f"{len(addresses)} addresses; expected {len(self._free)}")
+        set_handle = self._set_handle
+        for i, offset, pointer in self._places:
+            set_handle(pointer, addresses[i] + offset)
+        if self._size:
+            arena = THREAD.arena(self._size)
+            if arena != self._arena:  # it has grown since, or this chain has not run yet
+                for pointer, offset in self._scratch:
+                    set_handle(pointer, arena + offset)
+                self._arena = arena
+        if self._state.threads != self._threads:
+            THREAD.use(self._threads)
+        with EXIT:
+            for i, (primitive, arguments, count, operand) in enumerate(self._calls):
+                if primitive is None:
+                    self._referenced[0].steps[i][0].run(self._arena, addresses[operand], self._threads)
+                elif primitive & 1:
+                    expect_success(RUNNER.native(primitive, count, arguments, self._threads))
+                else:
+                    expect_success(self._execute(primitive, self._stream, count, arguments))
+
+
+def expect_success(status: int) -> None:
+    if status:
+        raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.kernel import Array
 
-from oprack_onednn.chain.memory import is_constant
+from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.ops.quantized import GREATEST, LEAST
 

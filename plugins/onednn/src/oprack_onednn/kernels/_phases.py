@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 from oprack.records import dataclass
 
-from oprack_onednn.chain.spread import CopyTable
-from oprack_onednn.kernels._derived import FromConstants
+from oprack_onednn.chain.native_steps import CopyTable
+from oprack_onednn.chain.parameters import FromConstants
 
 
 @dataclass(frozen=True, eq=False)

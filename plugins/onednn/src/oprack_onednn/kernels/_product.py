@@ -8,20 +8,20 @@ import numpy as np
 from oprack.kernel import Array
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import Weights
+from oprack_onednn.chain.parameters import Weights
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc
 from oprack_onednn.kernels._steps import as_post_ops
 
 if TYPE_CHECKING:
+    from oprack_onednn.chain.primitive_chain import PrimitiveChain
     from oprack_onednn.dnnl.operands import External
-    from oprack_onednn.kernels.conv2d import RowPrimitive
-    from oprack_onednn.kernels.squeeze_excite import SqueezePrimitive
 
 
 def add_product(
-    shaped: RowPrimitive | SqueezePrimitive,
+    chain: PrimitiveChain,
+    weights: dict[int, Weights],
     memory: External | Memory,
     rows: int,
     w: Array,
@@ -31,12 +31,25 @@ def add_product(
     constant: bool = True,
     last: bool = False,
 ) -> External | Memory:
-    """Append to a chain the product of memory [rows, C] with a filter [K, C, 1, 1], the bias and the post-ops.
+    """Append to a chain the product of rows with a filter, the bias and the post-ops.
 
-    The sum over C is taken in parts, which are then added. bias: whether there is one. constant: whether the filter is
-    packed once. last: the product is the chain's result. Filter and bias become inputs. Returns the result's memory.
+    The sum over C is taken in parts, which are then added. Filter and bias become inputs of the chain.
+
+    Args:
+        chain: The chain.
+        weights: Gets the layout of the filter, by its place among the chain's inputs.
+        memory: The rows, [rows, C].
+        rows: How many there are.
+        w: The filter, [K, C, 1, 1].
+        bias: Whether there is one.
+        post_ops: What follows.
+        constant: Whether the filter is packed once.
+        last: Whether the product is the chain's result.
+
+    Returns:
+        The memory of the product.
     """
-    chain, strided, engine = shaped.chain, MemoryDesc.strided, LIBRARY.engine
+    strided, engine = MemoryDesc.strided, LIBRARY.engine
     k, c = w.shape[:2]
     # Partial sums keep the rounding error of long rows near that of NumPy's pairwise sums.
     parts = next(p for p in (16, 8, 4, 2, 1) if c % p == 0 and c // p >= min(c, 16))
@@ -50,7 +63,7 @@ def add_product(
     first = primitive_desc("matmul", engine, source, wanted, *(after if parts == 1 else empty))
     chosen = first.desc(_c.QUERY_WEIGHTS_MD)
     if constant:
-        shaped.weights[len(chain.external)] = Weights(view, chosen)
+        weights[len(chain.external)] = Weights(view, chosen)
     given = chain.alias(memory, source)
     arguments = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
     extra = {_c.BIAS: chain.input(row)} if bias else {}

@@ -19,8 +19,9 @@ from oprack.kernel import Array
 
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.memory import BUFFERS
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, SideBySide, run_all
-from oprack_onednn.chain.thread import CHAIN
+from oprack_onednn.chain.primitive_chain import BoundChain
+from oprack_onednn.chain.rows import SideBySide, run_all
+from oprack_onednn.chain.thread import CHAIN, THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import Region
 from oprack_onednn.kernels._order import order_of

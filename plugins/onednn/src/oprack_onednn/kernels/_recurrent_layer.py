@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.cache import Cache
 
-from oprack_onednn.chain.primitive_chain import THREAD, PerThread
-from oprack_onednn.chain.thread import CHAINS
+from oprack_onednn.chain.thread import CHAINS, THREAD, PerThread
 from oprack_onednn.dnnl.operands import OperandError
 
 # cell -> gates of the weights, gates of the bias

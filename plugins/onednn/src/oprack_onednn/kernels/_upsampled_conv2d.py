@@ -13,9 +13,10 @@ from oprack.kernel import Array
 from oprack.records import dataclass
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc
+from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.native_steps import CopyGrid
+from oprack_onednn.chain.parameters import Weights
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
-from oprack_onednn.chain.spread import CopyGrid
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims

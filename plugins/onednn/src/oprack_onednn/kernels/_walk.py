@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from oprack_onednn.chain.memory import BUFFERS, Weights
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
-from oprack_onednn.chain.thread import CHAIN
+from oprack_onednn.chain.memory import BUFFERS
+from oprack_onednn.chain.parameters import FromConstants, Weights
+from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
+from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.thread import CHAIN, THREAD
 from oprack_onednn.dnnl.operands import Region
-from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order, order_of
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.kernels._recurrent_layer import PrimitivesByThread

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.native_step import NativeStep
+from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.dnnl import _c
 from oprack_onednn.kernels._winograd_tiles import Tiling
 from oprack_onednn.ops.post_ops import RESIDUAL, encode

@@ -10,7 +10,8 @@ from oprack.kernel import Array, KernelContext
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_desc
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError

@@ -10,7 +10,8 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, decline
 
 from oprack_onednn.chain.memory import Outlet, image_desc, is_channels_last, last_strides
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.native import MemoryDesc, contiguous_strides
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels.declare import onednn_kernel

@@ -10,8 +10,10 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
-from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.parameters import Weights, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.native import MemoryDesc, NotServedError
 from oprack_onednn.dnnl.operands import FLOAT
@@ -91,7 +93,7 @@ class RowPrimitive(ShapedPrimitive):
         self.shape, self.weights = (n, w.shape[0], 1, 1), {}
         self.chain = PrimitiveChain()
         source = self.chain.input(MemoryDesc.strided((n, c)))
-        add_product(self, source, n, w, bias, post_ops, constant=constant, last=True)
+        add_product(self.chain, self.weights, source, n, w, bias, post_ops, constant=constant, last=True)
 
 
 def build(

@@ -13,8 +13,10 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
-from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channels_last
+from oprack_onednn.chain.parameters import Weights, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Memory, MemoryDesc, NotServedError

@@ -13,7 +13,9 @@ from oprack.kernel import Array, KernelContext
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS, STATE, channels_last_desc, empty_image, image_desc
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, pack
+from oprack_onednn.chain.parameters import pack
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError

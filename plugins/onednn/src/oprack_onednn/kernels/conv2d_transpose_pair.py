@@ -12,12 +12,13 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.parameters import FromConstants, Weights, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, contiguous_strides
-from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import is_narrow
@@ -130,7 +131,7 @@ class PairPrimitive(ShapedPrimitive):
     def _parameters(self, product: _Product, bias: Array | None, copies: int, shape: tuple[int, ...]) -> None:
         """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. shape: (times, bias)."""
         matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.chain.external
-        self.weights[len(external)] = DerivedWeights(_MATRICES, (copies,), matrix, product.layout)
+        self.weights[len(external)] = Weights(matrix, product.layout, derive=lambda w: _MATRICES((w,), copies))
         product.memory[_c.WEIGHTS] = self.chain.input(product.layout)
         if bias is not None:
             self.weights[len(external)] = Weights(MemoryDesc.strided(shape, (0, 1)), MemoryDesc.strided(shape))

@@ -13,12 +13,14 @@ import numpy as np
 from oprack.kernel import Array, KernelContext
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
+from oprack_onednn.chain.parameters import FromConstants
+from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
+from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.kernels.declare import onednn_kernel

@@ -11,8 +11,9 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import Weights, is_constant
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.parameters import Weights, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, element_strides

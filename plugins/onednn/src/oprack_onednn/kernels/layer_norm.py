@@ -11,7 +11,8 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS, Outlet
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, contiguous_strides

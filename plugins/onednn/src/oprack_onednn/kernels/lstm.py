@@ -9,7 +9,7 @@ import numpy as np
 from oprack.kernel import Array, KernelContext
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import Weights, is_constant
+from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from oprack.kernel import Array
 
+from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
-from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
 from oprack_onednn.kernels._recurrent import apart_in_pool, directions_apart, equal_steps, packed_steps
 from oprack_onednn.kernels._recurrent_layer import Layer

@@ -10,8 +10,10 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_constant
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.parameters import is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
@@ -64,8 +66,9 @@ class SqueezePrimitive(ShapedPrimitive):
         self.shape, self.weights = (n, expand.shape[0], 1, 1), {}
         self.chain = PrimitiveChain()
         memory = add_mean(self.chain, self.chain.input(image_desc(x)), x.shape)
-        memory = add_product(self, memory, n, reduce, reduce_bias is not None, reduce_post_ops)
-        add_product(self, memory, n, expand, expand_bias is not None, expand_post_ops, last=True)
+        memory = add_product(self.chain, self.weights, memory, n, reduce, reduce_bias is not None, reduce_post_ops)
+        biased = expand_bias is not None
+        add_product(self.chain, self.weights, memory, n, expand, biased, expand_post_ops, last=True)
 
 
 def _find(

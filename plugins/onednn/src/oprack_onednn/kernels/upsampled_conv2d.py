@@ -13,8 +13,11 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn.chain.memory import Outlet, is_constant, last_strides
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PerThread, run_all
+from oprack_onednn.chain.memory import Outlet, last_strides
+from oprack_onednn.chain.parameters import is_constant
+from oprack_onednn.chain.primitive_chain import BoundChain
+from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import NotServedError
 from oprack_onednn.dnnl.operands import FLOAT, OperandError

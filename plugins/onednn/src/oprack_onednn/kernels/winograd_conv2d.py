@@ -14,9 +14,11 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
-from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain, reorder_desc
+from oprack_onednn.chain.descs import primitive_desc, reorder_desc
+from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.parameters import Weights, is_constant
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, NotServedError, contiguous_strides

@@ -15,8 +15,10 @@ import numpy as np
 from oprack.kernel import KernelSpecialization, decline
 from oprack.tensor import numpy_dtype
 
-from oprack_onednn.chain.memory import Outlet, Weights, is_constant, last_strides
-from oprack_onednn.chain.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain
+from oprack_onednn.chain.memory import Outlet, last_strides
+from oprack_onednn.chain.parameters import Weights, is_constant
+from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
+from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import NotServedError
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address

@@ -12,7 +12,7 @@ from oprack_onednn.chain.memory import Outlet
 from oprack_onednn.dnnl.operands import FLOAT
 
 if TYPE_CHECKING:
-    from oprack_onednn.chain.bound_chain import BoundChain
+    from oprack_onednn.chain.primitive_chain import BoundChain
 
 
 @dataclass(frozen=True)

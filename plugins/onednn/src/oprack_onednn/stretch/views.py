@@ -14,7 +14,8 @@ from oprack.kernel import Array
 from oprack.records import dataclass
 
 from oprack_onednn.chain.memory import Outlet, empty_image
-from oprack_onednn.chain.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.stretch.part import Link

@@ -1,0 +1,184 @@
+"""Parameters that nobody can write to: packed for primitives, and computed from, once for as long as they live."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+from oprack.cache import BUDGET
+
+from oprack_onednn.chain.memory import ALIGN
+from oprack_onednn.chain.primitive_chain import PrimitiveChain, array_dtype
+from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.operands import OperandError, Region
+
+
+def is_read_only(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory: it is read-only, and its own, or of bytes or a mapped file.
+
+    Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
+    """
+    flags = array.flags
+    return not flags.writeable and (flags.owndata or _is_fixed(array.base))
+
+
+def _is_fixed(base: object) -> bool:
+    while type(base) is np.ndarray and not base.flags.writeable:
+        base = base.base
+    return type(base) is bytes or (type(base) is mmap and memoryview(base).readonly)
+
+
+def is_constant(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory, which goes row by row."""
+    flags = array.flags
+    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_fixed(array.base))
+
+
+PACKED_PARAMETERS = "packed parameters"
+"""What they are called in the account of `oprack.cache`."""
+_Form = tuple[int | None, MemoryDesc, MemoryDesc]
+
+
+class PackedParameters:
+    """Constant arrays in the layouts that primitives chose, shared by all threads, for as long as the arrays live."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> np.ndarray:
+        """What `array` holds in layout `source`, as `pack` reads it, in layout `target`."""
+        key, form = id(array), (offset, source, target)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry[0]() is not array:
+                entry = self._entries[key] = (weakref.ref(array, lambda _: self._drop(key)), [])
+            for known, packed in entry[1]:
+                if known == form:
+                    return packed
+            packed = pack(source, target, array, offset)
+            entry[1].append((form, packed))
+            BUDGET.count(PACKED_PARAMETERS, packed.nbytes, 1)
+            return packed
+
+    # bound here: when the interpreter exits, this module's globals may be None before the arrays are gone
+    def _drop(
+        self, key: int, count: Callable[[str, int, int], None] = BUDGET.count, kind: str = PACKED_PARAMETERS
+    ) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            count(kind, -sum(packed.nbytes for _, packed in entry[1]), -len(entry[1]))
+
+
+PACKED = PackedParameters()
+
+
+def _forget(weights: weakref.ref[Weights], key: int, _: Any) -> None:
+    """An array is gone; called by its weak reference."""
+    found = weights()
+    if found is not None:
+        found._known.pop(key, None)
+
+
+class Weights:
+    """A constant array as a primitive likes it, packed once.
+
+    Args:
+        source: Layout in which the array is read.
+        target: The layout that the primitive chose.
+        offset: Element from which on a part of the array is read; default: all of it.
+        derive: Computes from the array what is packed; default: the array itself.
+    """
+
+    def __init__(
+        self,
+        source: MemoryDesc,
+        target: MemoryDesc,
+        offset: int | None = None,
+        derive: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        self.source, self.target, self.offset, self._derive = source, target, offset, derive
+        self._known: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """A constant array's packed form. Raises OperandError when it is not what the layout says."""
+        array = array if self._derive is None else self._derive(array)
+        key, known = id(array), self._known
+        entry = known.get(key)
+        if entry is None or entry[0]() is not array:
+            packed = PACKED.get(array, self.source, self.target, self.offset)
+            # no cycle of references: what is packed shall go with the primitive
+            known[key] = entry = weakref.ref(array, partial(_forget, weakref.ref(self), key)), packed
+        return entry[1]
+
+
+def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
+    """What an array holds in another layout, as numbers of that layout's dtype that start at a multiple of 64.
+
+    offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
+    not what the layout `source` says.
+    """
+    if offset is not None and not array.flags.c_contiguous:
+        raise OperandError("a part of an array that is not row-major")
+    raw = np.empty(target.nbytes + ALIGN, np.uint8)
+    start = -raw.ctypes.data % ALIGN
+    # The view keeps the raw memory alive.
+    packed = raw[start : start + target.nbytes].view(array_dtype(target))
+    chain = PrimitiveChain()
+    chain.reorder(chain.input(source), chain.output(target))
+    chain.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
+    return packed
+
+
+def _bytes_of(made: Any) -> int:
+    """Bytes of an array, or of those that an object has."""
+    arrays = [made] if isinstance(made, np.ndarray) else getattr(made, "__dict__", {}).values()
+    return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+
+
+def _forget_derived(
+    known: dict[Any, Any],
+    key: Any,
+    nbytes: int,
+    _: Any,
+    count: Callable[[str, int, int], None] = BUDGET.count,
+    kind: str = PACKED_PARAMETERS,
+) -> None:
+    """An array is gone; called by its weak reference, so it may use no global name."""
+    if known.pop(key, None) is not None:
+        count(kind, -nbytes, -1)
+
+
+class FromConstants:
+    """What `make(arrays, *options)` gives; for constant arrays it is made once, and kept until one of them is gone."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._known: dict[tuple[Hashable, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, arrays: Sequence[np.ndarray], *options: Hashable) -> Any:
+        # Ids are used again after an array is gone, so the weak references say whether the entry is of these very
+        # arrays.
+        key, known = (*map(id, arrays), *options), self._known
+        entry = known.get(key)
+        if entry is not None and all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
+            return entry[1]
+        # Who can write to an array may train it: what is derived from it holds for this call alone.
+        if not all(map(is_constant, arrays)):
+            return self._make(arrays, *options)
+        with self._lock:
+            # another thread may have been faster; chains hold addresses in what it made
+            entry = known.get(key)
+            if entry is None or not all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
+                made = self._make(arrays, *options)
+                nbytes = _bytes_of(made)
+                BUDGET.count(PACKED_PARAMETERS, nbytes, 1)
+                forget = partial(_forget_derived, known, key, nbytes)
+                entry = known[key] = ([weakref.ref(a, forget) for a in arrays], made)
+            return entry[1]
