@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy_kernels import call, numpy_result
 from oprack.packs.manager import default_manager
-from oprack_onednn.kernels import activation_grad, conv3d, layer_norm, reduce, softmax
+from oprack_onednn.kernels import activation, conv3d, layer_norm, reduce, softmax
 
 
 class Context:
@@ -71,7 +71,7 @@ def test_activations(monkeypatch, op, known, attrs, layout):
     arrays = {known: layout(values[known]), "Out_grad": layout(normal(*x.shape, seed=1))}
     if op == "silu_grad":
         arrays["Out"] = layout(values["Out"])
-    got, want = both(monkeypatch, getattr(activation_grad, op), arrays, **attrs)
+    got, want = both(monkeypatch, getattr(activation, op), arrays, **attrs)
     agree(got, want)
     assert got.strides == arrays[known].strides
 
@@ -79,10 +79,10 @@ def test_activations(monkeypatch, op, known, attrs, layout):
 def test_activations_of_other_strides_or_scales_are_left_to_numpy(monkeypatch):
     x = normal(2, 16, 20, 30)
     arrays = {"X": x, "Out_grad": channels_last(x)}
-    both(monkeypatch, activation_grad.gelu_grad, arrays, left=True)
-    both(monkeypatch, activation_grad.hard_swish_grad, {"X": x, "Out_grad": x}, left=True, threshold=6.0, scale=5.0)
+    both(monkeypatch, activation.gelu_grad, arrays, left=True)
+    both(monkeypatch, activation.hard_swish_grad, {"X": x, "Out_grad": x}, left=True, threshold=6.0, scale=5.0)
     empty = normal(0, 4)
-    both(monkeypatch, activation_grad.gelu_grad, {"X": empty, "Out_grad": empty}, left=True)
+    both(monkeypatch, activation.gelu_grad, {"X": empty, "Out_grad": empty}, left=True)
 
 
 @pytest.mark.parametrize("axis, shape", [(-1, (40, 300)), (1, (4, 30, 200)), (2, (3, 4, 5, 300))])

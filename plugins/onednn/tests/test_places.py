@@ -10,8 +10,8 @@ from numpy_kernels import numpy_result
 from oprack.kernel import KernelSpecialization
 from oprack.packs.manager import default_manager
 from oprack.runtime.compose import StepContext
+from oprack_onednn.chain.memory import rows_of
 from oprack_onednn.kernels import fused_matmul, layer_norm, matmul, softmax
-from oprack_onednn.kernels._rows import rows_of
 
 
 def normal(*shape, seed=0):

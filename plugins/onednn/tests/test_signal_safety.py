@@ -17,7 +17,7 @@ import sys
 import threading
 import numpy as np
 from oprack_onednn.kernels._recurrent import sequences
-from oprack_onednn.kernels._recurrent_layer import Layer
+from oprack_onednn.kernels._recurrent import Layer
 from oprack_onednn.dnnl.library import set_num_threads
 set_num_threads(int(sys.argv[1]))
 count = [0]

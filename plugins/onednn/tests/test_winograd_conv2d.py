@@ -17,8 +17,8 @@ from oprack_onednn.c import build as build_runner
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernel_library import KERNEL_LIBRARY
-from oprack_onednn.kernels import _winograd_tiles, winograd_conv2d
-from oprack_onednn.kernels._winograd_native import NativeTransforms, pays
+from oprack_onednn.kernels import winograd_conv2d
+from oprack_onednn.kernels.winograd_conv2d import NativeTransforms, pays
 from oprack_onednn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.ops.winograd_conv2d import matrices
 
@@ -70,7 +70,7 @@ def test_sizes_and_padding(size, attrs):
 
 @pytest.mark.primitives("winograd")
 def test_in_parts(monkeypatch):
-    monkeypatch.setattr(_winograd_tiles, "_PART", 1)
+    monkeypatch.setattr(winograd_conv2d, "_PART", 1)
     check_passes(case(), *PASSES, **CLOSE)
 
 
@@ -166,7 +166,7 @@ def test_the_estimate_is_on_the_side_of_what_was_measured(shape, faster):
 @pytest.mark.primitives("winograd")
 def test_compiled_transforms(monkeypatch, size, channels, post_ops):
     """Whole tiles and those at the edges, full vectors and others, by several threads and in parts."""
-    monkeypatch.setattr(_winograd_tiles, "_PART", 1 << 14)
+    monkeypatch.setattr(winograd_conv2d, "_PART", 1 << 14)
     (c, k), (high, wide) = channels, size
     x, w, b, r = normal(2, c, high, wide), normal(k, c, 3, 3) / 24, normal(k), normal(2, k, high + 1, wide + 1)
     _, g, _ = matrices()

@@ -79,7 +79,7 @@ def oprack_passes(register: Register) -> None:
     convs, products = ["conv2d", "depthwise_conv2d"], ["mul", "matmul", "matmul_v2", "fc"]
     add("int8_conv2d", "int8:convolutions", fused, fused_floats, ops=convs, precision="int8")
     add("int8_matmul", "int8:products", fused, ["onednn_fuse_recurrent"], ops=products, precision="int8")
-    old = "int8_restored:restore_factors"
+    old = "int8:restore_factors"
     add("int8_restored", old, ops=convs + products, precision="int8", stage="canonicalize")
     steps = ["onednn_int8_conv2d", "onednn_int8_matmul"]
     add("int8_results", "int8:join", steps, reorders_sums=False, ops=convs + products, precision="int8")

@@ -25,7 +25,7 @@
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));
 
-/* Of both transforms; the fields are those of kernels/_winograd_native.py, in its order. */
+/* Of both transforms; the fields are those of kernels/winograd_conv2d.py, in its order. */
 struct tiling {
     int64_t images, channels, height, width; /* of what is read or written */
     int64_t top, left;                       /* zeros before an image */

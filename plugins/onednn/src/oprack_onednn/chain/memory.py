@@ -73,6 +73,33 @@ def empty_like(array: np.ndarray) -> np.ndarray:
     return np.ndarray(array.shape, FLOAT, flat, 0, array.strides)
 
 
+def rows_of(array: np.ndarray, count: int = -1) -> tuple[int, ...] | None:
+    """(m, k, elements from one row to the next) of an array whose first `count` dims are rows; None for other strides.
+
+    count: default: all but the last.
+    """
+    lead, last = array.shape[:count], array.shape[count:]
+    width = 1
+    for n, stride in zip(reversed(last), reversed(array.strides[count:]), strict=True):
+        if n != 1 and stride != array.itemsize * width:
+            return None
+        width *= n
+    m = step = 1
+    for n, stride in zip(reversed(lead), reversed(array.strides[:count]), strict=True):
+        if n == 1:
+            continue
+        if m == 1:
+            step = stride
+        elif stride != step * m:
+            return None
+        m *= n
+    if m == 1:
+        return m, width, width
+    # Rows that overlap, as those of a broadcast array do, are none that a primitive could read.
+    apart, rest = divmod(step, array.itemsize)
+    return None if rest or apart < width else (m, width, apart)
+
+
 # Output buffers -----------------------------------------------------------------------------------------------------
 _PAGE = 4096
 ALIGN = 64

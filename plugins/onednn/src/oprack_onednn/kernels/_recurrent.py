@@ -18,20 +18,155 @@ from oprack.cache import Cache
 from oprack.kernel import Array
 
 from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS
-from oprack_onednn.chain.primitive_chain import BoundChain
+from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.chain.rows import SideBySide, run_all
-from oprack_onednn.chain.thread import CHAIN, THREAD
+from oprack_onednn.chain.thread import CHAIN, CHAINS, THREAD, PerThread
+from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.operands import Region
+from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.operands import OperandError, Region
 from oprack_onednn.kernels._order import order_of
-from oprack_onednn.kernels._recurrent_layer import BOTH, GATES, Layer
-from oprack_onednn.kernels._recurrent_steps import StepsPrimitive
 from oprack_onednn.kernels.declare import Limits
 from oprack_onednn.threads.pool import POOL
 
 if TYPE_CHECKING:
     from oprack_onednn.kernels._order import Order
+
+
+# cell -> gates of the weights, gates of the bias
+GATES = {
+    "gru": (3, 3),
+    "lbr_gru": (3, 4),
+    "lstm": (4, 4),
+    "peephole_lstm": (4, 4),
+    "relu": (1, 1),
+    "tanh": (1, 1),
+}
+BOTH = 3
+_LINE = 16  # float32 in a cache line
+# Chains that are kept for the same weights and one thread.
+_PRIMITIVES = 2048
+
+
+class PrimitivesByThread:
+    """Chains with the same weights, and pairs of these, of every thread that uses them."""
+
+    def __init__(self) -> None:
+        self._chains = PerThread()
+
+    def own(self) -> Cache:
+        """Those of this thread, to be added to."""
+        THREAD.ready()
+        key = (THREAD.setting,)
+        found: Cache | None = self._chains[key]
+        if found is None:
+            found = self._chains.keep(key, Cache(_PRIMITIVES, CHAINS))
+        return found
+
+
+class Layer:
+    """Weights of a layer's directions, as primitives take them, with the gates in oneDNN's order.
+
+    cell: a key of GATES. w_input: [directions, inputs, gates, size]. w_state: [directions, size, gates, size]. bias:
+    [directions, gates of the bias, size]. peepholes: of i, f and o, [directions, 3, size], for a cell "lstm" that has
+    them.
+    """
+
+    def __init__(
+        self,
+        cell: str,
+        w_input: np.ndarray,
+        w_state: np.ndarray,
+        bias: np.ndarray,
+        peepholes: np.ndarray | None = None,
+    ) -> None:
+        self.cell = cell if peepholes is None else "peephole_lstm"
+        self.has_cells = cell == "lstm"
+        given = (w_input, w_state, bias, peepholes)
+        self.directions, self.inputs, _, size = w_input.shape
+        of_weights, of_bias = GATES[cell]
+        shapes = [(self.inputs, of_weights, size), (size, of_weights, size), (of_bias, size), (3, size)]
+        for array, shape in zip(given, shapes, strict=True):
+            if array is not None and (array.shape != (self.directions, *shape) or array.dtype != np.float32):
+                raise OperandError(
+                    f"weights of {cell} have shape {array.shape} and dtype {array.dtype}; expected float32 of shape "
+                    f"{(self.directions, *shape)}"
+                )
+        self.size, self._arrays = size, [_aligned(a) for a in given if a is not None]
+        self.chains = PrimitivesByThread()
+
+    def weights(self, direction: int, d: int) -> list[np.ndarray]:
+        """Those of direction d, or of both."""
+        return [a if direction == BOTH else a[d : d + 1] for a in self._arrays]
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins with a cache line, so that no vector of a row lies in two."""
+    raw = np.empty(array.size + _LINE, np.float32)
+    start = -raw.ctypes.data % (4 * _LINE) // 4
+    copy = raw[start : start + array.size].reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+class StepsPrimitive:
+    """`steps` steps of n sequences in one or both directions.
+
+    Operands: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
+    or h, or h and c of a cell with c. The rows of y are `wide` results apart.
+    """
+
+    def __init__(
+        self,
+        cell: str,
+        steps: int,
+        n: int,
+        inputs: int,
+        size: int,
+        direction: int,
+        before: bool,
+        after: bool,
+        wide: int,
+    ) -> None:
+        sides = 2 if direction == BOTH else 1
+        of_weights, of_bias = GATES[cell]
+        x = MemoryDesc.strided((steps, n, inputs))
+        y = MemoryDesc.strided((steps, n, sides * size), (wide * n * size, wide * size, 1))
+        weights = [MemoryDesc.strided((1, sides, rows, of_weights, size)) for rows in (inputs, size)]
+        bias = MemoryDesc.strided((1, sides, of_bias, size))
+        state = MemoryDesc.strided((1, sides, n, size))
+        h, last = (state if given else None for given in (before, after))
+        kind, options = cell, (_c.FORWARD_INFERENCE, direction)
+        descs, numbers = (x, h, *weights, bias, y, last), (0,)
+        has_cells, peepholes = cell in ("lstm", "peephole_lstm"), None
+        if has_cells:
+            if cell == "peephole_lstm":
+                peepholes = MemoryDesc.strided((1, sides, 3, size))
+            kind, descs = "lstm", (x, h, h, *weights, peepholes, None, bias, y, last, last)
+        elif cell in ("relu", "tanh"):
+            kind, options = "vanilla_rnn", (_c.FORWARD_INFERENCE, _c.ELTWISE[cell], direction)
+            numbers = (0, 0.0, 0.0)
+        # judged by its name the implementation is a slow one, yet it is products and gates in machine code
+        desc = primitive_desc(
+            f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
+        )
+        chain = self.chain = PrimitiveChain()
+        count = 1 + has_cells
+        memory = {_c.SRC: chain.input(x)}
+        memory |= {arg: chain.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
+        memory |= {
+            _c.WEIGHTS: chain.input(weights[0]),
+            _c.WEIGHTS_1: chain.input(weights[1]),
+            _c.BIAS: chain.input(bias),
+        }
+        if peepholes:
+            memory[_c.WEIGHTS_2] = chain.input(peepholes)
+        memory[_c.DST] = chain.output(y)
+        memory |= {arg: chain.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
+        chain.add(desc, memory)
+
 
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
 _APART = 3e7  # operations of a direction from which on it has a thread of its own where the pool does not serve

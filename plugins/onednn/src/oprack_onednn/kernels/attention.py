@@ -17,9 +17,8 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, element_strides
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.stretch.callsite import call_site
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.native import PrimitiveDesc

@@ -1,26 +1,98 @@
-"""batch_norm, with the running statistics and with those of the batch, and its gradient."""
+"""batch_norm, with the running statistics and with those of the batch, and its gradient.
+
+Numbers of channels that oneDNN has no fast implementation for go to native code (batch_norm.c).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from ctypes import Structure, addressof, c_double, c_int64, c_void_p
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array, KernelContext
 
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_desc
+from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_desc, is_channels_last
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
-from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels import _batch_norm
+from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.native import PrimitiveDesc
+
+
+_VECTOR, _PERIOD, _CHANNELS = 16, 128, 256
+_SHARED = 1 << 15
+"""Elements from which on threads share the work."""
+_PERIODS = 256
+"""The most that a share has: float32 adds up so many numbers without loss."""
+_FEWEST, _SHARES = 64, 16
+"""The fewest that one has while there are less than so many shares."""
+
+
+class _Norm(Structure):
+    """The struct of batch_norm.c, field by field."""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("count", "channels", "period", "shares", "threads", "phase")),
+        *((name, c_void_p) for name in ("x", "dy", "scale", "shift")),
+        *((name, c_void_p) for name in ("mean", "variance", "inverse", "y", "dscale", "dshift", "work")),
+        ("epsilon", c_double),
+    )
+
+
+def serves_natively(images: Sequence[Array], rows: Sequence[Array]) -> bool:
+    """Whether native code takes images [N, C, *spatial] and rows [C] such as these, and is the faster one."""
+    x = images[0]
+    channels = x.shape[1]
+    if not x.size or RUNNER.batch_norm is None or not channels % _VECTOR or channels > _CHANNELS or not THREAD.ready():
+        return False
+    if not all(a.flags.aligned for a in (*images, *rows)):
+        return False
+    if any(a.dtype != FLOAT or a.shape != (channels,) or not a.flags.c_contiguous for a in rows):
+        return False
+    return all(a.dtype == FLOAT and a.shape == x.shape and is_channels_last(a) for a in images)
+
+
+def _run_native(back: bool, x: Array, dy: Array | None, epsilon: float, **arrays: Array) -> None:
+    channels = x.shape[1]
+    period = math.lcm(channels, _VECTOR)
+    period *= -(-_PERIOD // period)
+    periods = -(-x.size // period)
+    # whatever the number of threads, so that results do not depend on it
+    shares = max(2, min(periods // _FEWEST, _SHARES), -(-periods // _PERIODS))
+    threads = THREAD.cores if x.size >= _SHARED else 1
+    work = np.empty(period * (6 + 2 * shares), FLOAT)
+    places = {name: address(a) for name, a in arrays.items()} | {"x": address(x), "work": address(work)}
+    if dy is not None:
+        places["dy"] = address(dy)
+    norm = _Norm(x.size, channels, period, shares, threads, epsilon=epsilon, **places)
+    assert RUNNER.batch_norm is not None
+    RUNNER.batch_norm(addressof(norm), back)
+
+
+def native_forward(x: Array, scale: Array, shift: Array, epsilon: float) -> tuple[Array, Array, Array, Array]:
+    """(y, mean, variance, 1 / sqrt(variance + epsilon)) of an image that is served."""
+    y, found = empty_image(x.shape), np.empty((3, x.shape[1]), FLOAT)
+    mean, variance, inverse = found
+    rows = {"mean": mean, "variance": variance, "inverse": inverse}
+    _run_native(False, x, None, epsilon, scale=scale, shift=shift, y=y, **rows)
+    return y, mean, variance, inverse
+
+
+def native_backward(x: Array, dy: Array, scale: Array, mean: Array, inverse: Array) -> tuple[Array, Array, Array]:
+    """Gradients of x, scale and shift."""
+    dx, (dscale, dshift) = empty_image(x.shape), np.empty((2, x.shape[1]), FLOAT)
+    rows = {"scale": scale, "mean": mean, "inverse": inverse, "dscale": dscale, "dshift": dshift}
+    _run_native(True, x, dy, 0.0, y=dx, **rows)
+    return dx, dscale, dshift
 
 
 def forward(image: MemoryDesc, epsilon: float, fixed: bool) -> PrimitiveDesc:
@@ -102,8 +174,8 @@ def batch_norm(
     if not fixed and (MomentumTensor is not None or X.size == Mean.size):
         return NotImplemented
     x = _image(X, data_layout)
-    if not fixed and _batch_norm.serves((x,), (Scale, Bias)):
-        y, mean, variance, inverse_std = _batch_norm.forward(x, Scale, Bias, epsilon)
+    if not fixed and serves_natively((x,), (Scale, Bias)):
+        y, mean, variance, inverse_std = native_forward(x, Scale, Bias, epsilon)
         return _statistics(_unimage(y, data_layout), Mean, Variance, mean, variance, inverse_std, momentum)
     chain = THREAD.primitive(("batch_norm", x.shape, x.strides, epsilon, fixed), build, x, epsilon, fixed)
     if chain is None:
@@ -146,8 +218,8 @@ def batch_norm_grad(
     if not _rows(Scale, SavedMean, SavedVariance):
         return NotImplemented
     x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
-    if X.size != SavedMean.size and _batch_norm.serves((x, dy), (Scale, SavedMean, SavedVariance)):
-        dx, dscale, dshift = _batch_norm.backward(x, dy, Scale, SavedMean, SavedVariance)
+    if X.size != SavedMean.size and serves_natively((x, dy), (Scale, SavedMean, SavedVariance)):
+        dx, dscale, dshift = native_backward(x, dy, Scale, SavedMean, SavedVariance)
         return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}
     key = ("batch_norm_grad", x.shape, x.strides, dy.shape, dy.strides, epsilon)
     chain = None if X.size == SavedMean.size else THREAD.primitive(key, build_grad, x, dy, epsilon)

@@ -13,9 +13,8 @@ from oprack_onednn.chain.memory import Outlet, image_desc, is_channels_last, las
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.native import MemoryDesc, contiguous_strides
-from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, attempt, call_site
 from oprack_onednn.stretch.stretch import joins
 
 

@@ -17,8 +17,8 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.native import MemoryDesc, NotServedError
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._conv_shape import ConvShape
+from oprack_onednn.kernels._numbers import as_output, widened
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel

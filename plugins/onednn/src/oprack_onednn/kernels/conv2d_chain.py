@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,18 +21,63 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Memory, MemoryDesc, NotServedError
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._bfloat16 import as_output, widened
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._layers import Layer, by_steps, layers_of
+from oprack_onednn.kernels._numbers import as_output, widened
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.precision import rounds_output
+from oprack_onednn.ops.post_ops import RESIDUAL
+from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.stretch.stretch import joins
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.native import PrimitiveDesc
     from oprack_onednn.dnnl.operands import External
+
+
+class Layer(NamedTuple):
+    """One convolution. paddings: above, below, left and right. bias: its place among the biases, or None.
+
+    bfloat16: whether its factors are rounded.
+    """
+
+    strides: tuple[int, int]
+    paddings: tuple[int, int, int, int]
+    groups: int
+    bias: int | None
+    post_ops: tuple[str, ...]
+    bfloat16: bool = False
+
+
+def by_steps(
+    x: Array,
+    filters: Sequence[Array],
+    biases: Sequence[Array],
+    residual: Array | None,
+    layers: tuple[Layer, ...],
+    ctx: KernelContext,
+) -> Array:
+    """One convolution after the other."""
+    for w, layer in zip(filters, layers, strict=True):
+        bias = None if layer.bias is None else biases[layer.bias]
+        attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
+        attrs["post_ops"] = list(layer.post_ops)
+        given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
+        x = ctx.run_op("onednn_conv2d", given, attrs)
+    return x
+
+
+def layers_of(attrs: Mapping[str, Sequence[int | str]]) -> tuple[Layer, ...]:
+    """The convolutions that the op's attributes describe."""
+    found, biases, post_ops = [], 0, list(attrs["post_ops"])
+    for i, groups in enumerate(attrs["groups"]):
+        strides, paddings = attrs["strides"][2 * i : 2 * i + 2], attrs["paddings"][4 * i : 4 * i + 4]
+        count = attrs["post_op_counts"][i]
+        bias = biases if attrs["biased"][i] else None
+        found.append(Layer(tuple(strides), tuple(paddings), groups, bias, tuple(post_ops[:count]), is_narrow(attrs)))
+        biases, post_ops = biases + attrs["biased"][i], post_ops[count:]
+    return tuple(found)
+
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19

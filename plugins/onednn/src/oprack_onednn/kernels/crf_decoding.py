@@ -21,8 +21,8 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.dnnl.operands import FLOAT
+from oprack_onednn.kernels._numbers import is_ordinary
 from oprack_onednn.kernels._recurrent import threads_for
-from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.kernels.declare import onednn_kernel
 
 _STEPS = 32  # of a block

@@ -16,7 +16,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc
-from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
+from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.post_ops import CLIPPING, algorithm
@@ -29,7 +29,7 @@ _ONE.flags.writeable = False
 LOSSY = (*CLIPPING, "gelu 0.0")
 
 
-class ChainPrimitive(ShapedPrimitive):
+class EltwiseRowPrimitive(ShapedPrimitive):
     """A chain over the elements of x in the order of its memory: a product with 1 that has the chain as its post-ops.
 
     oneDNN's element-wise primitive itself takes post-ops in its slow implementation only.
@@ -47,11 +47,11 @@ class ChainPrimitive(ShapedPrimitive):
         return Outlet(self.shape, self.strides)
 
 
-def find_primitive(x: Array, one: Array, post_ops: tuple[str, ...]) -> ChainPrimitive | None:
+def find_primitive(x: Array, one: Array, post_ops: tuple[str, ...]) -> EltwiseRowPrimitive | None:
     """The chain's primitive; None when oneDNN does not serve it."""
     if memory_order(x.shape, x.strides) is None or not post_ops or not x.size:
         return None
-    return THREAD.primitive(("chain", x.shape, x.strides, post_ops), ChainPrimitive, x, post_ops)
+    return THREAD.primitive(("chain", x.shape, x.strides, post_ops), EltwiseRowPrimitive, x, post_ops)
 
 
 def _is_lossy(post_ops: Sequence[str]) -> bool:

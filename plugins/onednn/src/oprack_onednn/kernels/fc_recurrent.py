@@ -12,8 +12,7 @@ from oprack.types import FLOATS
 from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
-from oprack_onednn.kernels._recurrent import sequences
-from oprack_onednn.kernels._recurrent_layer import Layer
+from oprack_onednn.kernels._recurrent import Layer, sequences
 from oprack_onednn.kernels.declare import onednn_kernel
 
 

@@ -11,17 +11,17 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.chain.memory import rows_of
 from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, element_strides
-from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.ops.precision import is_narrow
-from oprack_onednn.stretch.callsite import attempt, call_site
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
 
 
 class FusedPrimitive(RowMajorPrimitive):

@@ -25,7 +25,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._bfloat16 import as_output, widened
+from oprack_onednn.kernels._numbers import as_output, widened
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import is_narrow, rounds_output

@@ -19,7 +19,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import MemoryDesc, NotServedError
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._integers import fits, restored, to_result
+from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import by_steps, own_attrs
 from oprack_onednn.kernels.declare import onednn_kernel
@@ -80,7 +80,7 @@ def find_quantized(
     x: Array, w: Array, steps: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any]
 ) -> QuantizedConvPrimitive | None:
     """The primitive for these shapes and attributes; None when there is none."""
-    if not fits(x, w, steps, bias):
+    if not serves_quantized(x, w, steps, bias):
         return None
     window = tuple(tuple(v) if isinstance(v, list) else v for v in own_attrs(attrs).values())
     more = (window, tuple(attrs["post_ops"]), attrs["input_step"], attrs["output_step"])

@@ -10,6 +10,7 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import one_number, primitive_desc
+from oprack_onednn.chain.memory import rows_of
 from oprack_onednn.chain.parameters import Weights
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
@@ -17,12 +18,11 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, INT8
-from oprack_onednn.kernels._integers import fits, restored, to_result
-from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
+from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.kernels.fused_matmul import by_steps
-from oprack_onednn.stretch.callsite import attempt, call_site, varying
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site, varying
 
 
 class QuantizedProductPrimitive(RowMajorPrimitive):
@@ -83,7 +83,7 @@ def _find(
     rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
     shape, seen = (*x.shape[:rows], y.shape[1]), rows_of(x, rows)
     added = None if residual is None else rows_of(residual)
-    if seen is None or not x.size or seen[1] != y.shape[0] or not fits(x, y, steps, bias):
+    if seen is None or not x.size or seen[1] != y.shape[0] or not serves_quantized(x, y, steps, bias):
         return None
     if residual is not None and (added is None or residual.shape != shape):
         return None

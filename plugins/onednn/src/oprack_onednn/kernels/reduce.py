@@ -19,11 +19,10 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc
-from oprack_onednn.kernels._rows import RowMajorPrimitive
-from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
+from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.kernels.pool2d import PoolShape
-from oprack_onednn.stretch.callsite import attempt, call_site
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
 from oprack_onednn.stretch.stretch import joins
 
 # Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.

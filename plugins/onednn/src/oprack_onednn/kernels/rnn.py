@@ -10,8 +10,7 @@ from oprack.kernel import Array
 from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels._order import Order
-from oprack_onednn.kernels._recurrent import apart_in_pool, directions_apart, equal_steps, packed_steps
-from oprack_onednn.kernels._recurrent_layer import Layer
+from oprack_onednn.kernels._recurrent import Layer, apart_in_pool, directions_apart, equal_steps, packed_steps
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.kernels.rnn_training import training
 

@@ -19,10 +19,9 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, MemoryDesc
-from oprack_onednn.kernels._rows import RowMajorPrimitive
-from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
+from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, call_site
 from oprack_onednn.stretch.stretch import joins
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}

@@ -22,9 +22,8 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import NotServedError
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels import activation
-from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import after
-from oprack_onednn.kernels._upsampled_conv2d import Source, UpsampledConvPrimitive, build
+from oprack_onednn.kernels._upsampled_conv2d import EXPANDED, Source, UpsampledConvPrimitive, build
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.ops.precision import is_narrow

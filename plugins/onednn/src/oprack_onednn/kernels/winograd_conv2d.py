@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc, reorder_desc
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
@@ -23,16 +25,156 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.kernels._steps import after, as_post_ops
-from oprack_onednn.kernels._winograd_native import NativeTransforms
-from oprack_onednn.kernels._winograd_tiles import Tiling, squares, tiling
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.post_ops import RESIDUAL
-from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE
+from oprack_onednn.ops.post_ops import RESIDUAL, encode
+from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.chain.primitive_chain import PrimitiveChain
+    from oprack_onednn.dnnl.native import Memory, PrimitiveDesc
     from oprack_onednn.dnnl.operands import External
+
+
+# Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
+_PART = 1 << 21
+
+
+def squares() -> tuple[Array, Array]:
+    """The matrices that transform a tile's pixels [36, 36], and products into results [16, 36]."""
+    back, _, forth = (np.array(m) for m in matrices())
+    return np.kron(forth, forth), np.kron(back, back)
+
+
+class Tiling(NamedTuple):
+    """How a result is computed in tiles.
+
+    Attributes:
+        n, c, k: Images, channels and filters.
+        top, left: Zeros before the images.
+        height, width: Of an image.
+        high, wide: Of a result.
+        rows, columns: Tiles, of which the last ones may reach over the edges.
+        part: Rows of tiles that are computed at a time, so that they stay in the caches.
+    """
+
+    n: int
+    c: int
+    k: int
+    top: int
+    left: int
+    height: int
+    width: int
+    high: int
+    wide: int
+    rows: int
+    columns: int
+    part: int
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a part, in all images."""
+        return self.n * self.part * self.columns
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """Shape [N, H, W, C] of the images with zeros around them, as far as whole tiles reach."""
+        return self.n, self.rows * RESULTS + 2, self.columns * RESULTS + 2, self.c
+
+
+def tiling(x: Array, u: Array, paddings: tuple[int, ...]) -> Tiling:
+    """The tiles for images `x` and a transformed filter `u`. Raises NotServedError."""
+    n, c, h, w = x.shape
+    top, bottom, left, right = paddings
+    high, wide = h + top + bottom - 2, w + left + right - 2
+    if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
+        raise NotServedError("an empty tensor, or a filter that is a view")
+    rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
+    row_bytes = 4 * TILE * TILE * n * columns * c
+    # The largest part that stays in the caches and divides the rows, so that all parts have one shape.
+    part = next(r for r in range(rows, 0, -1) if rows % r == 0 and (r == 1 or r * row_bytes <= _PART))
+    return Tiling(n, c, u.shape[2], top, left, h, w, high, wide, rows, columns, part)
+
+
+_RELU = encode("relu", [])
+
+# What one core does in a nanosecond: products and sums, and bytes of weights that are read past its caches; what a tile
+# of 16 channels takes to be transformed there and back, and what the two steps more that there are take.
+_OPERATIONS, _BYTES, _CACHE = 115.0, 40.0, 1 << 20
+_FORTH, _BACK, _STEPS, _STEP = 65.0, 50.0, 8000.0, 1000.0
+# Channels of a vector, of which there have to be as many.
+_LANES = 16
+# Channels from which on it does not count that the last vector is not full.
+_MANY = 64
+# By how much it has to be faster: the second thread gains less where there is less to do.
+_WORTH = 0.65
+
+
+def pays(n: int, c: int, k: int, high: int, wide: int) -> bool:
+    """Whether convolutions of n images with c channels to results [k, high, wide] are faster so, by these figures."""
+    if any(channels % _LANES and channels < _MANY for channels in (c, k)):
+        return False
+    tiles = n * -(-high // RESULTS) * -(-wide // RESULTS)
+    vectors_in, vectors_out = -(-c // _LANES), -(-k // _LANES)
+    weights = 4 * TILE * TILE * c * k
+
+    def nanoseconds(operations: float, weights: float) -> float:
+        return 2 * operations / _OPERATIONS + (weights / _BYTES if weights > _CACHE else 0)
+
+    own = nanoseconds(tiles * c * _LANES * vectors_out * TILE * TILE, weights) + _STEPS
+    own += tiles * (vectors_in * _FORTH + vectors_out * _BACK)
+    direct = 2 * 9 * n * high * wide * c * k / _OPERATIONS + _STEP
+    return own < _WORTH * direct
+
+
+class NativeTransforms:
+    """Both transforms of tiles, with what follows them. plane: rows of each of the 36 matrices."""
+
+    def __init__(self, tiling: Tiling, post_ops: tuple[str, ...]) -> None:
+        self._tiling, self._post_ops = tiling, post_ops
+        # an odd number: matrices whose distances are powers of 2 would share few lines of the caches
+        self.plane = tiling.tiles | 1
+
+    @staticmethod
+    def serves(channels: int, post_ops: tuple[str, ...]) -> bool:
+        """Whether the library is there for this CPU, has a vector of channels, and does what follows."""
+        library = RUNNER.library
+        if library is None or channels < _LANES or not library.oprack_winograd_serves():
+            return False
+        others = [p for p in post_ops if p != RESIDUAL]
+        return all(p == _RELU for p in others) and len(post_ops) - len(others) < 2
+
+    def add_forth(self, chain: PrimitiveChain, images: Memory, tiles: Memory, first: int) -> None:
+        """Append the transform of tiles from row `first` on."""
+        t = self._tiling
+        shape = t.n, t.c, t.height, t.width, t.top, t.left
+        settings = (*shape, first, t.part, t.columns, self.plane, 0, 0, 0)
+        chain.add(NativeStep("oprack_winograd_forth", settings), {_c.SRC: images, _c.DST: tiles})
+
+    def add_back(
+        self,
+        chain: PrimitiveChain,
+        products: Memory,
+        bias: External | None,
+        added: Memory | None,
+        results: Memory,
+        first: int,
+    ) -> None:
+        """Append the transform of products for tiles from row `first` on into results."""
+        t, post_ops = self._tiling, self._post_ops
+        before, after = 0, bool(post_ops)
+        if RESIDUAL in post_ops:
+            at = post_ops.index(RESIDUAL)
+            before, after = 1 + (at > 0), at + 1 < len(post_ops)
+        shape = t.n, t.k, t.high, t.wide, 0, 0
+        settings = (*shape, first, t.part, t.columns, self.plane, int(bias is not None), before, int(after))
+        memory = {_c.SRC: products}
+        if bias is not None:
+            memory[_c.BIAS] = bias
+        if added is not None:
+            memory[_c.SRC_1] = added
+        chain.add(NativeStep("oprack_winograd_back", settings), memory | {_c.DST: results})
+
 
 _ZERO = np.zeros(1, np.float32)
 

@@ -10,7 +10,7 @@ from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 from oprack.op.windows import resolve_pads
 
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.kernels._winograd_native import NativeTransforms, pays
+from oprack_onednn.kernels.winograd_conv2d import NativeTransforms, pays
 from oprack_onednn.ops.precision import BFLOAT16, NAME
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.passes.fuse import with_extras

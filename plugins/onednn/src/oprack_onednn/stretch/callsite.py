@@ -20,7 +20,7 @@ from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import NotServedError
+from oprack_onednn.dnnl.native import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
 from oprack_onednn.stretch.stretch import Joinable, Link, joins
 
@@ -88,6 +88,14 @@ class ShapedPrimitive:
         given = [a for a in arrays if a is not None]
         self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
         return result
+
+
+class RowMajorPrimitive(ShapedPrimitive):
+    """A chain whose result is a row-major array of `shape`."""
+
+    def outlet(self) -> Outlet:
+        strides = tuple(self.dtype.itemsize * s for s in contiguous_strides(self.shape))
+        return Outlet(self.shape, strides, self.dtype)
 
 
 def attempt(find: Callable[..., ShapedPrimitive | None], *arrays: Any) -> Any:
