@@ -19,7 +19,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.threads.compiler import COMPILER, Compiler
 
 LIBRARY.usable()

@@ -66,13 +66,13 @@ def parts(monkeypatch):
     """Notes the parts of every chain of one thread; none is left from before."""
     monkeypatch.setattr(LIBRARY, "num_threads", lambda: 1)
     THREAD.primitives.clear()
-    made, before = [], conv2d_chain.ChainPrimitive._parts
+    made, before = [], conv2d_chain.ConvChainPrimitive._parts
 
     def note(self):
         made.append(before(self))
         return made[-1]
 
-    monkeypatch.setattr(conv2d_chain.ChainPrimitive, "_parts", note)
+    monkeypatch.setattr(conv2d_chain.ConvChainPrimitive, "_parts", note)
     return made
 
 

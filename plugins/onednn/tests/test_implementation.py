@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oprack_onednn.chain.memory import channels_last_desc
-from oprack_onednn.dnnl.native import Attributes, PrimitiveDesc
+from oprack_onednn.dnnl.objects import Attributes, PrimitiveDesc
 from oprack_onednn.kernels import _implementation
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._implementation import halves_vectors

@@ -28,8 +28,9 @@ from oprack_onednn.chain.parameters import PACKED, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import library as library_module
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY, Library, usable
-from oprack_onednn.dnnl.native import NotServedError, PrimitiveDesc
+from oprack_onednn.dnnl.objects import PrimitiveDesc
 from oprack_onednn.kernel_library import KERNEL_LIBRARY
 from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.threads.pool import POOL

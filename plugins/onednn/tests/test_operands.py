@@ -20,7 +20,7 @@ from oprack.tensor import LoDTensor
 from oprack_onednn import kernels
 from oprack_onednn.chain import descs, memory, parameters, primitive_chain, thread
 from oprack_onednn.chain.primitive_chain import OneDNNError, PrimitiveChain
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import External, OperandError, Region
 from oprack_onednn.stretch import callsite
 

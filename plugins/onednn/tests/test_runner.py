@@ -16,7 +16,7 @@ from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER, SWITCH, NativeChain, Na
 from oprack_onednn.chain.primitive_chain import BoundChain, OneDNNError, PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.kernels.conv2d_chain import find_primitive, layers_of
 from oprack_onednn.kernels.pool2d import PoolPrimitive
 from plain_library import plain_library

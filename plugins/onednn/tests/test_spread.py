@@ -11,7 +11,7 @@ from oprack_onednn.chain.native_steps import CopyGrid, CopyTable
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.rows import run_all
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError
 
 IMAGES, POSITIONS, RESULTS, WIDTH, ROWS, COLUMNS = 2, 3, 2, 5, 7, 90

@@ -11,7 +11,7 @@ from oprack.testing.passes import op_types
 from oprack_onednn.chain.memory import image_desc
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.kernels import pointwise_conv2d, squeeze_excite
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)

@@ -19,7 +19,7 @@ from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.thread import PerThread
-from oprack_onednn.dnnl.native import Primitive, PrimitiveDesc
+from oprack_onednn.dnnl.objects import Primitive, PrimitiveDesc
 from oprack_onednn.stretch import callsite, stretch
 
 # [n, h, w], both multiples of 4: some come once, some again and again, the last ones in another order.

@@ -14,8 +14,9 @@ import numpy as np
 from oprack.cache import Cache
 
 from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc, PrimitiveDesc
 from oprack_onednn.dnnl.operands import FLOAT
 
 _DESCS = 1 << 16

@@ -16,7 +16,8 @@ import numpy as np
 from oprack.cache import BUDGET
 from oprack.gil import HAS_GIL
 
-from oprack_onednn.dnnl.native import MemoryDesc, element_strides
+from oprack_onednn.dnnl.layout import element_strides
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, address
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from oprack_onednn.c.runner import RUNNER, array_type
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError
 
 

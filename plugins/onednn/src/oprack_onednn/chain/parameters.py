@@ -14,7 +14,7 @@ from oprack.cache import BUDGET
 
 from oprack_onednn.chain.memory import ALIGN
 from oprack_onednn.chain.primitive_chain import PrimitiveChain, array_dtype
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError, Region
 
 

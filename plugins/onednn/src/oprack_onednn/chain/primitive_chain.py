@@ -22,8 +22,7 @@ from oprack_onednn.chain.native_steps import CopyGrid, Spread
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.memory_objects import MemoryObjects
-from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
+from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc, MemoryObjects, Primitive, PrimitiveDesc
 from oprack_onednn.dnnl.operands import FLOAT, INT8, External, Operand, OperandError, addresses
 from oprack_onednn.threads.process import EXIT
 

@@ -14,8 +14,9 @@ import numpy as np
 from oprack.cache import BUDGET, Cache
 
 from oprack_onednn.c.runner import ThreadState
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import NotServedError, Stream
+from oprack_onednn.dnnl.objects import Stream
 from oprack_onednn.threads.pool import POOL
 from oprack_onednn.threads.process import SignalStack
 

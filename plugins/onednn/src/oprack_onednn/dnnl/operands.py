@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from oprack_onednn.dnnl.native import Footprint, Memory, MemoryDesc, NotServedError, footprint, reach
+from oprack_onednn.dnnl.layout import Footprint, NotServedError, footprint, reach
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 
 FLOAT, INT8 = np.dtype(np.float32), np.dtype(np.int8)
 

@@ -10,13 +10,14 @@ from oprack.op.windows import conv_out, resolve_pads
 
 from oprack_onednn.chain.memory import channels_last_desc
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, contiguous_strides, dims
+from oprack_onednn.dnnl.objects import MemoryDesc, dims
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._implementation import convolution
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import Attributes, PrimitiveDesc
+    from oprack_onednn.dnnl.objects import Attributes, PrimitiveDesc
 
 
 FilterPart = tuple[MemoryDesc, int]

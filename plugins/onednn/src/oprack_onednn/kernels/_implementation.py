@@ -14,7 +14,8 @@ from oprack.interruption import let_interruptions_pass
 
 from oprack_onednn.chain.descs import once
 from oprack_onednn.dnnl import _c
-from oprack_onednn.dnnl.native import LOST, NotServedError, PrimitiveDesc
+from oprack_onednn.dnnl.layout import NotServedError
+from oprack_onednn.dnnl.objects import LOST, PrimitiveDesc
 
 # Place of the filter's layout among the arguments of a descriptor's creation.
 _FILTER = 4

@@ -11,7 +11,7 @@ from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.parameters import Weights
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.kernels._steps import as_post_ops
 
 if TYPE_CHECKING:

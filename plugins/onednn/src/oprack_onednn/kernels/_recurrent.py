@@ -25,7 +25,7 @@ from oprack_onednn.chain.rows import SideBySide, run_all
 from oprack_onednn.chain.thread import CHAIN, CHAINS, THREAD, PerThread
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError, Region
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.kernels.declare import Limits
@@ -175,7 +175,7 @@ _SHARED = 1e7  # operations of a step from which on threads share it
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
 
 
-def _bound(
+def _bound_chain(
     chains: Cache,
     layer: Layer,
     steps: int,
@@ -289,7 +289,7 @@ def equal_steps(
     if direction == BOTH and apart_in_pool(layer, steps * n, steps):
         return _equal_steps_apart(layer, x, steps, n, out.reshape(steps, n, -1), before, after)
     with threads_for(_operations(layer, n)):
-        found = _bound(layer.chains.own(), layer, steps, n, direction, 0, bool(before), bool(after))
+        found = _bound_chain(layer.chains.own(), layer, steps, n, direction, 0, bool(before), bool(after))
         if found is not None:
             found.run(x, *before, out, *after)
     return found is not None
@@ -305,7 +305,7 @@ def _equal_steps_apart(
         key = ("apart", steps, n, bool(before), bool(after))
         pair: SideBySide | None = known[key]
         if pair is None:
-            found = [_bound(known, layer, steps, n, d + 1, d, bool(before), bool(after), 2) for d in range(2)]
+            found = [_bound_chain(known, layer, steps, n, d + 1, d, bool(before), bool(after), 2) for d in range(2)]
             if None in found:
                 return False
             for chain in found:
@@ -324,7 +324,7 @@ def packed_steps(
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
     where c is there at the last step of every sequence; None when oneDNN does not serve it.
     """
-    if _bound(layer.chains.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
+    if _bound_chain(layer.chains.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
         return None
     rows = order.total + order.behind
     states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
@@ -352,8 +352,8 @@ def _steps(
     source, hidden = Region(packed), [Region(a) for a in states]
     previous = [(Region(a), 0) for a in first]
     calls = []
-    for start, steps, n, last in order.pieces:
-        found = _bound(chains, layer, steps, n, 1, d, True, layer.has_cells)
+    for start, steps, n, last in order.joined_steps:
+        found = _bound_chain(chains, layer, steps, n, 1, d, True, layer.has_cells)
         then = [(region, last * row) for region in hidden]
         after = then if layer.has_cells else ()
         calls.append((found, ((source, start * wide), *previous, (hidden[0], start * row), *after)))

@@ -10,11 +10,11 @@ from oprack.packs.manager import default_manager
 from oprack.runtime.compose import StepContext
 
 from oprack_onednn.dnnl import _c
-from oprack_onednn.dnnl.native import Attributes
+from oprack_onednn.dnnl.objects import Attributes
 from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import MemoryDesc
+    from oprack_onednn.dnnl.objects import MemoryDesc
 
 # This library's kernel of the op is the caller: it would call itself.
 _REFERENCE = KernelRules(excluded=["onednn"])

@@ -28,13 +28,14 @@ from oprack_onednn.chain.native_steps import CopyGrid, CopyTable
 from oprack_onednn.chain.parameters import FromConstants, Weights
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.ops.post_ops import algorithm
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.objects import Memory
     from oprack_onednn.dnnl.operands import External
 
 
@@ -90,7 +91,7 @@ def _axes(factor: int, window: int) -> tuple[Axis, ...]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SmallConv:
     """A small convolution. row: where its weights begin in what `expanded` gives, by taps, then results."""
 
     high: Axis
@@ -108,18 +109,18 @@ class Piece:
 
 # The parts follow from three small numbers; every shape of an op asks for them again.
 @lru_cache(maxsize=256)
-def pieces(factor: int, outputs: int, window: int) -> tuple[Piece, ...]:
+def small_convs(factor: int, outputs: int, window: int) -> tuple[SmallConv, ...]:
     """The small convolutions that make up one with `outputs` channels over repeated pixels."""
     found, row = [], window**2 * outputs if factor > 1 else 0
     for high, wide in product(_axes(factor, window), repeat=2):
-        piece = Piece(high, wide, row)
-        found.append(piece)
-        row += piece.taps * piece.results * outputs
+        conv = SmallConv(high, wide, row)
+        found.append(conv)
+        row += conv.taps * conv.results * outputs
     return tuple(found)
 
 
 def expanded(w: np.ndarray, factor: int) -> np.ndarray:
-    """Weights [K, C, n, n] as rows [*, C]: the taps, then what each of `pieces` adds up from them."""
+    """Weights [K, C, n, n] as rows [*, C]: the taps, then what each of `small_convs` adds up from them."""
     c, window = w.shape[1:3]
     rows = [w.transpose(2, 3, 0, 1).reshape(-1, c)]
     if factor > 1:
@@ -264,14 +265,14 @@ class UpsampledConvPrimitive:
         return stage
 
     def _rows(self, source: Source) -> int:
-        last = pieces(source.factor, self.k, self.window)[-1]
+        last = small_convs(source.factor, self.k, self.window)[-1]
         return last.row + last.taps * last.results * self.k
 
     def _convolve(
         self,
         stage: Stage,
         i: int,
-        piece: Piece,
+        conv: SmallConv,
         image: External | Memory,
         bias: bool,
         target: Callable[..., Any],
@@ -280,10 +281,10 @@ class UpsampledConvPrimitive:
         """Append a small convolution of a map in memory `image` into the memory that `target` gives for a layout."""
         source = self.sources[i]
         c, columns = source.shape[1], source.columns
-        results = piece.results * self.k
-        kernel_size = (piece.high.taps, piece.wide.taps)
-        result = channels_last_desc(self._result_shape(source, piece))
-        pads = dims((piece.high.pad, piece.wide.pad))
+        results = conv.results * self.k
+        kernel_size = (conv.high.taps, conv.wide.taps)
+        result = channels_last_desc(self._result_shape(source, conv))
+        pads = dims((conv.high.pad, conv.wide.pad))
         row = MemoryDesc.strided((results,)) if bias else None
         dtype = _c.BF16 if self._narrow else _c.F32
         desc = convolution(
@@ -293,24 +294,24 @@ class UpsampledConvPrimitive:
         )  # fmt: skip
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         view = MemoryDesc.strided(
-            (results, c, *kernel_size), (columns, 1, piece.wide.taps * results * columns, results * columns)
+            (results, c, *kernel_size), (columns, 1, conv.wide.taps * results * columns, results * columns)
         )
         if source.constant and not source.kind:
-            key = ("packed", i, piece.row)
-            self.packed[key] = Weights(view, chosen, piece.row * columns)
+            key = ("packed", i, conv.row)
+            self.packed[key] = Weights(view, chosen, conv.row * columns)
             weights = stage.external(key, chosen)
         else:
             rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
-            weights = stage.chain.reorder(stage.chain.alias(rows, view, 4 * piece.row * columns), chosen)
+            weights = stage.chain.reorder(stage.chain.alias(rows, view, 4 * conv.row * columns), chosen)
         arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
         if bias:
-            self.tiled.add(piece.results)
-            arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
+            self.tiled.add(conv.results)
+            arguments[_c.BIAS] = stage.external(("bias", conv.results), row)
         stage.chain.add(desc, arguments)
 
-    def _result_shape(self, source: Source, piece: Piece) -> tuple[int, ...]:
-        spatial = zip(source.shape[2:], (piece.high, piece.wide), strict=True)
-        return (self.images, piece.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
+    def _result_shape(self, source: Source, conv: SmallConv) -> tuple[int, ...]:
+        spatial = zip(source.shape[2:], (conv.high, conv.wide), strict=True)
+        return (self.images, conv.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
 
     def _image(self, stage: Stage, i: int) -> External | Memory:
         """Memory of a map, channels last, rounded where maps are."""
@@ -322,32 +323,32 @@ class UpsampledConvPrimitive:
 
     def _spread(self, low: Sequence[int], bias: bool, attributes: Attributes) -> None:
         chain = self.spread.chain
-        found = [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k, self.window)]
+        found = [(i, p) for i in low for p in small_convs(self.sources[i].factor, self.k, self.window)]
         if not found:
             return
         # small convolutions leave their results in the same memory, one after the other
-        size = max(math.prod(self._result_shape(self.sources[i], piece)) for i, piece in found)
+        size = max(math.prod(self._result_shape(self.sources[i], conv)) for i, conv in found)
         between = chain.temporary(MemoryDesc.strided((size,)))
         images = {i: self._image(self.spread, i) for i in low}
-        for i, piece in found:
+        for i, conv in found:
             target = partial(chain.alias, between)
-            self._convolve(self.spread, i, piece, images[i], bias and i == low[-1], target, attributes)
-            self._place(self.sources[i], piece, between, i != low[0])
+            self._convolve(self.spread, i, conv, images[i], bias and i == low[-1], target, attributes)
+            self._place(self.sources[i], conv, between, i != low[0])
 
-    def _place(self, source: Source, piece: Piece, between: Memory, accumulate: bool) -> None:
+    def _place(self, source: Source, conv: SmallConv, between: Memory, accumulate: bool) -> None:
         """Append the copy of a small convolution's results to their places."""
         k = self.k
         _, _, height, width = self.shape
-        _, results, high, wide = self._result_shape(source, piece)
+        _, results, high, wide = self._result_shape(source, conv)
         whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
         _, _, h, w = source.shape
         grid = CopyGrid(
-            rows=piece.high.table(h, source.factor),
-            columns=piece.wide.table(w, source.factor),
+            rows=conv.high.table(h, source.factor),
+            columns=conv.wide.table(w, source.factor),
             images=self.images,
             width=k,
             image=high * wide * results,
-            row=(wide * results, piece.wide.results * k),
+            row=(wide * results, conv.wide.results * k),
             column=(results, k),
             target=(height * width * k, width * k),
             adds=accumulate,
@@ -356,10 +357,10 @@ class UpsampledConvPrimitive:
 
     def _convolve_full(self, i: int, bias: bool, written: bool, acts: Sequence[tuple[str, int, float, float]]) -> None:
         stage = self.finish
-        (piece,) = pieces(1, self.k, self.window)
+        (conv,) = small_convs(1, self.k, self.window)
         attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
         target = partial(stage.external, "y")
-        self._convolve(stage, i, piece, self._image(stage, i), bias, target, attributes)
+        self._convolve(stage, i, conv, self._image(stage, i), bias, target, attributes)
 
 
 def build(*form: Any) -> UpsampledConvPrimitive:

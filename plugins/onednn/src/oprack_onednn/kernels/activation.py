@@ -14,7 +14,7 @@ from oprack_onednn.chain.primitive_chain import OneDNNError, PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import onednn_kernel
 

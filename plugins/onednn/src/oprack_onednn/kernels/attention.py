@@ -14,14 +14,15 @@ from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, element_strides
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import PrimitiveDesc
 
 # Bytes of scores that are computed at a time, and parts of a batch at most.
 _SCORES, _PARTS = 1 << 21, 32

@@ -19,13 +19,14 @@ from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_de
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import PrimitiveDesc
 
 
 _VECTOR, _PERIOD, _CHANNELS = 16, 128, 256

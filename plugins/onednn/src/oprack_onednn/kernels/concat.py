@@ -12,7 +12,8 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, decline
 from oprack_onednn.chain.memory import Outlet, image_desc, is_channels_last, last_strides
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl.native import MemoryDesc, contiguous_strides
+from oprack_onednn.dnnl.layout import contiguous_strides
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, attempt, call_site
 from oprack_onednn.stretch.stretch import joins
@@ -86,9 +87,9 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
         return site(*X) if _serves(X, axis) else decline("NumPy is as fast for what are no images")
 
     def prepare(*arrays: np.ndarray) -> Any:
-        return site.part.prepare(*arrays) if _serves(arrays, axis) else None
+        return site.joinable.prepare(*arrays) if _serves(arrays, axis) else None
 
-    return joins(concat, replace(site.part, arrange=tuple, is_exact=True, prepare=prepare))
+    return joins(concat, replace(site.joinable, arrange=tuple, is_exact=True, prepare=prepare))
 
 
 @onednn_kernel("concat", specialize=_specialize)

@@ -18,8 +18,9 @@ from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Memory, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._numbers import as_output, widened
@@ -31,7 +32,7 @@ from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, 
 from oprack_onednn.stretch.stretch import joins
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import PrimitiveDesc
     from oprack_onednn.dnnl.operands import External
 
 
@@ -85,7 +86,7 @@ _CACHE = 5 << 19
 _OVERLAP = 1.15
 
 
-class _Part(NamedTuple):
+class _Slice(NamedTuple):
     """Images first, first + 1 ... of rows begin ... end - 1 of the result: several whole images, or rows of one."""
 
     first: int
@@ -94,7 +95,7 @@ class _Part(NamedTuple):
     end: int
 
 
-class ChainPrimitive(ShapedPrimitive):
+class ConvChainPrimitive(ShapedPrimitive):
     """One shape."""
 
     def __init__(
@@ -189,21 +190,21 @@ class ChainPrimitive(ShapedPrimitive):
             begin, end = begin * stride, (end - 1) * stride + self.filters[i].shape[2]
         return total
 
-    def _parts(self) -> list[_Part]:
+    def _parts(self) -> list[_Slice]:
         n, _, height, _ = self.shape
         largest = 4 * max(math.prod(s[1:]) for s in self.shapes[1:-1])
         cache = _CACHE * (THREAD.limit or LIBRARY.num_threads())
         if largest <= cache:
             images = max(cache // largest, 1)
-            return [_Part(i, min(images, n - i), 0, height) for i in range(0, n, images)]
+            return [_Slice(i, min(images, n - i), 0, height) for i in range(0, n, images)]
         rows = max(height * cache // largest, 1)
         while rows < height and self._needed(rows) * height > _OVERLAP * rows * self._needed(height):
             rows += 1
         # Parts of equal height share descriptors; a small last part would cost its own.
         rows = -(-height // -(-height // rows))  # about equal parts
-        return [_Part(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
+        return [_Slice(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
 
-    def _steps(self, part: _Part) -> list[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]]:
+    def _steps(self, part: _Slice) -> list[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]]:
         """(geometry, descriptor, (first row, shape) of the source) of each convolution of a part."""
         found, (begin, end) = [], (part.begin, part.end)
         for i in range(len(self.layers) - 1, -1, -1):
@@ -232,7 +233,7 @@ class ChainPrimitive(ShapedPrimitive):
 
     def _add(
         self,
-        part: _Part,
+        part: _Slice,
         steps: Sequence[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]],
         source: External | Memory,
     ) -> None:
@@ -272,7 +273,7 @@ def find_primitive(
     biases: tuple[Array, ...],
     residual: Array | None,
     rounded: bool = False,
-) -> ChainPrimitive | None:
+) -> ConvChainPrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     rows = [w.shape[:1] for w, layer in zip(filters, layers, strict=True) if layer.bias is not None]
     if [b.shape for b in biases] != rows:
@@ -283,20 +284,20 @@ def find_primitive(
     return THREAD.primitive((*key, constant), _build, x, filters, biases, residual, rounded, layers)
 
 
-def _build(*given: Any) -> ChainPrimitive:
+def _build(*given: Any) -> ConvChainPrimitive:
     """In float32 where oneDNN has no convolution in bfloat16."""
     *others, layers = given
     if layers[0].bfloat16:
         with suppress(NotServedError):
-            return ChainPrimitive(*given)
-    return ChainPrimitive(*others, tuple(layer._replace(bfloat16=False) for layer in layers))
+            return ConvChainPrimitive(*given)
+    return ConvChainPrimitive(*others, tuple(layer._replace(bfloat16=False) for layer in layers))
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     layers, rounded = layers_of(call.attrs), rounds_output(call.attrs)
     count, biases = len(layers), sum(layer.bias is not None for layer in layers)
 
-    def find(x: Array, *more: Array) -> ChainPrimitive | None:
+    def find(x: Array, *more: Array) -> ConvChainPrimitive | None:
         residual = more[count + biases] if len(more) > count + biases else None
         return find_primitive(layers, x, more[:count], more[count : count + biases], residual, rounded)
 
@@ -314,7 +315,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     ) -> tuple[Array, ...]:
         return (x, *filters, *biases, *((residual,) if len(free) > 1 else ()))
 
-    return joins(alone if len(free) == 1 else added, replace(site.part, arrange=in_a_row))
+    return joins(alone if len(free) == 1 else added, replace(site.joinable, arrange=in_a_row))
 
 
 @onednn_kernel("onednn_conv2d_chain", specialize=_specialize, unread=("Input", "Residual"))

@@ -17,14 +17,15 @@ from oprack_onednn.chain.parameters import pack
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels.declare import onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import PrimitiveDesc
 
 
 _SIDE, _WINDOW, _EXACT = 16, 64, 1 << 24

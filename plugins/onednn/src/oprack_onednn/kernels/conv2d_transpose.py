@@ -16,8 +16,9 @@ from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, dims, element_strides
+from oprack_onednn.dnnl.objects import MemoryDesc, dims
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 

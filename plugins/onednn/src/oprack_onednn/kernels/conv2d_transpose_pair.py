@@ -17,15 +17,16 @@ from oprack_onednn.chain.parameters import FromConstants, Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, contiguous_strides
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import PrimitiveDesc
 
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19

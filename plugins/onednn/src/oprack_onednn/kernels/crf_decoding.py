@@ -18,8 +18,9 @@ from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.chain.rows import run_all
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._numbers import is_ordinary
 from oprack_onednn.kernels._recurrent import threads_for

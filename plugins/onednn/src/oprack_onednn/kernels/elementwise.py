@@ -17,13 +17,14 @@ from oprack_onednn.chain.memory import empty_like, memory_order
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, contiguous_strides
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import Region
 from oprack_onednn.kernels.declare import onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.objects import Memory
 
 _MOST_ROUNDS = 64
 

@@ -15,7 +15,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels.declare import onednn_kernel
@@ -67,9 +67,9 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     def onednn_eltwise(X: Array) -> Array:
         return decline(NOT_ORDINARY) if lossy and not is_ordinary(X) else site(X, _ONE)
 
-    own, looks_at = site.part, "input" if lossy else ""
-    part = Joinable((0,), lambda x: own.bound(x, _ONE), looks_at=looks_at, prepare=lambda x: own.prepare(x, _ONE))
-    return joins(onednn_eltwise, part)
+    own, looks_at = site.joinable, "input" if lossy else ""
+    joinable = Joinable((0,), lambda x: own.link(x, _ONE), looks_at=looks_at, prepare=lambda x: own.prepare(x, _ONE))
+    return joins(onednn_eltwise, joinable)
 
 
 @onednn_kernel("onednn_eltwise", specialize=_specialize)

@@ -16,8 +16,9 @@ from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc, NotServedError, element_strides
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.ops.precision import is_narrow

@@ -20,7 +20,7 @@ from oprack_onednn.chain.rows import run_all
 from oprack_onednn.chain.thread import CHAIN, THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, Region
 from oprack_onednn.kernels._order import Order, order_of
 from oprack_onednn.kernels._recurrent import PrimitivesByThread, threads_for
@@ -28,7 +28,7 @@ from oprack_onednn.kernels._steps import run_reference
 from oprack_onednn.kernels.declare import onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.objects import Memory
     from oprack_onednn.dnnl.operands import External
 
 

@@ -13,8 +13,9 @@ from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channe
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, NotServedError
+from oprack_onednn.dnnl.objects import Attributes
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.stretch.stretch import joins
@@ -88,7 +89,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     def interp(X: Array, OutSize: None = None, SizeTensor: Sequence[Array] = (), Scale: None = None) -> Any:
         return site(X)
 
-    return joins(interp, replace(site.part, arrange=lambda x, *absent: (x,)))
+    return joins(interp, replace(site.joinable, arrange=lambda x, *absent: (x,)))
 
 
 @onednn_kernel("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp", specialize=_specialize)

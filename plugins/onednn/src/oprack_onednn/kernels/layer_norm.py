@@ -14,8 +14,9 @@ from oprack_onednn.chain.memory import BUFFERS, Outlet
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, contiguous_strides
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site

@@ -14,8 +14,9 @@ from oprack_onednn.chain.parameters import Weights, is_constant, is_read_only
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, element_strides
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 

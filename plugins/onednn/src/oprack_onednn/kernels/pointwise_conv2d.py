@@ -22,8 +22,9 @@ from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._numbers import as_output, widened
 from oprack_onednn.kernels._steps import after, as_post_ops
@@ -32,7 +33,7 @@ from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.objects import Memory
     from oprack_onednn.dnnl.operands import External
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.

@@ -17,15 +17,16 @@ from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_de
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, NotServedError, dims
+from oprack_onednn.dnnl.objects import Attributes, dims
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
 from oprack_onednn.stretch.stretch import joins
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import PrimitiveDesc
 
 
 def _counts(
@@ -170,7 +171,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     def run(x: Array) -> Array:
         return site(x) if _is_left(x) or is_ordinary(x) else decline(NOT_ORDINARY)
 
-    return joins(run, replace(site.part, looks_at="input"))
+    return joins(run, replace(site.joinable, looks_at="input"))
 
 
 @onednn_kernel("pool2d", specialize=_specialize)

@@ -15,8 +15,9 @@ from oprack_onednn.chain.parameters import Weights
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc, NotServedError
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result

@@ -16,7 +16,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
 from oprack_onednn.kernels._steps import as_post_ops

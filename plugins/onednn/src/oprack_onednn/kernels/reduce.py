@@ -18,7 +18,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.kernels.pool2d import PoolShape
@@ -118,7 +118,7 @@ def _specialize_max(call: KernelSpecialization) -> Callable[..., Array] | None:
         y = site(X)
         return y if y is NotImplemented or is_ordinary(X) else decline(NOT_ORDINARY)
 
-    return joins(run, replace(site.part, looks_at="input"))
+    return joins(run, replace(site.joinable, looks_at="input"))
 
 
 @onednn_kernel("reduce_max", specialize=_specialize_max)

@@ -18,7 +18,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, call_site
@@ -85,7 +85,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
         y = site(x)
         return y if y is NotImplemented or is_ordinary(y) else decline(NOT_ORDINARY)
 
-    return joins(run, replace(site.part, looks_at="result"))
+    return joins(run, replace(site.joinable, looks_at="result"))
 
 
 def _run(x: Array, axis: int, out: Array | None, algorithm: int) -> Array:

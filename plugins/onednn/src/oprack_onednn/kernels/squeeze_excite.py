@@ -15,15 +15,16 @@ from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, MemoryDesc, NotServedError, dims
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.native import Memory
+    from oprack_onednn.dnnl.objects import Memory
     from oprack_onednn.dnnl.operands import External
 
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.

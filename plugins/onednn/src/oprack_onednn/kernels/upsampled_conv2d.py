@@ -18,8 +18,8 @@ from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.rows import run_all
 from oprack_onednn.chain.thread import THREAD, PerThread
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import NotServedError
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._steps import after

@@ -22,8 +22,9 @@ from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import Attributes, Memory, MemoryDesc, NotServedError, contiguous_strides
+from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.ops.post_ops import RESIDUAL, encode
@@ -32,7 +33,7 @@ from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
     from oprack_onednn.chain.primitive_chain import PrimitiveChain
-    from oprack_onednn.dnnl.native import Memory, PrimitiveDesc
+    from oprack_onednn.dnnl.objects import Memory, PrimitiveDesc
     from oprack_onednn.dnnl.operands import External
 
 

@@ -11,7 +11,7 @@ from oprack.records import dataclass
 from oprack_onednn.c.runner import NativeChain, NativeStretch
 from oprack_onednn.chain.memory import Outlet
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.stretch.part import Link
+from oprack_onednn.stretch.joinable import Link
 from oprack_onednn.stretch.views import View
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class StretchContents:
     """What the ops of a stretch came to.
 
     Attributes:
-        bounds: The chain of each op; None of one whose results are all views.
+        links: The chain of each op; None of one whose results are all views.
         looks: For each op how many elements are looked at for NaN and infinities; 0 where none are.
         views: The results that lie in other arrays, by their numbers.
         empty: The results without elements, which are the same in every run.
     """
 
-    bounds: list[Link | None]
+    links: list[Link | None]
     looks: list[int]
     views: dict[int, View]
     empty: dict[int, Array]
@@ -66,58 +66,58 @@ class BoundStretch:
         size: Bytes of scratch memory.
     """
 
-    __slots__ = ("_pieces", "made", "native", "ops", "parameters", "shifted", "size", "takes")
+    __slots__ = ("_contents", "made", "native", "ops", "parameters", "shifted", "size", "takes")
 
-    def __init__(self, wiring: Wiring, pieces: StretchContents, parameters: Any) -> None:
-        self._pieces, self.parameters, self.ops = pieces, parameters, list[int]()
+    def __init__(self, wiring: Wiring, contents: StretchContents, parameters: Any) -> None:
+        self._contents, self.parameters, self.ops = contents, parameters, list[int]()
         chains, slots = list[NativeChain](), list[int]()
         outlets = dict[int, Outlet]()
-        for i, bound in enumerate(pieces.bounds):
-            if bound is None:
+        for i, link in enumerate(contents.links):
+            if link is None:
                 continue
-            first, inputs, part = wiring.first[i], wiring.inputs[i], wiring.parts[i]
-            outlets |= {first + k: outlet for k, outlet in enumerate(bound.outlets)}
-            assert bound.chain.native is not None
+            first, inputs, joinable = wiring.first[i], wiring.inputs[i], wiring.joinables[i]
+            outlets |= {first + k: outlet for k, outlet in enumerate(link.outlets)}
+            assert link.chain.native is not None
             parts = [
-                (bound.chain.native, [*(inputs[k] for k in bound.given), *range(first, first + len(bound.outlets))])
+                (link.chain.native, [*(inputs[k] for k in link.given), *range(first, first + len(link.outlets))])
             ]
-            if part is not None and part.looks_at:
-                look = NativeChain(1, looks=[(0, pieces.looks[i])])
-                before = part.looks_at == "input"
+            if joinable is not None and joinable.looks_at:
+                look = NativeChain(1, looks=[(0, contents.looks[i])])
+                before = joinable.looks_at == "input"
                 parts.insert(0 if before else 1, (look, [inputs[0] if before else first]))
             for chain, numbers in parts:
                 chains.append(chain)
                 slots += [n for n in numbers if n is not None]
                 self.ops.append(i)
-        kept = sorted({pieces.root(n)[0] for n in wiring.leaving} & outlets.keys())
+        kept = sorted({contents.root(n)[0] for n in wiring.leaving} & outlets.keys())
         self.takes = [(number, outlets[number].take) for number in kept]
         is_plain = kept == list(wiring.leaving)
         self.made: Callable[[Mapping[int, Array]], list[Array]] | None = None if is_plain else self._results(wiring)
-        scratch = max(-(-b.chain.size // _ALIGN) * _ALIGN for b in pieces.bounds if b is not None)
+        scratch = max(-(-b.chain.size // _ALIGN) * _ALIGN for b in contents.links if b is not None)
         between = {number: outlet.nbytes for number, outlet in outlets.items() if number not in kept}
-        offsets, self.size = _placed(between, wiring, pieces, scratch)
+        offsets, self.size = _placed(between, wiring, contents, scratch)
         # a view at the very address of what it shows needs no number of its own
         self.shifted = list[tuple[int, int, int]]()
-        for number in sorted({n for n in slots if n in pieces.views}):
-            root, offset = pieces.root(number)
+        for number in sorted({n for n in slots if n in contents.views}):
+            root, offset = contents.root(number)
             if offset and root in offsets:
                 offsets[number] = offsets[root] + offset
             elif offset:
                 self.shifted.append((number, root, offset))
-        slots = [pieces.root(n)[0] if not pieces.root(n)[1] else n for n in slots]
+        slots = [contents.root(n)[0] if not contents.root(n)[1] else n for n in slots]
         self.native = NativeStretch(THREAD.state, chains, slots, wiring.count, list(offsets.items()))
 
     def _results(self, wiring: Wiring) -> Callable[[Mapping[int, Array]], list[Array]]:
-        pieces, leaving = self._pieces, wiring.leaving
-        return lambda arrays: [pieces.made(number, arrays) for number in leaving]
+        contents, leaving = self._contents, wiring.leaving
+        return lambda arrays: [contents.made(number, arrays) for number in leaving]
 
 
-def _placed(sizes: dict[int, int], wiring: Wiring, pieces: StretchContents, start: int) -> tuple[dict[int, int], int]:
+def _placed(sizes: dict[int, int], wiring: Wiring, contents: StretchContents, start: int) -> tuple[dict[int, int], int]:
     """The offset of each array between the ops, behind `start`, and where the last of them ends.
 
     An array gets the first gap among those that are read at the same time or later.
     """
-    last = {pieces.root(n)[0]: i for i, numbers in enumerate(wiring.inputs) for n in numbers if n is not None}
+    last = {contents.root(n)[0]: i for i, numbers in enumerate(wiring.inputs) for n in numbers if n is not None}
     offsets: dict[int, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last step that reads it)
     end = start

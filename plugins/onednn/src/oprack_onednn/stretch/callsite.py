@@ -19,8 +19,8 @@ from oprack_onednn.chain.memory import Outlet, last_strides
 from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.chain.thread import THREAD, PerThread
+from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.native import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
 from oprack_onednn.stretch.stretch import Joinable, Link, joins
 

@@ -8,7 +8,7 @@ The steps are planned by `wiring`, and where their arrays lie by `bound_stretch`
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from operator import is_, itemgetter
 from typing import Any
@@ -22,7 +22,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.stretch.bound_stretch import BoundStretch, StretchContents
-from oprack_onednn.stretch.part import Joinable, Link
+from oprack_onednn.stretch.joinable import Joinable, Link
 from oprack_onednn.stretch.views import copied, view_of
 from oprack_onednn.stretch.wiring import SubStretch, Wiring
 
@@ -36,15 +36,15 @@ _NONE = False  # nothing can be bound: it stands in for a BoundStretch
 _MOST = 1 << 26
 
 
-def joins(function: Callable[..., Any], part: Joinable) -> Callable[..., Any]:
-    """Let plans make the function part of stretches, and prepare it for new shapes; returns it."""
-    function.stretches, function.part = STRETCHES, part  # type: ignore[attr-defined]
-    function.prepare = lambda *arguments: part.prepare(*part.arrange(*arguments))  # type: ignore[attr-defined]
+def joins(function: Callable[..., Any], joinable: Joinable) -> Callable[..., Any]:
+    """Let plans make a function part of stretches, and prepare it for new shapes; returns the function."""
+    function.stretches, function.joinable = STRETCHES, joinable  # type: ignore[attr-defined]
+    function.prepare = lambda *arguments: joinable.prepare(*joinable.arrange(*arguments))  # type: ignore[attr-defined]
     return function
 
 
 class Stretches:
-    """Makes stretches of functions that have a Part."""
+    """Makes stretches of functions that have a Joinable."""
 
     def join(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> JoinedSteps | None:
         """One function of several steps; None without the compiled runner, which alone makes it worthwhile."""
@@ -53,13 +53,13 @@ class Stretches:
         wiring = Wiring(steps, entering, leaving)
         if wiring.parameters and max(wiring.parameters) >= entering:
             return None  # a parameter that another op computes is none
-        return _Joined(wiring, RUNNER.run)
+        return _StretchFunction(wiring, RUNNER.run)
 
 
 STRETCHES = Stretches()
 
 
-class _Joined:
+class _StretchFunction:
     """A stretch as a plan calls it: it binds itself to each shape that it meets, in each thread."""
 
     def __init__(self, wiring: Wiring, run: Callable[[int], int]) -> None:
@@ -87,7 +87,7 @@ class _Joined:
         entry = self._entries[key]
         if not entry:
             return self._bind(key, values) if entry is None else None
-        if entry.__class__ is _Sections:
+        if entry.__class__ is _SplitStretch:
             return entry.run(values)  # type: ignore[no-any-return]
         # the same objects as before, so no other memory
         if not all(map(is_, entry.parameters, self._parameters_of(values))):
@@ -97,7 +97,7 @@ class _Joined:
 
     def _bind(self, key: tuple[Any, ...], values: Sequence[Any]) -> Sequence[Any] | None:
         """Run the ops one by one for shapes or parameters that are new, and keep what that bound."""
-        bound, results = _bound(self._wiring, values, self._parameters_of(values))
+        bound, results = _run_and_bind(self._wiring, values, self._parameters_of(values))
         self._entries.keep(key, _NONE if bound is None else bound, CHAIN * len(self._wiring.steps))
         return results
 
@@ -124,51 +124,67 @@ class _Joined:
         return None
 
 
-def _bound(
+def _run_and_bind(
     wiring: Wiring, values: Sequence[Any], parameters: Any
-) -> tuple[BoundStretch | _Sections | None, Sequence[Any] | None]:
-    """Run the ops one by one, and bind their chains: what was bound, and the arrays that leave; None for either."""
+) -> tuple[BoundStretch | _SplitStretch | None, Sequence[Any] | None]:
+    """Run the ops one by one, and bind their chains.
+
+    Args:
+        wiring: The steps.
+        values: The arrays that enter.
+        parameters: Those of them that stay.
+
+    Returns:
+        What was bound, and the arrays that leave; None for either where there is none.
+    """
     arrays: list[Any] = [*values]
-    pieces, alone = StretchContents([], [], {}, {}), list[int]()
+    contents, alone = StretchContents([], [], {}, {}), list[int]()
     for i, step in enumerate(wiring.steps):
         inputs = [None if number is None else arrays[number] for number in wiring.inputs[i]]
         made = None if inputs[0] is None else wiring.call(i, arrays)
         if made is None:
             return None, None
-        part = wiring.parts[i]
-        if part is None:
-            served = _seen(wiring, i, inputs[0], made, pieces)
+        joinable = wiring.joinables[i]
+        if joinable is None:
+            served = _place_results(wiring, i, inputs[0], made, contents)
         else:
-            served = (inputs[0].size >= step.smallest or part.is_exact) and _native(part, inputs, made, pieces)
+            is_native = inputs[0].size >= step.smallest or joinable.is_exact
+            served = is_native and _bind_chain(joinable, inputs, made, contents)
         if not served:
             alone.append(i)
         arrays += made
     results = [arrays[number] for number in wiring.leaving]
     if alone:
-        return _sections(wiring, alone), results
-    stretch = BoundStretch(wiring, pieces, parameters)
+        return _split(wiring, alone), results
+    stretch = BoundStretch(wiring, contents, parameters)
     return (stretch if stretch.size <= _MOST else None), results
 
 
-class _Sections:
-    """A stretch some of whose ops run on their own for certain shapes, and the others as stretches between them."""
+class _SplitStretch:
+    """A stretch some of whose ops run on their own for certain shapes, and the others as stretches between them.
 
-    def __init__(self, wiring: Wiring, sections: Sequence[tuple[SubStretch, _Joined]], begins: Sequence[int]) -> None:
+    Args:
+        wiring: The whole stretch.
+        between: The stretches between those ops, each by the number of its first step.
+    """
+
+    def __init__(self, wiring: Wiring, between: Mapping[int, tuple[SubStretch, _StretchFunction]]) -> None:
         self._wiring, self._blank = wiring, [None] * (wiring.count - wiring.entering)
-        self._sections = dict(zip(begins, sections, strict=True))
+        self._between = between
 
     def run(self, values: Sequence[Any]) -> Sequence[Any] | None:
         """The arrays that leave; None where the plan has to call the ops itself."""
         wiring, arrays = self._wiring, [*values, *self._blank]
         i, count = 0, len(wiring.steps)
         while i < count:
-            known = self._sections.get(i)
-            found = None if known is None else known[1](*[arrays[k] for k in known[0].taken])
-            if found is not None and known is not None:
-                for k, y in zip(known[0].left, found, strict=True):
-                    arrays[k] = y
-                i += len(known[0].wiring.steps)
-                continue
+            if i in self._between:
+                steps, function = self._between[i]
+                found = function(*[arrays[k] for k in steps.taken])
+                if found is not None:
+                    for k, y in zip(steps.left, found, strict=True):
+                        arrays[k] = y
+                    i += len(steps.wiring.steps)
+                    continue
             made = wiring.call(i, arrays)
             if made is None:
                 return None
@@ -177,58 +193,57 @@ class _Sections:
         return [arrays[k] for k in wiring.leaving]
 
 
-def _sections(wiring: Wiring, alone: Sequence[int]) -> _Sections | None:
+def _split(wiring: Wiring, alone: Sequence[int]) -> _SplitStretch | None:
     """The steps between those that run on their own, as stretches; None where none of them has two chains."""
     assert RUNNER.run is not None
-    sections, begins = list[tuple[SubStretch, _Joined]](), list[int]()
+    between: dict[int, tuple[SubStretch, _StretchFunction]] = {}
     for before, end in pairwise([-1, *alone, len(wiring.steps)]):
-        natives = [i for i in range(before + 1, end) if wiring.parts[i] is not None]
+        natives = [i for i in range(before + 1, end) if wiring.joinables[i] is not None]
         if len(natives) > 1:
-            section = wiring.section(natives[0], natives[-1] + 1)
-            sections.append((section, _Joined(section.wiring, RUNNER.run)))
-            begins.append(natives[0])
-    return _Sections(wiring, sections, begins) if sections else None
+            steps = wiring.sub_stretch(natives[0], natives[-1] + 1)
+            between[natives[0]] = steps, _StretchFunction(steps.wiring, RUNNER.run)
+    return _SplitStretch(wiring, between) if between else None
 
 
-def _native(part: Joinable, inputs: Sequence[Any], made: list[Any], pieces: StretchContents) -> bool:
-    """Bind the chain of an op that computed `made`; False where none can be."""
-    bound = part.bound(*inputs)
-    if bound is None or bound.chain.native is None:
+def _bind_chain(joinable: Joinable, inputs: Sequence[Any], made: list[Any], contents: StretchContents) -> bool:
+    """Add the chain of an op that computed `made` to the contents; False where none can be bound."""
+    link = joinable.link(*inputs)
+    if link is None or link.chain.native is None:
         return False
-    if [(y.shape, y.dtype) for y in made] != [(o.shape, o.dtype) for o in bound.outlets]:
+    if [(y.shape, y.dtype) for y in made] != [(o.shape, o.dtype) for o in link.outlets]:
         return False
-    for k, (y, outlet) in enumerate(zip(made, bound.outlets, strict=True)):
+    for k, (y, outlet) in enumerate(zip(made, link.outlets, strict=True)):
         # where the function declined, because of a NaN for one, another one gave the result in its own layout; the ops
         # behind are bound to what the chain will write
         if y.strides != outlet.strides:
             made[k] = outlet.take()[0]
             made[k][...] = y
-    looked = inputs[0] if part.looks_at == "input" else made[0]
-    if part.looks_at and memory_order(looked.shape, looked.strides) is None:
+    looked = inputs[0] if joinable.looks_at == "input" else made[0]
+    if joinable.looks_at and memory_order(looked.shape, looked.strides) is None:
         return False
-    pieces.bounds.append(bound)
-    pieces.looks.append(looked.size)
+    contents.links.append(link)
+    contents.looks.append(looked.size)
     return True
 
 
-def _seen(wiring: Wiring, i: int, x: Any, made: list[Any], pieces: StretchContents) -> bool:
+def _place_results(wiring: Wiring, i: int, x: Any, made: list[Any], contents: StretchContents) -> bool:
     """Find out where the results of view number `i` lie; False where they may be anything."""
-    bound = None
+    link = None
     for k, y in enumerate(made):
         number = wiring.first[i] + k
         if not y.size:
-            pieces.empty[number] = y
+            contents.empty[number] = y
             continue
         view = view_of(x, y, wiring.inputs[i][0], wiring.maker(i, k))
         if view is not None:
-            pieces.views[number] = view
+            contents.views[number] = view
             continue
         copy = None if k else copied(wiring.steps[i].op_type, x, y)
         if copy is None:
             return False
-        bound, made[k] = copy
-    pieces.bounds.append(bound)
-    pieces.looks.append(0)
+        link, made[k] = copy
+    contents.links.append(link)
+    contents.looks.append(0)
     return True
 
 

@@ -16,9 +16,9 @@ from oprack.records import dataclass
 from oprack_onednn.chain.memory import Outlet, empty_image
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl.native import MemoryDesc
+from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, address
-from oprack_onednn.stretch.part import Link
+from oprack_onednn.stretch.joinable import Link
 
 # Ops that keep the elements in the order of their indices: a result that is no view is a copy in that order.
 _RESHAPES = frozenset(

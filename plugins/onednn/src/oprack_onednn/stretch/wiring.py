@@ -11,7 +11,7 @@ from oprack.kernel.stretch import Argument, StretchStep
 from oprack.records import dataclass
 
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.stretch.part import Joinable
+from oprack_onednn.stretch.joinable import Joinable
 from oprack_onednn.stretch.views import flat
 
 
@@ -23,12 +23,12 @@ class Wiring:
         first: For each step the number of its first result.
         varying: Arrays that enter and may be others in each run, each with its dtype.
         parameters: Arrays that enter and stay; their addresses are set once.
-        parts: What is known of each function; None of a view.
+        joinables: What is known of each function; None of a view.
     """
 
     def __init__(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> None:
         self.steps, self.entering, self.leaving = steps, entering, leaving
-        self.parts: list[Joinable | None] = [None if step.is_view else _part(step) for step in steps]
+        self.joinables: list[Joinable | None] = [None if step.is_view else _joinable(step) for step in steps]
         self._arguments = [step.arguments if step.is_view else _without_absent(step.arguments) for step in steps]
         self.inputs = [_row(given) if p is None else list(p.arrange(*given)) for given, p in self._pairs()]
         self.first, count = list[int](), entering
@@ -37,8 +37,8 @@ class Wiring:
             count += step.results
         self.count = count
         taken = [
-            (number, FLOAT if part is None else part.dtype(position))
-            for part, numbers in zip(self.parts, self.inputs, strict=True)
+            (number, FLOAT if joinable is None else joinable.dtype(position))
+            for joinable, numbers in zip(self.joinables, self.inputs, strict=True)
             for position, number in enumerate(numbers)
             if number is not None
         ]
@@ -46,9 +46,9 @@ class Wiring:
         self.varying = sorted({n: dtype for n, dtype in taken if dtype is not None and n < entering}.items())
 
     def _pairs(self) -> Iterator[tuple[Sequence[Argument], Joinable | None]]:
-        return zip(self._arguments, self.parts, strict=True)
+        return zip(self._arguments, self.joinables, strict=True)
 
-    def section(self, begin: int, end: int) -> SubStretch:
+    def sub_stretch(self, begin: int, end: int) -> SubStretch:
         """Some of the steps as a stretch of their own."""
         steps = self.steps[begin:end]
         own = range(self.first[begin], self.first[end] if end < len(self.steps) else self.count)
@@ -115,9 +115,9 @@ def _without_absent(arguments: Sequence[Argument]) -> list[Argument]:
     return found
 
 
-def _part(step: StretchStep) -> Joinable:
-    part: Joinable = step.function.part  # type: ignore[attr-defined]
-    return part
+def _joinable(step: StretchStep) -> Joinable:
+    joinable: Joinable = step.function.joinable  # type: ignore[attr-defined]
+    return joinable
 
 
 def _row(arguments: Sequence[Argument]) -> list[int | None]:

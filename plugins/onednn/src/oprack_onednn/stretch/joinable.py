@@ -36,7 +36,7 @@ class Joinable:
 
     Attributes:
         free: Positions of the inputs that vary from run to run, after `arrange`; all others are parameters.
-        bound: Called with the inputs, it returns their Link, or None when nothing can be bound for them.
+        link: Called with the inputs, it returns their Link, or None when nothing can be bound for them.
         arrange: Makes one row of inputs of the function's arguments.
         looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
             it returns; else "".
@@ -44,7 +44,7 @@ class Joinable:
     """
 
     free: Sequence[int]
-    bound: Callable[..., Link | None]
+    link: Callable[..., Link | None]
     arrange: Callable[..., Sequence[Any]] = lambda *arguments: arguments
     looks_at: str = ""
     is_exact: bool = False

@@ -1,41 +1,140 @@
-"""oneDNN's objects, each destroyed with its Python object: memory descriptors, primitive descriptors, primitives."""
+"""oneDNN's objects, each destroyed with its Python object."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from ctypes import byref, c_char_p, c_int, c_void_p
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from ctypes import byref, c_char_p, c_int, c_void_p, cast
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from oprack.cache import BUDGET
+from oprack.cache import BUDGET, Cache
 
+from oprack_onednn.c.runner import RUNNER, array_type
 from oprack_onednn.dnnl import _c
-from oprack_onednn.dnnl.attributes import Attributes
-from oprack_onednn.dnnl.handle import Native, call, create, dims
 from oprack_onednn.dnnl.layout import Footprint, NotServedError, contiguous_strides, element_strides, footprint, reach
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.threads.compiler import COMPILER
 from oprack_onednn.threads.process import EXIT
 
-__all__ = [
-    "Attributes",
-    "Footprint",
-    "Memory",
-    "MemoryDesc",
-    "Native",
-    "NotServedError",
-    "Primitive",
-    "PrimitiveDesc",
-    "Stream",
-    "contiguous_strides",
-    "dims",
-    "element_strides",
-    "footprint",
-    "pointers",
-    "reach",
-]
+
+def dims(values: Iterable[int]) -> Any:
+    """A dnnl_dims_t, which is only read; the unused rest is 0."""
+    return _dims(tuple(values))
+
+
+@lru_cache(maxsize=4096)
+def _dims(values: tuple[int, ...]) -> Any:
+    return _c.Dims(*map(int, values))
+
+
+def call(name: str, *args: Any) -> None:
+    """Call dnnl_<name>. Raises NotServedError when it refuses, and says which function and status it was."""
+    status = getattr(LIBRARY.lib, f"dnnl_{name}")(*args)
+    if status:
+        what = _c.STATUS[status] if status < len(_c.STATUS) else f"status {status}"
+        raise NotServedError(f"dnnl_{name}: {what}")
+
+
+class Handle:
+    """Owns a pointer; passed to a function it is that pointer.
+
+    Attributes:
+        destroy: The name of the function that frees it.
+        cost: What such objects are called in the account of `oprack.cache`, and about how many bytes each takes; None
+            of those that are not counted.
+    """
+
+    __slots__ = ("pointer",)
+    destroy = ""
+    cost: tuple[str, int] | None = None
+
+    def __init__(self, pointer: int) -> None:
+        self.pointer = pointer
+        if self.cost is not None:
+            BUDGET.count(*self.cost, 1)
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # at exit the library may be gone before its objects, and the process ends anyway
+        if hasattr(self, "pointer") and not finalizing():
+            getattr(LIBRARY.lib, f"dnnl_{self.destroy}")(self.pointer)
+            if self.cost is not None:
+                BUDGET.count(self.cost[0], -self.cost[1], -1)
+
+
+# The slot by the name under which ctypes looks for what it should pass. An object of ctypes beside each pointer would
+# double what Python's garbage collector has to walk for every new shape.
+Handle._as_parameter_ = Handle.pointer  # type: ignore[attr-defined]
+
+
+def create(name: str, *args: Any) -> int:
+    out = c_void_p()
+    call(name, byref(out), *args)
+    assert out.value is not None
+    return out.value
+
+
+class Attributes(Handle):
+    """Attributes of a primitive: scratch memory from the caller, scales, and operations after the main one.
+
+    Those with the same operations and scales are one object, which never changes.
+    """
+
+    __slots__ = ()
+    destroy = "primitive_attr_destroy"
+
+    def __new__(cls, post_ops: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()) -> Attributes:
+        """Find or make attributes.
+
+        Args:
+            post_ops: ("eltwise", algorithm, alpha, beta), ("sum", scale) or ("binary", algorithm, MemoryDesc).
+            scales: (argument, mask) of what is multiplied by numbers that are given at each run, or divided by them if
+                it is a result; a mask has a bit for each dim along which these numbers differ.
+
+        Returns:
+            The attributes.
+        """
+        key: tuple[Any, ...] = tuple([tuple([id(x) if isinstance(x, Handle) else x for x in op]) for op in post_ops])
+        key += (tuple(scales),) if scales else ()
+        entry: tuple[Attributes, tuple[tuple[Any, ...], ...]] | None = _KNOWN[key]
+        if entry is None:
+            # with the operations, so that no other descriptor can get the id of one of theirs
+            entry = _made(cls, post_ops, scales), tuple(post_ops)
+            _KNOWN[key] = entry
+        return entry[0]
+
+    def __init__(self, post_ops: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()) -> None:
+        """Nothing: the object is complete when it is found or made."""
+
+
+def _made(cls: type[Attributes], post_ops: Sequence[tuple[Any, ...]], scales: Sequence[tuple[int, int]]) -> Attributes:
+    found = Handle.__new__(cls)
+    found.pointer = create("primitive_attr_create")
+    call("primitive_attr_set_scratchpad_mode", found, _c.SCRATCHPAD_USER)
+    for argument, mask in scales:
+        call("primitive_attr_set_scales_mask", found, argument, mask)
+    if not post_ops:
+        return found
+    chain = _PostOps(create("post_ops_create"))
+    for kind, *rest in post_ops:
+        if kind == "eltwise":
+            call("post_ops_append_eltwise", chain, *rest)
+        elif kind == "sum":
+            call("post_ops_append_sum", chain, rest[0], 0, 0)
+        else:
+            call("post_ops_append_binary", chain, rest[0], rest[1])
+    call("primitive_attr_set_post_ops", found, chain)
+    return found
+
+
+_KNOWN = Cache(4096)
+
+
+class _PostOps(Handle):
+    __slots__ = ()
+    destroy = "post_ops_destroy"
+
 
 # bytes of an element; bfloat16 is the upper half of a float32
 _SIZES = {_c.F32: 4, _c.BF16: 2, _c.S8: 1}
@@ -53,7 +152,7 @@ def _expect_elements(shape: Sequence[int]) -> None:
         raise NotServedError(f"an empty tensor of shape {tuple(shape)}")
 
 
-class MemoryDesc(Native):
+class MemoryDesc(Handle):
     """Shape and memory layout of a tensor, which is not empty. shape: () for a layout that a primitive chose.
 
     strides: in elements; None for a layout that a primitive chose, which is dense.
@@ -174,7 +273,7 @@ class Memory:
         self.desc, self.array = desc, array
 
 
-class PrimitiveDesc(Native):
+class PrimitiveDesc(Handle):
     """A primitive descriptor.
 
     Raises NotServedError for an implementation that is no fast one ("ref", "simple"), unless `any_speed`.
@@ -259,7 +358,7 @@ class PrimitiveDesc(Native):
         super().__del__()
 
 
-class Primitive(Native):
+class Primitive(Handle):
     """A compiled primitive.
 
     Args:
@@ -281,7 +380,7 @@ class Primitive(Native):
         super().__del__()
 
 
-class Stream(Native):
+class Stream(Handle):
     """What primitives of one Python thread are executed on."""
 
     __slots__ = ()
@@ -294,3 +393,59 @@ class Stream(Native):
 def pointers(descs: Sequence[MemoryDesc]) -> Any:
     """A C array of descriptors."""
     return (c_void_p * len(descs))(*(d.pointer for d in descs))
+
+
+# Bytes of each, with its copy of the descriptor.
+_KIND, _OBJECT = "memory objects", 1200
+
+
+class MemoryObjects:
+    """Memory objects, which go with this object. Each keeps a copy of its descriptor.
+
+    Args:
+        descs: The descriptor of each.
+        handles: The address of what lies there; 0 where it is set before every run.
+
+    Attributes:
+        pointers: The objects, in the same order.
+
+    Raises:
+        NotServedError: oneDNN has no memory.
+    """
+
+    __slots__ = ("_array", "pointers")
+
+    def __init__(self, descs: Sequence[MemoryDesc], handles: Sequence[int]) -> None:
+        count = len(descs)
+        kind = array_type(c_void_p, count)
+        self._array, self.pointers = kind(), list[int]()
+        own = RUNNER.library
+        if own is None:
+            for desc, handle in zip(descs, handles, strict=True):
+                self.pointers.append(create("memory_create", desc, LIBRARY.engine, handle or None))
+                BUDGET.count(_KIND, _OBJECT, 1)
+            return
+        given = kind(*[desc.pointer for desc in descs]), kind(*handles)
+        if own.oprack_memories_create(*_functions(), LIBRARY.engine, *given, self._array, count):
+            raise NotServedError("dnnl_memory_create: out of memory")
+        self.pointers = list(self._array)
+        BUDGET.count(_KIND, _OBJECT * count, count)
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if finalizing():  # the library may be gone before its objects
+            return
+        count = len(getattr(self, "pointers", ()))
+        BUDGET.count(_KIND, -_OBJECT * count, -count)
+        if RUNNER.library is None:
+            for pointer in getattr(self, "pointers", ()):
+                call("memory_destroy", pointer)
+        elif getattr(self, "pointers", None):
+            RUNNER.library.oprack_memories_destroy(_functions()[1], self._array, len(self.pointers))
+
+
+@cache
+def _functions() -> tuple[c_void_p, c_void_p]:
+    """Addresses of the functions that make a memory object, and destroy it."""
+    lib = LIBRARY.lib
+    assert lib is not None
+    return cast(lib.dnnl_memory_create, c_void_p), cast(lib.dnnl_memory_destroy, c_void_p)
