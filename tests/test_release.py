@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+import subprocess
 import tomllib
 import zipfile
 from pathlib import Path
@@ -82,7 +83,8 @@ def wheel(
     return path
 
 
-WHOLE = {"a/py.typed": b"", "a.dist-info/licenses/LICENSE": b"", "a.dist-info/licenses/NOTICE": b""}
+LICENCES = {f"a.dist-info/licenses/{name}": b"" for name in ("LICENSE", "NOTICE")}
+WHOLE = {"a/__init__.py": b"", "a/py.typed": b"", **LICENCES}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,8 @@ WHOLE = {"a/py.typed": b"", "a.dist-info/licenses/LICENSE": b"", "a.dist-info/li
     [
         (WHOLE, "any", ""),
         ({k: v for k, v in WHOLE.items() if "NOTICE" not in k}, "any", r"has \['LICENSE'\] of LICENSE and NOTICE"),
-        ({k: v for k, v in WHOLE.items() if "typed" not in k}, "any", "has no py.typed"),
+        ({k: v for k, v in WHOLE.items() if "typed" not in k}, "any", r"has no py.typed in \['a'\]"),
+        ({**WHOLE, "oprack/a.py": b""}, "any", ""),
         ({**WHOLE, "a/lib.so.1": b"\x7fELF\0GLIBC_2.14\0"}, "manylinux_2_17_x86_64", ""),
         ({**WHOLE, "a/lib.so.1": b"\x7fELF\0GLIBC_2.34\0"}, "manylinux_2_17_x86_64", r"needs glibc \(2, 34\)"),
         ({**WHOLE, "a/lib.so.1": b"\x7fELF"}, "any", r"native code \['a/lib.so.1'\]"),
@@ -99,6 +102,25 @@ WHOLE = {"a/py.typed": b"", "a.dist-info/licenses/LICENSE": b"", "a.dist-info/li
 def test_a_wheel_is_looked_into(tmp_path: Path, files: dict[str, bytes], tag: str, problem: str) -> None:
     found = distributions.look_into(wheel(tmp_path, "a", files=files, tag=tag))
     assert len(found) == bool(problem) and (not problem or re.search(problem, found[0]))
+
+
+def test_no_file_belongs_to_two_distributions(tmp_path: Path) -> None:
+    """Of one distribution there may be several wheels; of two, the one installed last would overwrite the other's."""
+    wheel(tmp_path, "a", files={"oprack/a.py": b""}, tag="any")
+    wheel(tmp_path, "a", files={"oprack/a.py": b""}, tag="manylinux_2_17_x86_64")
+    assert distributions.shared_files(tmp_path) == []
+    wheel(tmp_path, "b", files={"oprack/a.py": b""}, tag="any")
+    (problem,) = distributions.shared_files(tmp_path)
+    assert problem.endswith("oprack/a.py is also a file of a")
+
+
+def test_nothing_compiled_is_in_the_repository() -> None:
+    """Libraries are built where they are installed; one that was committed would be in every wheel and sdist."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [file for name in listed.split("\0") if name and (file := ROOT / name).is_file()]
+    assert len(files) > 100 and [f.name for f in files if f.open("rb").read(4) in (b"\x7fELF", b"!<ar")] == []
 
 
 def test_what_others_bring_is_known_from_the_wheels(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def build(target: Path) -> None:
             hatch(folder, target, "sdist", "wheel")
     problems = [p for wheel in sorted(target.glob("*.whl")) for p in look_into(wheel)]
     problems += [p for sdist in sorted(target.glob("*.tar.gz")) for p in rebuild(sdist, target)]
+    problems += shared_files(target)
     built = {f.name.split("-")[0].replace("_", "-") for f in target.glob("*.whl")}
     problems += [f"{name}: no wheel was built" for name in projects().keys() - built]
     if not list(target.glob(f"*-{NATIVE_PLATFORM}.whl")):
@@ -90,8 +91,11 @@ def look_into(wheel: Path) -> list[str]:
             found.append(f"{wheel.name}: version {header['Version']}; expected {said}, as of core")
         if not licences >= {"LICENSE", "NOTICE"}:
             found.append(f"{wheel.name}: has {sorted(licences)} of LICENSE and NOTICE")
-        if not any(n.endswith("/py.typed") for n in names):
-            found.append(f"{wheel.name}: has no py.typed")
+        # what is part of the package oprack is typed by the core's
+        missing = {n.split("/")[0] for n in names if n.endswith((".py", ".pyi"))} - {"oprack"}
+        missing -= {n.split("/")[0] for n in names if n.endswith("/py.typed")}
+        if missing or ("oprack/py.typed" not in names and header["Name"] == "oprack"):
+            found.append(f"{wheel.name}: has no py.typed in {sorted(missing) or 'oprack'}")
         libraries = [n for n in names if re.search(r"\.so(\.\d+)*$", n)]
         for name in libraries:
             newest = max(map(glibc, re.findall(rb"GLIBC_([0-9.]+)", archive.read(name))), default=(0,))
@@ -99,6 +103,18 @@ def look_into(wheel: Path) -> list[str]:
                 found.append(f"{wheel.name}: {name} needs glibc {newest}; expected at most {OLDEST_GLIBC}")
     if bool(libraries) == wheel.name.endswith("-any.whl"):
         found.append(f"{wheel.name}: native code {libraries} in a wheel of this platform")
+    return found
+
+
+def shared_files(folder: Path) -> list[str]:
+    """Files that two distributions install: whichever comes last overwrites the other's."""
+    owners: dict[str, str] = {}
+    found = []
+    for wheel in sorted(folder.glob("*.whl")):
+        name = wheel.name.split("-")[0]
+        for file in zipfile.ZipFile(wheel).namelist():
+            if owners.setdefault(file, name) != name:
+                found.append(f"{wheel.name}: {file} is also a file of {owners[file]}")
     return found
 
 
