@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _LOG = logging.getLogger(__name__)
-# Ops of which was said that they run elsewhere: a warning for each step of a training would bury all others.
+# Ops that a warning was given for, since they run elsewhere: one for each step of a training would bury all others.
 _MOVED: set[tuple[str, str, str]] = set()
 
 

@@ -84,5 +84,5 @@ class RunContext:
     made: list[Any] | None = None
 
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
-        """Note that a kernel returned shapes that have not yet followed the shapes seen before in this segment."""
+        """Note output shapes that a kernel has not returned before for what this segment has read so far."""
         self.shapes_after.append((numbers, key))

@@ -110,7 +110,7 @@ def _op(i: int, step: BoundOp, candidate: Joinable) -> _Op:
     while arguments and arguments[-1] is None:
         arguments.pop()
     dead = [id(x) for bound in (step.ins, step.outs) for x in present(bound) if max(x.used, x.shaped) <= i]
-    # a view of an array without numbers is one of the view to come
+    # a function without `prepare` makes views: of an array that is not computed yet it gives the view to come
     prepare = getattr(candidate.function, "prepare", candidate.function)
     return _Op(step, prepare, arguments, candidate.results, smallest, dead)
 

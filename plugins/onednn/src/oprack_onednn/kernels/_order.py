@@ -18,11 +18,19 @@ def rounded(n: int) -> int:
 
 
 class Order:
-    """Time-major order of the rows of sequences.
+    """Time-major order of the rows of sequences: packed rows hold the first rows of all, then the second ones ...
 
-    lengths: of the sequences. first: the row in which each begins; stride: the distance of its rows. order: sequences,
-    longest first, empty ones left out. runs: (first packed row, sequences, steps) as long as no sequence ends. total:
-    packed rows. behind: by how many rows a step may reach behind its own.
+    Args:
+        lengths: Of the sequences.
+        first: The row in which each begins.
+        stride: How many rows lie between two rows of one sequence.
+
+    Attributes:
+        count: Number of sequences.
+        order: The sequences by their numbers, longest first; empty ones are left out.
+        runs: (first packed row, sequences, steps) for each stretch of steps in which no sequence ends.
+        total: Number of packed rows.
+        behind: How many rows a step may reach behind its own.
     """
 
     def __init__(self, lengths: Array, first: Array, stride: int) -> None:
@@ -49,7 +57,7 @@ class Order:
         self._rows: dict[bool, np.ndarray] = {}
 
     def rows(self, reverse: bool) -> Array:
-        """The row that each packed row is, when sequences are walked from their first or last row on."""
+        """For each packed row, the row that it holds; with `reverse`, sequences are walked from their last row on."""
         found = self._rows.get(reverse)
         if found is None:
             time = (self._lengths - 1)[self._sequence] - self._time if reverse else self._time
@@ -57,7 +65,7 @@ class Order:
         return found
 
     def inverse(self, reverse: bool) -> Array:
-        """The packed row of each row."""
+        """For each row of the sequences, the number of the packed row that holds it."""
         rows = self.rows(reverse)
         found = np.empty(self.total, np.intp)
         found[rows] = np.arange(self.total)

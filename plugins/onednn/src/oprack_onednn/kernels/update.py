@@ -65,7 +65,7 @@ def _updated(
         or out.shape != param.shape
         or not (out.flags.c_contiguous and out.flags.writeable)
     ):
-        # memory of its own, which the next step may be let have
+        # new memory: the parameter takes it over, and the next step may write to it
         out = np.empty(param.shape, FLOAT)
     made = [out, *(STATE.take(param.shape) for _ in state)]
     absent = [None] * (2 - len(state))
@@ -77,7 +77,7 @@ def _updated(
 
 
 def _number(array: Array) -> np.float32:
-    """The element of a tensor of one."""
+    """The number in a tensor of one element."""
     found: np.float32 = array.reshape(-1)[0]
     return found
 

@@ -125,7 +125,7 @@ def _best(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...]:
 
 
 def _taken_apart(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...] | None:
-    """The maps that a map is made of; None when it is made in another way."""
+    """The smaller maps that the op behind a map puts together; None when that op does something else."""
     op = leaf.node.producer
     if op is None or op.opaque or any(graph.is_overwritten(n) for n in (*op.reads(), leaf.node)):
         return None

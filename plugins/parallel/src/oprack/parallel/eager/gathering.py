@@ -1,4 +1,4 @@
-"""What is said of ops without a rule of splitting, whose calls gather their inputs on every rank."""
+"""The warning about ops without a rule for split inputs: every rank gathers their inputs."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def choose(
 
 
 def _owed(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
-    """Seconds that the sums of outputs in summands take at least, when somebody reads them."""
+    """Seconds that it takes at least to add up, once they are read, the outputs that ranks hold as summands."""
     seconds = 0.0
     for layout, shape in zip(outputs, results, strict=False):
         if shape is None or not layout.is_partial:

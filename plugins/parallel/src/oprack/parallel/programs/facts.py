@@ -53,6 +53,7 @@ def even(signature: Signature, slot: str, shape: Sequence[int] | None, ranks: in
 
 
 def divides(layout: Layout | None, shape: Sequence[int] | None) -> bool:
+    """Whether each dim that a layout splits has a size that its parts divide evenly."""
     if layout is None or layout.is_broadcast or shape is None:
         return True
     return all(shape[dim] % _parts(layout, dim) == 0 for dim in {s.dim for s in layout.sbps if s.kind == "S"})

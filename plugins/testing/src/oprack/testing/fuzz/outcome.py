@@ -213,7 +213,7 @@ def _compare_floats(
     want: np.ndarray, got: np.ndarray, tolerance: Tolerance, moved: list[np.ndarray], exact: np.ndarray | None
 ) -> tuple[str, str] | None:
     rtol = _RTOL.get(want.dtype.name, 0.0) * tolerance.factor
-    if want.dtype.itemsize == 2:  # differences of halves would be rounded themselves
+    if want.dtype.itemsize == 2:  # a difference computed in 16 bits would itself be rounded
         want, got, moved = want.astype(np.float32), got.astype(np.float32), [m.astype(np.float32) for m in moved]
     if exact is not None and exact.shape != want.shape:
         exact = None
