@@ -1,4 +1,4 @@
-"""NumPy arrays as oneDNN sees them: channels-last memory, recycled output buffers, packed parameters.
+"""NumPy arrays as oneDNN sees them: channels-last memory, rows, and recycled output buffers.
 
 Images keep the shape [N, C, H, W] that the program gives them, but their memory goes by [N, H, W, C]: strides say so,
 every NumPy kernel can read such an array, and the next kernel of this library takes it as it is.
@@ -75,9 +75,14 @@ def empty_like(array: np.ndarray) -> np.ndarray:
 
 
 def rows_of(array: np.ndarray, count: int = -1) -> tuple[int, ...] | None:
-    """(m, k, elements from one row to the next) of an array whose first `count` dims are rows; None for other strides.
+    """An array seen as rows of one distance, whose numbers lie side by side.
 
-    count: default: all but the last.
+    Args:
+        array: The array.
+        count: How many dims, from the first one on, are rows; default: all but the last.
+
+    Returns:
+        (number of rows, numbers of a row, elements from one row to the next); None for other strides.
     """
     lead, last = array.shape[:count], array.shape[count:]
     width = 1
@@ -112,7 +117,12 @@ _FORMS, _SCRATCH = 64, "scratch memory"
 
 
 class _Buffer:
-    """A piece of memory. forms: arrays over it that are made once, by Outlet. idle: references when nobody has it."""
+    """A piece of memory.
+
+    Attributes:
+        forms: Arrays over it that are made once, by Outlet.
+        idle: References to the memory when nobody has it.
+    """
 
     __slots__ = ("address", "forms", "idle", "memory", "offset", "round")
 
@@ -149,14 +159,16 @@ _IDLE = _idle_count()
 class Buffers:
     """Memory of large outputs, used again as soon as no array refers to it: fresh pages cost more than most primitives.
 
-    An array is a view of a buffer, so a buffer's reference count says whether anybody still has it. A buffer that was
-    not taken for a whole round of `patience` outputs is given back.
+    An array is a view of a buffer, so a buffer's reference count says whether anybody still has it.
+
+    Args:
+        smallest: Bytes from which on buffers are kept.
+        most: Bytes that are kept altogether.
+        patience: A buffer that was not taken for a whole round of so many outputs is given back.
+        exact: Whether buffers are no larger than what they hold, but for the rest of a page.
     """
 
     def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28, patience: int = 2048, exact: bool = False) -> None:
-        """smallest: bytes from which on buffers are kept. most: bytes that are kept altogether. exact: whether buffers
-        are no larger than what they hold, but for the rest of a page.
-        """
         self._smallest, self._most, self._patience, self._exact = smallest, most, patience, exact
         self._by_size: dict[int, list[_Buffer]] = {}
         self._total = self._taken = self._round = 0

@@ -118,10 +118,19 @@ class Weights:
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
-    """What an array holds in another layout, as numbers of that layout's dtype that start at a multiple of 64.
+    """Copy what an array holds into another layout.
 
-    offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
-    not what the layout `source` says.
+    Args:
+        source: The layout of the array.
+        target: The layout of the copy.
+        array: The array.
+        offset: Element from which on a part of it is read; default: all of it.
+
+    Returns:
+        The copy, as numbers of that layout's dtype that start at a multiple of 64 bytes.
+
+    Raises:
+        OperandError: The array is not what the layout `source` says.
     """
     if offset is not None and not array.flags.c_contiguous:
         raise OperandError("a part of an array that is not row-major")

@@ -47,9 +47,12 @@ _ASKED = int(_CPUS[1]) if _CPUS else 1 << 20
 class Library:
     """oneDNN in this process.
 
-    lib: its functions, None until they are used. ready: it was opened and serves. problem: why it does not, "" when it
-    does or was not opened yet. ran: a primitive was executed. threads_revision: grows with each new number of
-    threads, and when the library stops to serve.
+    Attributes:
+        lib: Its functions, None until they are used.
+        ready: Whether it was opened and serves.
+        problem: Why it does not, "" when it does or was not opened yet.
+        ran: Whether a primitive was executed.
+        threads_revision: A number that grows with each new number of threads, and when the library stops to serve.
     """
 
     def __init__(self) -> None:

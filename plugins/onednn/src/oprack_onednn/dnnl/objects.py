@@ -153,9 +153,11 @@ def _expect_elements(shape: Sequence[int]) -> None:
 
 
 class MemoryDesc(Handle):
-    """Shape and memory layout of a tensor, which is not empty. shape: () for a layout that a primitive chose.
+    """Shape and memory layout of a tensor, which is not empty.
 
-    strides: in elements; None for a layout that a primitive chose, which is dense.
+    Args:
+        shape: The dims; () for a layout that a primitive chose.
+        strides: In elements; None for a layout that a primitive chose, which is dense.
     """
 
     __slots__ = ("_footprints", "_itemsize", "_nbytes", "_reach", "shape", "strides")

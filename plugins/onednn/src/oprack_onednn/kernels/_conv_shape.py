@@ -62,8 +62,12 @@ def grouped(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
 class ConvShape:
     """What a convolution's shapes and attributes come to: shape of the result, window and filter as oneDNN wants them.
 
-    part: with `trim`, the part of the filter that sees pixels, where that is not all of it; filter_shape and window are
-    those of this part then. Raises NotServedError for what it has no answer to.
+    Attributes:
+        part: With `trim`, the part of the filter that sees pixels, where that is not all of it; filter_shape and window
+            are those of this part then.
+
+    Raises:
+        NotServedError: For what it has no answer to.
     """
 
     def __init__(

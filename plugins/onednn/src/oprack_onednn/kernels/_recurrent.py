@@ -69,9 +69,12 @@ class PrimitivesByThread:
 class Layer:
     """Weights of a layer's directions, as primitives take them, with the gates in oneDNN's order.
 
-    cell: a key of GATES. w_input: [directions, inputs, gates, size]. w_state: [directions, size, gates, size]. bias:
-    [directions, gates of the bias, size]. peepholes: of i, f and o, [directions, 3, size], for a cell "lstm" that has
-    them.
+    Args:
+        cell: A key of GATES.
+        w_input: [directions, inputs, gates, size].
+        w_state: [directions, size, gates, size].
+        bias: [directions, gates of the bias, size].
+        peepholes: Of i, f and o, [directions, 3, size], for a cell "lstm" that has them.
     """
 
     def __init__(
@@ -188,7 +191,8 @@ def _bound_chain(
 ) -> BoundChain | None:
     """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it.
 
-    wide: how many results the rows of y are apart; default: without gaps.
+    Args:
+        wide: How many results the rows of y are apart; default: without gaps.
     """
     wide = wide or (2 if direction == BOTH else 1)
     key = (steps, n, direction, d, before, after, wide)
@@ -284,7 +288,11 @@ def equal_steps(
 ) -> bool:
     """All steps of n equally long sequences at once: x [steps, n, inputs] to out [steps, n, directions size].
 
-    before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
+    Args:
+        before, after: Arrays [directions, n, size] of h, or of h and c.
+
+    Returns:
+        False when oneDNN does not serve it.
     """
     if direction == BOTH and apart_in_pool(layer, steps * n, steps):
         return _equal_steps_apart(layer, x, steps, n, out.reshape(steps, n, -1), before, after)
@@ -321,8 +329,12 @@ def packed_steps(
 ) -> list[Array]:
     """Steps of sequences of any lengths: rows x [N, inputs] to packed rows of h, and of c for a cell with c.
 
-    before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
-    where c is there at the last step of every sequence; None when oneDNN does not serve it.
+    Args:
+        before: The states h, or h and c, [directions, n, size] each.
+
+    Returns:
+        [h] or [h, c], each [directions, total + behind, size], where c is there at the last step of every sequence;
+        None when oneDNN does not serve it.
     """
     if _bound_chain(layer.chains.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
         return None
@@ -364,7 +376,8 @@ def _steps(
 def sequences(layer: Layer, x: Array, offsets: Sequence[int], reversals: tuple[bool, ...]) -> Array:
     """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it.
 
-    reversals: a tuple of booleans, one per direction.
+    Args:
+        reversals: A tuple of booleans, one per direction.
     """
     rows, sides = len(x), len(reversals)
     direction = _DIRECTIONS.get(reversals)

@@ -53,7 +53,9 @@ def as_post_ops(
 ) -> tuple[Attributes, int | None]:
     """(attributes of the primitive, index of the residual among the post-ops or None).
 
-    first: what comes before. scales: as of Attributes.
+    Args:
+        first: Post-ops that come before these.
+        scales: As `Attributes` takes them.
     """
     parts, at = list(first), None
     for text in post_ops:

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 class Axis:
     """A small kernel along one dim.
 
-    sums: [results, taps of the small kernel, taps of the convolution]. margin: results of each pixel, at both ends,
-    that are not this kernel's.
+    Attributes:
+        sums: [results, taps of the small kernel, taps of the convolution].
+        margin: Results of each pixel, at both ends, that are not this kernel's.
     """
 
     sums: np.ndarray
@@ -171,7 +172,8 @@ class Stage:
     def bound(self, operands: Mapping[tuple[int | str, ...], Array], keep: bool) -> Callable[..., Any]:
         """A function of the operands that are still missing, by key; it returns what run_all takes.
 
-        keep: the given ones are set once.
+        Args:
+            keep: Whether those that are given stay, so that their addresses are set once.
         """
         free = [key for key in self.memory if key not in operands]
         if not self.memory:
@@ -200,8 +202,12 @@ def _result_shape(sources: Sequence[Source], outputs: int) -> tuple[int, int, in
 class UpsampledConvPrimitive:
     """Maps of some shapes. With weights that belong to an image it computes one image, else all.
 
-    narrow: whether maps and weights are rounded to bfloat16; what is spread, and sums of it, are float32.
-    spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
+    Args:
+        narrow: Whether maps and weights are rounded to bfloat16; what is spread, and sums of it, are float32.
+
+    Attributes:
+        spread: What comes from repeated pixels.
+        finish: The convolutions at full resolution, added to it.
     """
 
     def __init__(

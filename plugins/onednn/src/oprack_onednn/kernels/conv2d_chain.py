@@ -37,9 +37,12 @@ if TYPE_CHECKING:
 
 
 class Layer(NamedTuple):
-    """One convolution. paddings: above, below, left and right. bias: its place among the biases, or None.
+    """One convolution.
 
-    bfloat16: whether its factors are rounded.
+    Attributes:
+        paddings: Above, below, left and right.
+        bias: Its place among the biases, or None.
+        bfloat16: Whether its factors are rounded.
     """
 
     strides: tuple[int, int]

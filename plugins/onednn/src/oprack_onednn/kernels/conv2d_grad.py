@@ -59,7 +59,8 @@ def in_blocks(shape: tuple[int, ...], geo: ConvShape, layout: MemoryDesc) -> boo
 class GradPrimitive:
     """Gradients of one convolution's input and filter; both chains take the operand, the gradient, and the result.
 
-    blocked: Numbers of the filter's gradient where its chain leaves it in blocks; else 0.
+    Attributes:
+        blocked: Numbers of the filter's gradient where its chain leaves it in blocks; else 0.
     """
 
     def __init__(
@@ -159,8 +160,9 @@ def gradients(
 ) -> dict[str, Array]:
     """Those of Input and Filter that are wanted, of images or volumes [N, C, *spatial]; NotImplemented without one.
 
-    window: strides, paddings, dilations, groups and padding algorithm. order: of the dims of Input@GRAD in the program,
-    None when it is this one.
+    Args:
+        window: Strides, paddings, dilations, groups and padding algorithm.
+        order: Of the dims of Input@GRAD in the program, None when it is this one.
     """
     strides, paddings, dilations, *others = window
     attrs = (tuple(strides), tuple(paddings), tuple(dilations), *others)

@@ -48,7 +48,8 @@ _MATRICES = FromConstants(lambda arrays, copies: tile_matrix(*arrays, copies))
 class _Product:
     """Rows times a constant matrix, and what follows, for any number of rows; the matrix as most rows like it.
 
-    dtypes: oneDNN's numbers of those of both factors and of the result.
+    Args:
+        dtypes: By oneDNN's numbers, those of both factors and of the result.
     """
 
     def __init__(

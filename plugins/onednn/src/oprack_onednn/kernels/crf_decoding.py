@@ -34,8 +34,11 @@ _INNER = 24  # from so many sequences on they are the innermost dim
 class Block:
     """Some steps of n sequences with their own memory.
 
-    emission: [steps, n, tags], or with `inner` [steps, tags, n]. best: alike, one longer: best[t + 1] is the best score
-    of a path that ends in each label, made from best[t] and emission[t]. back: uint8, the label before on that path.
+    Attributes:
+        emission: [steps, n, tags], or with `inner` [steps, tags, n].
+        best: The same, one longer: best[t + 1] is the best score of a path that ends in each label, made from best[t] and
+            emission[t].
+        back: The label before on that path.
     """
 
     def __init__(self, n: int, tags: int) -> None:

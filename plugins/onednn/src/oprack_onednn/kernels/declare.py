@@ -22,8 +22,10 @@ PRIORITY = 10
 class Limits:
     """Below these sizes NumPy is faster than a primitive's call, or one thread than several.
 
-    eltwise, binary, moved, costly (functions that take NumPy long): elements. product: m n k. apart: operations of a
-    recurrent layer's direction, from which on it has a thread of its own.
+    Attributes:
+        eltwise, binary, moved, costly: Elements; costly are functions that take NumPy long.
+        product: m n k of a matrix product.
+        apart: Operations of a recurrent layer's direction, from which on it has a thread of its own.
     """
 
     eltwise = 1 << 12

@@ -28,7 +28,8 @@ from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
 class FusedPrimitive(RowMajorPrimitive):
     """x, m rows that are `apart` elements from each other, times y [k, n], with bias [n], residual and post-ops.
 
-    residual: None, or what rows_of says of it.
+    Args:
+        residual: None, or what rows_of says of it.
     """
 
     def __init__(

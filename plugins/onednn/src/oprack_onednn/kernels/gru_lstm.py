@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 class StepPrimitive:
     """One step of n sequences. Operands: states before, weights, x of every gate, states after; all [n, size].
 
-    weights: how parts of the op's Weight become what the products take.
+    Attributes:
+        weights: How the parts of the op's Weight become what the products take.
     """
 
     chain: PrimitiveChain
@@ -58,8 +59,11 @@ def walk(
 ) -> list[np.ndarray] | None:
     """Every row's states; None when oneDNN does not serve the cell.
 
-    make: called with the sequences of a step and `key`. x: [N, gates size]. bias: [gates size] or None. before: of each
-    state what it begins with, [number of sequences, size], or None for zeros.
+    Args:
+        make: Called with the sequences of a step and `key`.
+        x: [N, gates size].
+        bias: [gates size] or None.
+        before: Of each state what it begins with, [number of sequences, size], or None for zeros.
     """
     size, order = weight.shape[0], order_of(tuple(offsets))
     count = x.shape[1] // size
@@ -93,8 +97,10 @@ def walk(
 def _gates(x: np.ndarray, bias: np.ndarray | None, picked: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
     """What goes into each gate [gates, rows, size], with the bias and in the order of the walk.
 
-    picked: where the first gate of each row lies among the pieces of x. Rows behind them are computed as well where
-    steps have more sequences than there are; they are 0, since old memory may hold numbers that are slow or raise.
+    Args:
+        picked: Where the first gate of each row lies among the pieces of x. Rows behind them are computed as well where
+            steps have more sequences than there are; they are 0, since old memory may hold numbers that are slow or
+            raise.
     """
     size = shape[-1]
     gates, parts = BUFFERS.take(shape), np.ascontiguousarray(x).reshape(-1, size)

@@ -25,7 +25,8 @@ from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 class ProductPrimitive(RowMajorPrimitive):
     """x [*batch, m, k] times y [*batch, k, n] of one rank, with any strides; y may be constant and then is packed.
 
-    shape: of the result, with the same elements as [*batch, m, n].
+    Args:
+        shape: Of the result, with the same elements as [*batch, m, n].
     """
 
     def __init__(self, x: Array, y: Array, alpha: float, constant: bool, shape: tuple[int, ...] | None) -> None:
@@ -61,7 +62,9 @@ def find_product(
 ) -> ProductPrimitive | None:
     """The primitive for alpha x y of arrays with two dims or more; None when NumPy should do it.
 
-    shape: of the result, when it has other dims than x and y. constant: whether nobody can write to y.
+    Args:
+        shape: Of the result, when it has other dims than x and y.
+        constant: Whether nobody can write to y.
     """
     k, n = x.shape[-1], y.shape[-1]
     if k != y.shape[-2] or math.prod(x.shape) * n < Limits.product or not (x.size and y.size):

@@ -30,7 +30,8 @@ from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, 
 class QuantizedConvPrimitive(ShapedPrimitive):
     """A convolution of one shape; source and result lie in channels-last memory.
 
-    input_step, output_step: as of the op.
+    Args:
+        input_step, output_step: As of the op.
     """
 
     def __init__(

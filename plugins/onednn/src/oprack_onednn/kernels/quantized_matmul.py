@@ -28,7 +28,10 @@ from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
 class QuantizedProductPrimitive(RowMajorPrimitive):
     """x, m rows that are `apart` elements from each other, times y [k, n], with bias [n], residual and post-ops.
 
-    dtype: of x. residual: None, or how many elements apart its rows are. input_step, output_step: as of the op.
+    Args:
+        dtype: Of x.
+        residual: None, or how many elements apart its rows are.
+        input_step, output_step: As of the op.
     """
 
     def __init__(

@@ -30,7 +30,9 @@ _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 class SoftmaxPrimitive(RowMajorPrimitive):
     """Over the middle dim of [outer, n, inner], or the last of [outer, n].
 
-    shape: of the result. images: whether it is [N, C, H, W] in channels-last memory.
+    Args:
+        shape: Of the result.
+        images: Whether it is [N, C, H, W] in channels-last memory.
     """
 
     def __init__(self, around: tuple[int, ...], algorithm: int, shape: tuple[int, ...], images: bool) -> None:

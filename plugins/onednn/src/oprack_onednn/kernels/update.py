@@ -48,7 +48,9 @@ def _updated(
 ) -> tuple[Array | None, ...] | None:
     """The new parameter, its new state and `others`; None where NumPy has to do it.
 
-    out: memory that the parameter may have. others: what else the kernel returns.
+    Args:
+        out: Memory that the parameter may have.
+        others: What else the kernel returns.
     """
     run = RUNNER.update
     given = (param, grad, *state)

@@ -131,9 +131,11 @@ _NONE = object()  # nothing can be bound
 
 
 class BoundMaps:
-    """A chain with the parameters of an op. keep: they are constant, so their addresses are set once.
+    """A chain with the parameters of an op.
 
-    weighers: those that the op has for other shapes, by thread and map; new ones are added.
+    Args:
+        keep: Whether they are constant, so that their addresses are set once.
+        weighers: Those that the op has for other shapes, by thread and map; new ones are added.
     """
 
     def __init__(self, chain: UpsampledConvPrimitive, maps: Maps, keep: bool, weighers: PerThread) -> None:

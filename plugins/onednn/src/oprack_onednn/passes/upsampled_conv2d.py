@@ -21,9 +21,14 @@ _SPREAD = 40
 
 @dataclass(frozen=True)
 class Leaf:
-    """A map that the convolution reads. channels: those of Filter that meet it, [first, last).
+    """A map that the convolution reads.
 
-    window: 3 or 1. factor: how often each pixel is repeated. project, shift, scale: what it goes through before.
+    Attributes:
+        channels: Those of Filter that meet it, [first, last).
+        node: The map.
+        window: Taps of the convolution along a dim, 3 or 1.
+        factor: How often each pixel is repeated.
+        project, shift, scale: The 1x1 convolution, its bias and the scale of channels that it goes through before.
     """
 
     node: VarNode
