@@ -1,4 +1,4 @@
-/* A copy of memory by tables, for runner.c. Fields are pointers and 64-bit numbers alone, as spread.py writes them. */
+/* A copy of memory by tables, for runner.c. Fields are pointers and 64-bit numbers alone, as native_steps.py writes them. */
 
 #include <stdint.h>
 

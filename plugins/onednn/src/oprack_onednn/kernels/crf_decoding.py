@@ -36,8 +36,8 @@ class Block:
 
     Attributes:
         emission: [steps, n, tags], or with `inner` [steps, tags, n].
-        best: The same, one longer: best[t + 1] is the best score of a path that ends in each label, made from best[t] and
-            emission[t].
+        best: The same, one longer: best[t + 1] is the best score of a path that ends in each label, made from
+            best[t] and emission[t].
         back: The label before on that path.
     """
 

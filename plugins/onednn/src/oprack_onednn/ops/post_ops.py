@@ -1,13 +1,15 @@
 """What may follow a convolution or product inside one primitive: activations, x -> a x + b, and the residual.
 
 A post-op is a string: the op type and its numbers, as "hard_swish 6.0 6.0 3.0"; "residual" adds the input Residual.
+onednn_eltwise, whose kernels are elsewhere, is such a row alone.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from oprack.op import Attr
+from oprack import op
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
 
 # op type -> (attributes in order, (oneDNN's algorithm, alpha, beta) of their values)
@@ -86,3 +88,16 @@ def post_ops_attr(residual: bool = True) -> Attr:
     return Attr([], f'What follows, in order: "residual", or {doc}.', type=AttrType.STRINGS).each(
         _valid, "'residual' or an op type with its numbers"
     )
+
+
+class OneDNNEltwise(OpDef, type="onednn_eltwise"):
+    r"""$$Out = p_n(... p_1(X))$$ with element-wise functions p; made by passes, for inference."""
+
+    X = op.Input("Any shape.")
+    Out = op.Output("Shape and LoD of X.")
+    post_ops = post_ops_attr(residual=False)
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")

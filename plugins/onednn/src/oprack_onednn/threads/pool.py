@@ -1,4 +1,4 @@
-"""The threads that oneDNN's parallel regions run on: those of _pool.c, or libgomp's.
+"""The threads that oneDNN's parallel regions run on: those of pool.c, or libgomp's.
 
 A region of libgomp ends when each of its threads has woken up and done its share, so the first runs after a rest are
 slow, and those beside a busy process slower still. In the pool a share is done by whoever comes first. Which of the two
