@@ -13,6 +13,7 @@ import pytest
 from oprack import PackManager, use_manager
 from oprack.errors import DefinitionError, PackImportError, UnknownLayerError
 from oprack.packs import BrokenPackWarning, PackWarning
+from oprack.packs.checks import import_problems
 from oprack.packs.register import Register
 
 
@@ -196,3 +197,24 @@ def test_doctor_imports_layers(site):
     assert done.returncode != 0
     (problem,) = facts["problems"]
     assert problem.startswith("layers.fixture_b: PackImportError:") and "no_such_name" in problem
+
+
+def test_a_name_that_needs_a_room_which_is_not_installed_is_no_problem_of_its_pack(pack, tmp_path, monkeypatch):
+    """`oprack doctor` notes it once for all such names, with the command that brings the room."""
+    module = tmp_path / "fixture_of_a_room.py"
+    module.write_text(
+        "from oprack.rooms import AbsentRoomError\n"
+        "raise AbsentRoomError(\"no module 'oprack.stage': the distribution oprack-stage brings it\")\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def bring(register):
+        register.layer("curtain", "fixture_of_a_room:curtain")
+        register.layer("light", "fixture_of_a_room:light")
+        register.layer("sound", "fixture_no_such_module:sound")
+
+    manager, notes = manager_of(pack("a", bring)), []
+    problems = [p for p in import_problems(manager, notes=notes) if p.startswith("layers.")]
+    assert len(problems) == 1 and "layers.sound" in problems[0]
+    (note,) = notes
+    assert note.startswith("2 names of packs need what is not installed, such as layers.curtain: no module 'oprack.stage'")

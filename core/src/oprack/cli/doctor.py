@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", BrokenPackWarning)
         packs = manager.packs()
     survey = _survey(manager) if args.imports else None
+    waiting: list[str] = []
     known = variables(manager)
     limit = _cache_limit()
     opened = {"place": _places(manager), "library": _libraries(manager)}
@@ -62,10 +63,15 @@ def run(args: argparse.Namespace) -> int:
             *([limit] if isinstance(limit, str) else ()),
             *(report.settled(one) for one in manager.index.settlements() if not one.by_user),
             *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
-            *(import_problems(manager) if args.imports else ()),
+            *(import_problems(manager, notes=waiting) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
-        "notes": [*unread(os.environ, known), *orphans(manager), *(survey.notes if survey is not None else ())],
+        "notes": [
+            *waiting,
+            *unread(os.environ, known),
+            *orphans(manager),
+            *(survey.notes if survey is not None else ()),
+        ],
         "imports": args.imports,
     }
     if args.json:

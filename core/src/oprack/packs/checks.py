@@ -15,6 +15,7 @@ from oprack.packs import report
 from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.generate import PackSource, generate, importable, registered
 from oprack.packs.resolve import import_object
+from oprack.rooms import AbsentRoomError
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
@@ -206,21 +207,32 @@ def _attrs(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, boo
         yield f"new attribute {name}" + (" has no default" if missing else ""), missing
 
 
-def import_problems(manager: PackManager, owner: str = "") -> list[str]:
+def import_problems(manager: PackManager, owner: str = "", notes: list[str] | None = None) -> list[str]:
     """Import every definition, operator, kernel, layer and library, and say what is wrong with them.
 
     Args:
         manager: The packs.
         owner: A distribution, to look only at the ops and names that it brings; "" for all.
+        notes: Gets what is no problem: names that serve a room of the package which is not installed.
+
+    Returns:
+        The problems.
     """
-    found = []
+    found: list[str] = []
+    absent: dict[str, list[str]] = {}
     for key in sorted(
         {k for p in manager.packs() if p.status == "ok" and owner in ("", p.distribution) for k in p.layers}
     ):
         try:
             manager.layer(*key.split(".", 1))
         except OprackError as e:
-            found.append(f"{key}: {type(e).__name__}: {e}")
+            if isinstance(e.__cause__, AbsentRoomError):
+                absent.setdefault(str(e.__cause__), []).append(key)
+            else:
+                found.append(f"{key}: {type(e).__name__}: {e}")
+    if notes is not None:
+        needing = "names of packs need what is not installed, such as"
+        notes += [f"{len(keys)} {needing} {keys[0]}: {why}" for why, keys in absent.items()]
     for op_type in manager.op_types():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BrokenPackWarning)
