@@ -217,4 +217,4 @@ def test_a_name_that_needs_a_room_which_is_not_installed_is_no_problem_of_its_pa
     problems = [p for p in import_problems(manager, notes=notes) if p.startswith("layers.")]
     assert len(problems) == 1 and "layers.sound" in problems[0]
     (note,) = notes
-    assert note.startswith("2 names of packs need what is not installed, such as layers.curtain: no module 'oprack.stage'")
+    assert note.startswith("2 names of packs need what is not installed, such as layers.curtain: no module 'oprack.")
