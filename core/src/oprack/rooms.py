@@ -49,6 +49,6 @@ class AbsentRooms:
             # Python passes over an error that names the module itself: `from oprack import nn` would not say why.
             raise AbsentRoomError(
                 f"no module {name!r}: the distribution {distribution} brings it; pip install {distribution}, or "
-                '"oprack[all]" for everything',
+                '"oprack[cpu]" for everything on the CPU',
                 name=distribution.replace("-", "_"),
             )
