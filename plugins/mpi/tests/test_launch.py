@@ -45,6 +45,7 @@ if r == 0:
     w.send(x, 1)
 elif r == 1:
     np.testing.assert_array_equal(w.receive((2, 3), np.float32, 0), np.arange(6).reshape(2, 3))
+    assert w.record[-1].endswith("receive from rank 0: float32[2, 3]"), w.record
 assert w.gather_facts({"rank": r, "text": "a" * r}) == [{"rank": k, "text": "a" * k} for k in range(n)]
 grid = parallel.placement("cpu", (n, 1), ("data", "tensor"))
 z = np.arange(20.0).reshape(4, 5)
@@ -177,6 +178,16 @@ def test_ranks_end_with_their_launcher(number, tmp_path):
     finally:
         launcher.kill()
         launcher.communicate()
+
+
+def test_a_signal_that_ends_mpiexec_at_once_ends_the_launcher(tmp_path):
+    """It is not taken for a rank that failed, after which the program would start again."""
+    engine = tmp_path / "mpiexec"
+    engine.write_text("#!/bin/sh\n[ $1 = -n ] || exit 0\nsleep 0.9\nkill -TERM $PPID\nexit 15\n")
+    engine.chmod(0o755)
+    done = launch(tmp_path / "any.py", "", "-n", "2", "--engine", str(engine), "--restarts", "1")
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr.endswith("oprack launch: ended by SIGTERM\n")
 
 
 def wait_until(true: Callable[[], bool]) -> None:

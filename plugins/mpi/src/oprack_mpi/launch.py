@@ -99,7 +99,8 @@ class _Job:
         try:
             while True:
                 try:
-                    return self._signal, self._process.wait(0.2)
+                    status = self._process.wait(0.2)
+                    return self._signal, status  # looked at after the wait, in which a signal may have come
                 except subprocess.TimeoutExpired:
                     self._look()
         finally:

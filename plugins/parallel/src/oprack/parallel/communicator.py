@@ -341,7 +341,7 @@ def _dense(x: Any) -> Any:
 
 
 def _words(dtype: Any, shape: Sequence[int]) -> str:
-    return f"{dtype}{list(shape)}"
+    return f"{getattr(dtype, '__name__', dtype)}{list(shape)}"  # np.float32 is a dtype, too, and is called so
 
 
 def _checked_calls() -> int:
