@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from oprack.cache import Cache
+from oprack.cache import Cache, cache_info
 from oprack_onednn.chain import descs
 from oprack_onednn.chain.descs import once, primitive_desc
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
@@ -85,6 +85,16 @@ def test_attributes_are_told_apart_by_their_operations():
     assert Attributes([relu]) is Attributes([relu])
     different = [[], [relu], [tanh], [relu, tanh], [("binary", _c.BINARY_ADD, row)], [("binary", _c.BINARY_ADD, other)]]
     assert len({Attributes(post_ops) for post_ops in different}) == len(different)
+
+
+def test_attributes_of_each_size_count_against_the_budget():
+    """They hold a descriptor of their operand, of another shape for each size that a net meets."""
+    before = cache_info()["kinds"].get("attributes", {"entries": 0, "bytes": 0})
+    for rows in range(1, 11):
+        Attributes([("binary", _c.BINARY_ADD, MemoryDesc.strided((rows, 3, 5)))])
+    after = cache_info()["kinds"]["attributes"]
+    assert after["entries"] - before["entries"] == 10
+    assert after["bytes"] - before["bytes"] >= 10 * 2_000  # what oneDNN alone takes for them
 
 
 def rows_of_a_part(chain, given, result, first, rows):

@@ -101,7 +101,7 @@ class Attributes(Handle):
         if entry is None:
             # with the operations, so that no other descriptor can get the id of one of theirs
             entry = _made(cls, post_ops, scales), tuple(post_ops)
-            _KNOWN[key] = entry
+            _KNOWN.keep(key, entry, _ATTRIBUTES)
         return entry[0]
 
     def __init__(self, post_ops: Sequence[tuple[Any, ...]] = (), scales: Sequence[tuple[int, int]] = ()) -> None:
@@ -128,7 +128,9 @@ def _made(cls: type[Attributes], post_ops: Sequence[tuple[Any, ...]], scales: Se
     return found
 
 
-_KNOWN = Cache(4096)
+_ATTRIBUTES = 4_500
+"""Bytes of attributes with the descriptors of their operations, as measured on a classifier that meets new sizes."""
+_KNOWN = Cache(4096, "attributes")
 
 
 class _PostOps(Handle):
