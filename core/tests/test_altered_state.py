@@ -22,9 +22,10 @@ from oprack.errors import (
     CheckpointError,
     CorruptCheckpointError,
     CorruptParameterError,
+    InvalidArgumentError,
     UnsafeNameError,
 )
-from oprack.io import load_checkpoint, load_state, save_checkpoint, save_state, save_vars
+from oprack.io import load, load_checkpoint, load_state, save, save_checkpoint, save_state, save_vars
 from oprack.io.manifest import seal, unseal
 
 # More in a nightly run: OPRACK_FUZZ=20000.
@@ -129,9 +130,23 @@ def test_other_byte_order_becomes_the_machines(tmp_path: Path) -> None:
 
 def test_no_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(CorruptParameterError, match="is no regular file"):
-            load_state(path)
+    with pytest.raises(CorruptParameterError, match="is no regular file"):
+        load_state(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("end", ["", "/", "/none/"])
+def test_directories_are_refused_alike_by_what_saves_and_what_loads(end: str, tmp_path: Path) -> None:
+    for path in (f"{tmp_path}{end}", os.fsencode(f"{tmp_path}{end}"), ""):
+        with pytest.raises(IsADirectoryError, match="names a directory; expected the name of a file to write"):
+            save({"w": 1}, path)
+        with pytest.raises(IsADirectoryError, match=r"names a directory; expected a file of oprack\.save"):
+            load(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_state_is_a_mapping(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"state is a str; expected a dict, as in save_state\(path, "):
+        save_state({"w": 1}, str(tmp_path / "s.npz"))  # type: ignore[arg-type]  # as `save` takes them
 
 
 # Checkpoints ----------------------------------------------------------------------------------------------------------

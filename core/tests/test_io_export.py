@@ -69,6 +69,14 @@ def test_what_the_outputs_do_not_need_is_left_out(tmp_path):
     assert (tmp_path / "m.pdiparams").read_bytes() == data
 
 
+@pytest.mark.parametrize("prefix", ["", "folder/"])
+def test_a_prefix_without_a_name_is_refused(prefix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=rf"expected one with a name, such as '{prefix}model' for"):
+        save_inference_model(prefix, small_program(), ["x"], ["y"], small_scope())
+    assert not list(tmp_path.iterdir())
+
+
 def test_feeding_in_the_middle_cuts_what_comes_before():
     exported = inference_program(small_program(), ["h"], ["y"])
     assert [op.type for op in exported.global_block().ops] == ["feed", "relu", "fetch"]

@@ -81,14 +81,24 @@ class AtomicSave:
 
 def _target(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
     """The file that a save to `path` writes, behind symbolic links, and its status if it exists."""
-    text = os.fspath(path)
+    text = os.fsdecode(path)
+    refuse_directory(text, "the name of a file to write")
     try:
         old = os.stat(text)
     except FileNotFoundError:
         old = None
-    if text.endswith((os.sep, os.altsep or os.sep)) or (old is not None and stat.S_ISDIR(old.st_mode)):
-        raise IsADirectoryError(errno.EISDIR, "this names a directory; expected the name of a file to write", text)
     return Path(os.path.realpath(text)), old
+
+
+def refuse_directory(path: str | os.PathLike[str], expected: str) -> None:
+    """Refuse a path that can name no file, for what writes one and what reads it alike.
+
+    Raises:
+        IsADirectoryError: There is a directory, or the path is empty or ends as only a directory's does.
+    """
+    text = os.fsdecode(path)
+    if not text or text.endswith((os.sep, os.altsep or os.sep)) or os.path.isdir(text):
+        raise IsADirectoryError(errno.EISDIR, f"this names a directory; expected {expected}", text)
 
 
 def _make_alike(path: Path, old: os.stat_result) -> None:

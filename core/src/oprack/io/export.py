@@ -106,11 +106,16 @@ def save_inference_model(
         FeedNameError: Block 0 has no such variable to feed.
         FetchNameError: Block 0 has no such variable to fetch.
         MissingParameterError: Parameters have no value.
-        InvalidArgumentError: A parameter does not fit its VarDesc.
+        InvalidArgumentError: A parameter does not fit its VarDesc, or the prefix has no name of a file.
     """
+    prefix = os.fsdecode(path_prefix)
+    if not os.path.basename(prefix):  # what begins with a dot is hidden, and `load_inference_model` finds no such file
+        raise InvalidArgumentError(
+            f"save_inference_model: path_prefix is {prefix!r}; expected one with a name, such as "
+            f"{os.path.join(prefix, 'model')!r} for model.pdmodel and model.pdiparams"
+        )
     exported = inference_program(program, feed_names, fetch_names, clip_extra=clip_extra)
     values = collect_values(scope, persistable_vars(exported))
-    prefix = os.fspath(path_prefix)
     with AtomicSave() as save:
         if values:
             with save.open(prefix + ".pdiparams") as file:

@@ -174,7 +174,7 @@ def read_separate(directory: Path, descs: list[VarDesc]) -> dict[str, Value]:
         raise MissingParameterError(
             f"{len(missing)} of {len(descs)} persistable variables have no file in {os.fspath(directory)!r}: "
             f"{', '.join(map(repr, missing))}; expected a file per variable, named like it (for one file with all of "
-            "them, pass params_filename)"
+            "them, give its name: filename of load_vars, params_filename of load_inference_model)"
         )
     values: dict[str, Value] = {}
     for var in descs:
@@ -183,7 +183,8 @@ def read_separate(directory: Path, descs: list[VarDesc]) -> dict[str, Value]:
         if end != len(view):
             raise CorruptParameterError(
                 f"variable {var.name!r}: {len(view) - end} bytes of {len(view)} are left after the tensor in {source}; "
-                "expected a file with this variable alone (for a combined file, pass params_filename)"
+                "expected a file with this variable alone (for a combined file, give its name: filename of load_vars, "
+                "params_filename of load_inference_model)"
             )
         values[var.name] = fitted(value, var, source)
     return values

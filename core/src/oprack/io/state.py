@@ -15,7 +15,7 @@ import numpy as np
 
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
 from oprack.interruption import let_interruptions_pass
-from oprack.io.atomic import AtomicSave
+from oprack.io.atomic import AtomicSave, refuse_directory
 from oprack.tensor import numpy_dtype
 from oprack.types import DTYPE_NAMES, dtype_name
 
@@ -34,13 +34,18 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
         state: Values by name.
 
     Raises:
-        InvalidArgumentError: For a value that is neither, an array of a dtype that no tensor has, or a name that can't
-            be stored.
+        InvalidArgumentError: The state is no mapping, or it has a value that is neither, an array of a dtype that no
+            tensor has, or a name that can't be stored.
         IsADirectoryError: The path names a directory.
     """
     arrays: dict[str, np.ndarray] = {}
     other: dict[str, Any] = {}
     bits: dict[str, str] = {}
+    if not isinstance(state, Mapping):
+        raise InvalidArgumentError(
+            f"save_state: state is a {type(state).__name__}; expected a dict, as in save_state(path, "
+            "net.state_dict()); oprack.save(value, path) writes other values"
+        )
     for name, value in state.items():
         _check_name(name)
         if hasattr(value, "__array__") and not isinstance(value, str):  # NumPy's text is text, too
@@ -118,9 +123,15 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         NotFoundError: There is no such file.
+        IsADirectoryError: The path names a directory.
         CorruptParameterError: Its contents are broken; OversizedTensorError when they ask for more than there is.
         OSError: It can't be opened.
     """
+    refuse_directory(
+        path,
+        "a file of oprack.save or oprack.io.save_state; oprack.io.load_checkpoint and load_inference_model read "
+        "directories",
+    )
     if not os.path.exists(path):
         raise NotFoundError(f"load_state: there is no file {os.fspath(path)!r}")
     where = repr(os.fspath(path))
@@ -221,6 +232,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Raises:
         NotFoundError: There is no such file.
+        IsADirectoryError: The path names a directory.
         CorruptParameterError: Its contents are broken; OversizedTensorError when they ask for more than there is.
     """
     found = load_state(path)
