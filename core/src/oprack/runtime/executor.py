@@ -258,7 +258,7 @@ class Executor(NaiveExecutor):
         desc: ProgramDesc = program if isinstance(program, ProgramDesc) else program.desc
         if feed is None:
             feed = {}
-        elif not isinstance(feed, Mapping):
+        elif type(feed) is not dict and not isinstance(feed, Mapping):
             raise FeedError(f"feed is a {type(feed).__name__}; expected a mapping, such as {{'x': array}}")
         function = self._function(desc, feed, fetch_list)
         outer = scope if scope is not None else _GLOBAL_SCOPE

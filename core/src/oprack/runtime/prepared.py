@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 from oprack.cache import Cache
@@ -172,24 +173,20 @@ def program_bytes(desc: ProgramDesc) -> int:
     return _PREPARED * sum(len(block.ops) for block in desc.blocks)
 
 
-class _Snapshot:
-    """The ops and variables that a program had. It refers to the ops, so that no new op can get the id of one."""
-
-    def __init__(self, desc: ProgramDesc) -> None:
-        self._blocks = [(list(b.ops), [op.edits for op in b.ops], _homes(b)) for b in desc.blocks]
-
-    def matches(self, desc: ProgramDesc) -> bool:
-        if len(desc.blocks) != len(self._blocks):
-            return False
-        for block, (ops, edits, homes) in zip(desc.blocks, self._blocks, strict=True):
-            if block.ops != ops or [op.edits for op in ops] != edits or _homes(block) != homes:
-                return False
-        return True
+_EDITS = attrgetter("edits")
+# What decides in which scope a variable lives, what it holds, and what it may be fed with.
+_DECLARED = attrgetter("name", "persistable", "type", "dtype", "shape", "lod_level", "need_check_feed")
 
 
-def _homes(block: BlockDesc) -> list[Any]:
-    """What decides in which scope each variable lives, and what it holds."""
-    return [x for var in block.vars.values() for x in (var.name, var.persistable, var.type, var.dtype)]
+def _snapshot(desc: ProgramDesc) -> list[Any]:
+    """What a prepared program depends on. It holds the ops themselves, so that no new op can be taken for one."""
+    found: list[Any] = []
+    for block in desc.blocks:
+        found.append(block)
+        found += map(_DECLARED, block.vars.values())
+        found += map(_EDITS, block.ops)
+        found += block.ops
+    return found
 
 
 class PreparedCache:
@@ -200,17 +197,20 @@ class PreparedCache:
     """
 
     def __init__(self, size: int = 32) -> None:
-        self._entries = Cache(size, "programs")  # of a _Snapshot and a PreparedProgram each
+        self._entries = Cache(size, "programs")  # of a snapshot and a PreparedProgram each
         self._lock = threading.Lock()
 
     def get(
         self, desc: ProgramDesc, manager: Any, place: Place, block_id: int = 0, with_feed_fetch: bool = True
     ) -> PreparedProgram:
+        # The entry holds the program, so that its id can't become another's while the entry is there.
+        key, now = (id(desc), block_id, with_feed_fetch), _snapshot(desc)
+        found: tuple[list[Any], PreparedProgram] | None = self._entries[key]
+        if found is not None and found[0] == now and found[1].is_current(manager, place):
+            return found[1]
         with self._lock:
-            # The entry holds the program, so that its id can't become another's while the entry is there.
-            key = (id(desc), block_id, with_feed_fetch)
-            found: tuple[_Snapshot, PreparedProgram] | None = self._entries[key]
-            if found is None or not found[1].is_current(manager, place) or not found[0].matches(desc):
-                found = _Snapshot(desc), PreparedProgram(desc, manager, place, block_id, with_feed_fetch)
+            found = self._entries[key]
+            if found is None or found[0] != now or not found[1].is_current(manager, place):
+                found = now, PreparedProgram(desc, manager, place, block_id, with_feed_fetch)
                 self._entries.keep(key, found, program_bytes(desc))
             return found[1]

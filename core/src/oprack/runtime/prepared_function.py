@@ -122,11 +122,10 @@ class PreparedFunction:
         plan = self._plan = _Plan(self._executor, program, self.inputs, self.outputs, self._stateful)
         return plan
 
-    def _fed(self, plan: _Plan, values: Sequence[Any]) -> list[Any]:
+    def _fed(self, plan: _Plan, values: Sequence[Any]) -> Sequence[Any]:
         """What users gave, as values; arrays that are so already are checked when their form is new."""
-        if plan.declared != _declared(plan.vars):  # somebody has changed the program's variables since
-            plan.declared = _declared(plan.vars)
-            plan.forms.clear()
+        if all([type(v) is np.ndarray and v.flags.carray and v.dtype.isnative for v in values]):
+            return values
         return [
             v if type(v) is np.ndarray and v.flags.carray and v.dtype.isnative else as_fed_value(name, v, var)
             for name, v, var in zip(self.inputs, values, plan.vars, strict=True)
@@ -168,7 +167,6 @@ class _Plan:
         state: Names of the persistable variables that it reads from a scope.
         writes: Names of those that it writes to one.
         vars: What the program declares of each input.
-        declared: What of that values are held against.
         forms: How to run values, by the number of the state's form and the forms of the values.
         idle: Contexts of runs that have ended, for the next ones.
     """
@@ -185,7 +183,6 @@ class _Plan:
         self._stateful, self.revision = stateful, program.packs_revision
         block = program.main.block
         self.vars = [block.find_var_recursive(name) for name in inputs]
-        self.declared = _declared(self.vars)
         self.segment = self._only_segment(stateful)
         self.state: list[str] = []
         self.writes: Collection[str] = ()
@@ -215,17 +212,19 @@ class _Plan:
     def context(self) -> RunContext | None:
         """The state of a run, for this thread alone until it is idle again; None where ops run one by one."""
         executor = self._executor
-        try:
-            run = self.idle.pop()
-        except IndexError:
-            run = executor.context(self.program)
-        if (
-            run.random is not executor.random
-            or run.checks is not executor.checks
-            or run.limits is not executor.limits
-            or run.rules is not executor.rules
-        ):
-            run = executor.context(self.program)
+        if self.idle:
+            try:
+                run = self.idle.pop()
+            except IndexError:  # another thread has taken it
+                run = executor.context(self.program)
+            if (
+                run.random is executor.random
+                and run.checks is executor.checks
+                and run.limits is executor.limits
+                and run.rules is executor.rules
+            ):
+                return run
+        run = executor.context(self.program)
         return run if run.planned else None
 
     def number(self, state: list[Any]) -> int:
@@ -355,11 +354,6 @@ def _tensor(value: Any) -> Any:
 def _form(value: Any) -> Any:
     """What generated code depends on of a value that is no bare array: never equal to that of one."""
     return signature(value), value.array.shape if type(value) is LoDTensor else getattr(value, "shape", None)
-
-
-def _declared(variables: Sequence[VarDesc | None]) -> list[Any]:
-    """What the checks of values that users give depend on."""
-    return [None if v is None else (v.shape, v.dtype, v.type, v.lod_level, v.need_check_feed) for v in variables]
 
 
 def _segment_of(plan: BlockPlan) -> Segment | None:

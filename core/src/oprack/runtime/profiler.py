@@ -27,14 +27,14 @@ class Profiler:
         self._watching: list[ExitStack] = []
 
     def __enter__(self) -> Profiler:
-        _stack().append(self)
+        _LOCAL.stack.append(self)
         self._watching.append(ExitStack())
         for watch in _WATCHES:
             self._watching[-1].enter_context(watch())
         return self
 
     def __exit__(self, *_: object) -> None:
-        _stack().remove(self)
+        _LOCAL.stack.remove(self)
         self._watching.pop().close()
 
     def add(self, name: str, category: str, start: int) -> int:
@@ -129,14 +129,12 @@ class Profiler:
 
 
 # Per thread: a profiler must not record the runs of other threads.
-_LOCAL = threading.local()
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Profiler] = []
 
 
-def _stack() -> list[Profiler]:
-    if not hasattr(_LOCAL, "stack"):
-        _LOCAL.stack = []
-    stack: list[Profiler] = _LOCAL.stack
-    return stack
+_LOCAL = _Local()
 
 
 _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
@@ -145,7 +143,7 @@ _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
 def watch(make: Callable[[], AbstractContextManager[Any]]) -> None:
     """Enter the context manager `make()` while a profiler is active; how ops outside of executors are recorded."""
     _WATCHES.append(make)
-    for profiler in _stack():
+    for profiler in _LOCAL.stack:
         profiler._watching[-1].enter_context(make())
 
 
@@ -155,5 +153,5 @@ def current_profiler() -> Profiler | None:
     Returns:
         The profiler; None when there is none.
     """
-    stack: list[Profiler] | None = getattr(_LOCAL, "stack", None)
+    stack = _LOCAL.stack
     return stack[-1] if stack else None

@@ -1,0 +1,99 @@
+"""Times jit beside eager calls: the parts of the fuzzer's nets, alone and several in a row.
+
+    python tests/benchmarks/bench_jit.py [--rounds 30] [--nets 20] [--kinds linear,relu]
+
+Microseconds of CPU time per call on one thread, the least of all rounds in turns: without gradients, and with a backward pass. A
+ratio above 1 means that jit is slower.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import argparse
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import oprack
+from oprack.packs.manager import default_manager
+from oprack.testing.fuzz.life_subjects import FUZZ_LIVES, WIDTH, Jitted, Net
+
+_CALLS = 100
+_ROWS = 4
+
+
+def nets(count: int, kinds: Sequence[str]) -> list[list[str]]:
+    """Every part alone, and rows of two to five of them."""
+    random.seed(0)
+    alone = [[kind] for kind in kinds]
+    return alone + [[random.choice(kinds) for _ in range(random.randint(2, 5))] for _ in range(count)]
+
+
+def measure(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
+    """Microseconds of each, the least of the rounds, in turns."""
+    best = [1e9] * len(calls)
+    for call in calls:
+        for _ in range(5):
+            call()
+    for _ in range(rounds):
+        for i, call in enumerate(calls):
+            start = time.thread_time()
+            for _ in range(_CALLS):
+                call()
+            best[i] = min(best[i], (time.thread_time() - start) / _CALLS)
+    return [b * 1e6 for b in best]
+
+
+def compared(kinds: Sequence[str], rounds: int) -> list[list[float]]:
+    """[eager, jit] without gradients, and with them where the net has any."""
+    net = Net(kinds, "float32")
+    x = oprack.to_tensor(np.random.default_rng(0).uniform(-1, 1, (_ROWS, WIDTH)).astype(np.float32))
+    jitted = oprack.jit(net)
+    with oprack.no_grad():
+        rows = [measure([lambda: net(x), lambda: jitted(x)], rounds)]
+    if list(net.parameters()):
+        y = net(x)
+        ones = oprack.to_tensor(np.ones(y.shape, np.float32))
+
+        def step(function: Callable[..., Any]) -> None:
+            function(x).backward(ones)
+
+        rows.append(measure([lambda: step(net), lambda: step(jitted)], max(1, rounds // 3)))
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--nets", type=int, default=20)
+    parser.add_argument("--kinds", help="a net of these parts alone, separated by commas")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    parts = [kind for kind in default_manager().layer_names(FUZZ_LIVES) if Jitted.takes(kind)]
+    chosen = [options.kinds.split(",")] if options.kinds else nets(options.nets, parts)
+    print(f"{'microseconds':60s}{'eager':>8s}{'jit':>8s}{'ratio':>8s}")
+    slower = []
+    for kinds in chosen:
+        try:
+            rows = compared(kinds, options.rounds)
+        except oprack.errors.OprackError as error:
+            print(f"{' '.join(kinds):60s}{type(error).__name__:>24s}")
+            continue
+        for what, (eager, jit) in zip(("", ", backward"), rows, strict=False):
+            label = " ".join(kinds) + what
+            print(f"{label:60s}{eager:8.1f}{jit:8.1f}{jit / eager:8.2f}", flush=True)
+            slower += [f"{label} {jit / eager:.2f}"] * (jit > eager)
+    print(f"{len(slower)} slower by jit" + "".join(f"\n  {s}" for s in slower))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
