@@ -78,13 +78,16 @@ class PreparedFunction:
         """The prepared program."""
         return self._plan.program
 
-    def __call__(self, values: Sequence[Any], scope: Scope | None = None, observers: Sequence[Any] = ()) -> list[Any]:
+    def __call__(
+        self, values: Sequence[Any], scope: Scope | None = None, observers: Sequence[Any] = (), form: Any = None
+    ) -> list[Any]:
         """Run.
 
         Args:
             values: Those of the inputs, in order.
             scope: That of the persistable variables, of a stateful function.
             observers: Observers of this run, besides those of packs.
+            form: What is equal for values of the same dtypes and shapes alone, where the caller knows such a thing.
 
         Returns:
             The values of the outputs, in order; None for one that no op has set.
@@ -102,19 +105,18 @@ class PreparedFunction:
         if run is None:
             return self._run_in_scope(plan, values, scope, observers)
         state = scope.find_values(plan.state) if scope is not None and plan.state else []
-        key = (
-            plan.number(state) if state else 0,
-            *[(v.dtype, v.shape) if type(v) is np.ndarray else _form(v) for v in values],
-        )
-        form: _Form | None = plan.forms[key]
         if form is None:
-            form = plan.new_form(run, key, self._tensors(plan, values), state)
-            if form is None:
+            form = tuple([(v.dtype, v.shape) if type(v) is np.ndarray else _form(v) for v in values])
+        key = (plan.number(state), form) if state else form
+        found: _Form | None = plan.forms[key]
+        if found is None:
+            found = plan.new_form(run, key, values, self._tensors(plan, values), state)
+            if found is None:
                 plan.idle.append(run)
                 return self._run_in_scope(plan, values, scope)
-        found = form.run([*values, *state] if state else values, run, scope)
+        results = found.run([*values, *state] if state else values, run, scope)
         plan.idle.append(run)
-        return found
+        return results
 
     def _prepare_again(self, old: PreparedProgram) -> _Plan:
         program = self._executor.prepare(old.source, None, old.block_id, old.with_feed_fetch)
@@ -167,7 +169,7 @@ class _Plan:
         state: Names of the persistable variables that it reads from a scope.
         writes: Names of those that it writes to one.
         vars: What the program declares of each input.
-        forms: How to run values, by the number of the state's form and the forms of the values.
+        forms: How to run values, by their form, and the number of that of the state.
         idle: Contexts of runs that have ended, for the next ones.
     """
 
@@ -235,10 +237,12 @@ class _Plan:
             self._last = state, number
         return number
 
-    def new_form(self, run: RunContext, key: Any, values: Sequence[Any], state: Sequence[Any]) -> _Form | None:
-        """How to run values like these; None while no code was generated for such."""
+    def new_form(
+        self, run: RunContext, key: Any, values: Sequence[Any], tensors: Sequence[Any], state: Sequence[Any]
+    ) -> _Form | None:
+        """How to run values like these, which are `tensors` as variables hold them; None while there is no code."""
         assert self.segment is not None
-        given = dict(zip((*self._inputs, *self.state), (*values, *state), strict=True))
+        given = dict(zip((*self._inputs, *self.state), (*tensors, *state), strict=True))
         variables = self.segment.variables
         met = self.segment.met(
             run, [given.get(n) for n in variables.parameters], [given.get(n) for n in variables.reads]
@@ -247,7 +251,7 @@ class _Plan:
             self.segment.forget_parameters()
         if met is None or not {*given, *(port.var for port in met[0].generated.outputs)}.issuperset(self._outputs):
             return None  # not compiled yet, or an op has left an output out
-        bare = {name for name, form in zip(self._inputs, key[1:], strict=True) if isinstance(form[0], np.dtype)}
+        bare = {name for name, value in zip(self._inputs, values, strict=True) if type(value) is np.ndarray}
         form = _Form(self, self.segment, *met, list(given), bare, self._outputs)
         self.forms.keep(key, form, _FORM + _ARGUMENT * form.width)
         return form

@@ -331,13 +331,13 @@ def _require_no_state(module: Module, name: str, found: Any) -> None:
 
 
 class _Seen(NamedTuple):
-    """What is compared by identity: the epoch, what was found, tables of members, and containers with their items."""
+    """What is compared by identity: the epoch, what was found, containers with their items, and members likewise."""
 
     epoch: object
-    members: list[Any]
-    tables: list[tuple[Any, Sequence[Any]]]
     found: list[Any]
     inside: list[tuple[Any, Sequence[Any]]]
+    members: list[Any]
+    tables: list[tuple[Any, Sequence[Any]]]
 
 
 class Guards:
@@ -347,13 +347,16 @@ class Guards:
         members: Those in Modules, whose changes change the epoch.
         places: All others.
         tensors: Tensors whose numbers it asked for, with values and versions.
+
+    Attributes:
+        seen: What `conditions` compares with; one object, since threads replace it.
     """
 
     def __init__(
         self, members: Sequence[_Row], places: Sequence[_Row], tensors: Sequence[tuple[Tensor, Any, int]]
     ) -> None:
         self._members, self._places, self._tensors = list(members), list(places), list(tensors)
-        self._frozen, self._seen = self._look()
+        self._frozen, self.seen = self._look()
 
     def _look(self) -> tuple[list[Any], _Seen]:
         # First the epoch, then the values: what changes meanwhile is looked at again.
@@ -369,37 +372,48 @@ class Guards:
             for t in (m._parameters, m._modules, m._buffers)
         }
         inside = [(c, items_of(c)) for v in values for c in containers(v) if id(c) not in tables]
-        seen = _Seen(epoch, members, [(t, items_of(t)) for t in tables.values()], found, inside)
+        seen = _Seen(epoch, found, inside, members, [(t, items_of(t)) for t in tables.values()])
         return [frozen(v) for v in values], seen
+
+    def conditions(self, named: Callable[[Any], str]) -> list[str]:
+        """Code: what is true while reading gives the same objects as before; else `hold` knows whether they are equal.
+
+        It may raise AttributeError, KeyError and ValueError where something is gone. `epoch`, `found` and `inside` are
+        the first three of `seen`.
+
+        Args:
+            named: Gives an object a name in the code.
+        """
+        lines = [f"epoch is {named(CHANGES)}.epoch"] if self._members else []
+        for i, (read, where, which) in enumerate(self._places):
+            text = _text(read, where, which, self.seen.found[i], named)
+            lines += [f"{text} is found[{i}]"] if text else []
+        for tensor, value, version in self._tensors:
+            name = named(tensor)
+            lines.append(f"{name}._value is {named(value)} and {name}._version == {version}")
+        return [*lines, f"(not inside or {named(_all_unchanged)}(inside))"]
 
     def hold(self) -> bool:
         """Whether reading would give what the captured function found."""
         if not all([t._value is value and t._version == version for t, value, version in self._tensors]):
             return False
-        epoch, members, tables, found, inside = self._seen
+        _, found, inside, members, tables = self.seen
         now = CHANGES.epoch
         if (
-            all([read(where, which) is v for (read, where, which), v in zip(self._places, found)])  # noqa: B905
-            and all([_unchanged(c, items) for c, items in inside])
+            _reads_the_same(self._places, found)
+            and _all_unchanged(inside)
+            and _reads_the_same(self._members, members)
+            and _all_unchanged(tables)
         ):
-            if epoch is now:
-                return True
-            if (
-                all([read(where, which) is v for (read, where, which), v in zip(self._members, members)])  # noqa: B905
-                and all([_unchanged(t, items) for t, items in tables])
-            ):
-                # Something else has changed.
-                self._seen = _Seen(now, members, tables, found, inside)
-                return True
-        return self._hold_by_value()
-
-    def _hold_by_value(self) -> bool:
+            # Something else has changed, if anything has.
+            self.seen = _Seen(now, found, inside, members, tables)
+            return True
         if self.changed():
             return False
-        now, seen = self._look()
-        if now == self._frozen:
-            self._seen = seen  # as one object, since threads share it
-        return now == self._frozen
+        frozen_now, seen = self._look()
+        if frozen_now == self._frozen:
+            self.seen = seen
+        return frozen_now == self._frozen
 
     def changed(self) -> str:
         """The first place that is not as it was, for messages; "" when all are."""
@@ -410,6 +424,28 @@ class Guards:
             if tensor._value is not value or tensor._version != version:
                 return f"{tensor.describe()}, whose numbers it asks for,"
         return ""
+
+
+def _text(read: Any, where: Any, which: Any, found: Any, named: Callable[[Any], str]) -> str:
+    """Code that reads a place; "" where that gives the same object each time."""
+    if read is _itself:
+        return ""
+    if found is not _MISSING:
+        if read is _content:
+            return f"{named(where)}.cell_contents"
+        if read is _item:
+            return f"{named(where)}[{which!r}]"
+        if read is _attribute and not isinstance(where, type):
+            return f"{named(where)}.{which}"
+    return f"{named(read)}({named(where)}, {which!r})"
+
+
+def _reads_the_same(places: Sequence[_Row], found: Sequence[Any]) -> bool:
+    return all([read(where, which) is v for (read, where, which), v in zip(places, found, strict=True)])
+
+
+def _all_unchanged(inside: Sequence[tuple[Any, Sequence[Any]]]) -> bool:
+    return all([_unchanged(c, items) for c, items in inside])
 
 
 def _unchanged(container: Any, items: Sequence[Any]) -> bool:

@@ -10,13 +10,15 @@ from typing import Any
 from oprack.cache import Cache
 from oprack.capture.call_form import SplitCall, split_call
 from oprack.capture.guards import Watch
-from oprack.capture.jit_program import JitProgram
+from oprack.capture.jit_program import MISSED, JitProgram
 from oprack.capture.to_program import InputSpec, require_local, to_program
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.modes import Mode, current_mode
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.modes import current_mode
 from oprack.layers.variable import Variable
 from oprack.packs.advice import instead
+from oprack.tensor import LoDTensor
 from oprack.tensor.kinds import KINDS
 from oprack.tensor.meta import CPU
 
@@ -36,6 +38,7 @@ class JitFunction:
     def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
         self._function = function
         self.specs = None if specs is None else [InputSpec.of(s) for s in specs]
+        self._by_shape = specs is None
         self._programs = Cache(_PROGRAMS, "programs")
         self._has_warned = False
         functools.update_wrapper(self, function, updated=())
@@ -52,30 +55,32 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with tensors or arrays; None, text and keyword arguments of other kinds belong to the program."""
-        call, tensors = None, args
-        if kwargs or not all([type(a) is Tensor for a in args]):
+        call, tensors, key = None, args, None
+        if not kwargs:
+            try:
+                key = _key_maker(len(args), self._by_shape)(*args)
+            except AttributeError:  # something else than tensors is among them
+                pass
+        if key is None:
             if any([isinstance(a, Variable) for a in (*args, *kwargs.values())]):
                 return self._function(*args, **kwargs)
             if kwargs or any([a is None or isinstance(a, str) for a in args]):
                 args, call = split_call(args, kwargs, self.__name__)
             tensors = tuple([a if isinstance(a, Tensor) else to_tensor(a) for a in args])
-        mode = current_mode()
-        shapes = None if self.specs is not None else tuple([x.shape for x in tensors])
-        # All that is known before the function runs: modes, dtypes, places, other arguments and, unless specs leave
-        # them open, shapes. What the function reads beside these, the guards of its programs know.
-        metas = tuple([x._meta.with_tracking for x in tensors])
-        key = (mode.grad, mode.deterministic, mode.wrappers, metas, shapes, None if call is None else call.key)
+            key = _key_maker(len(tensors), self._by_shape)(*tensors)
+            key = key if call is None else (*key, call.key)
         known: tuple[JitProgram, ...] = self._programs[key] or ()
         for program in known:
-            if program.serves():
-                return program.run(tensors)
-        program = self._compile(tensors, mode, call)
+            result = program.call(True, *tensors)
+            if result is not MISSED:
+                return result
+        program = self._compile(tensors, call)
         # No lock: when two threads add programs at once, one of them is captured again some time.
         kept = (program, *known[: _VARIANTS - 1])
         self._programs.keep(key, kept, sum(p.nbytes for p in kept))
         if len(known) == _VARIANTS:
             self._warn(known[-1].guards.changed())
-        return program.run(tensors)
+        return program.call(False, *tensors)
 
     def _warn(self, changed: str) -> None:
         """Warn, once, that calls capture the function again and again."""
@@ -88,7 +93,8 @@ class JitFunction:
                 stacklevel=3,
             )
 
-    def _compile(self, tensors: Sequence[Tensor], mode: Mode, call: SplitCall | None) -> JitProgram:
+    def _compile(self, tensors: Sequence[Tensor], call: SplitCall | None) -> JitProgram:
+        mode = current_mode()
         specs = self.specs or [
             InputSpec(x.shape, str(x.dtype), None, len(x._lod), KINDS[x._meta.container]) for x in tensors
         ]
@@ -105,7 +111,23 @@ class JitFunction:
         names = [n for n, x in zip(exported.feed_names, tensors, strict=True) if x.requires_grad]
         names += [n for n, t in exported.tensors.items() if t.requires_grad]
         place = next((t.place for t in (*tensors, *exported.tensors.values())), CPU)
-        return JitProgram(exported, watch.guards(), place, names if mode.grad else (), self.__name__, mode)
+        wrt = names if mode.grad else ()
+        metas = [x._meta.with_tracking for x in tensors]
+        return JitProgram(exported, watch.guards(), place, wrt, self.__name__, mode, metas, self._by_shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _key_maker(count: int, by_shape: bool) -> Callable[..., tuple[Any, ...]]:
+    """Code for what is known before the function runs: mode, dtypes and places of so many tensors, and their shapes.
+
+    What the function reads beside these, the guards of its programs know.
+    """
+    tensors = [f"x{i}" for i in range(count)]
+    parts = ["mode() or current_mode()", *[f"{x}._meta.with_tracking" for x in tensors]]
+    if by_shape:
+        parts += [f"{x}._value.shape if {x}._meta.container is LoDTensor else {x}.shape" for x in tensors]
+    known = {"mode": current_or_none, "current_mode": current_mode, "LoDTensor": LoDTensor}
+    return eval(f"lambda {', '.join(tensors)}: ({', '.join(parts)},)", known)  # type: ignore[no-any-return]
 
 
 def _with_gradients(function: Callable[..., Any], requires_grad: Sequence[bool]) -> Callable[..., Any]:

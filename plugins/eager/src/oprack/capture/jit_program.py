@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import linecache
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,7 @@ from oprack.autodiff import gradients
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.capture.guards import Guards
 from oprack.capture.memory import Sharing
-from oprack.capture.to_program import ExportedProgram, Name, filled
+from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import OpDesc, VarDesc
 from oprack.eager_tensor import new_tensor, share_memory
 from oprack.errors import UnimplementedError
@@ -27,8 +30,9 @@ from oprack.tensor import LoDTensor, Place
 from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
-_METAS: dict[Any, TensorMeta] = {}
-"""Those of dense tensors on the CPU, by dtype."""
+MISSED: Any = type("missed", (), {})()
+"""What a call returns for which a program does not serve any more."""
+_number = count()
 
 
 class JitProgram:
@@ -43,10 +47,24 @@ class JitProgram:
         wrt: Names of the inputs and captured tensors that require gradients.
         name: The name of the function, for messages.
         mode: The mode in which it was captured.
+        metas: Those of its arguments.
+        of_one_shape: Whether each argument has the same shape in all calls.
+
+    Attributes:
+        call: `call(guarded, *arguments)` is what the function returns for these tensors, with gradients recorded where
+            they are wanted; MISSED if `guarded` and what the function read is not as it was when it was captured.
     """
 
     def __init__(
-        self, exported: ExportedProgram, guards: Guards, place: Place, wrt: Sequence[str], name: str, mode: Mode
+        self,
+        exported: ExportedProgram,
+        guards: Guards,
+        place: Place,
+        wrt: Sequence[str],
+        name: str,
+        mode: Mode,
+        metas: Sequence[TensorMeta],
+        of_one_shape: bool,
     ) -> None:
         self.exported, self.guards, self.place, self.wrt, self.name = exported, guards, place, list(wrt), name
         checks = Checks(nan_inf=FiniteCheck in mode.wrappers)
@@ -61,32 +79,25 @@ class JitProgram:
         self.nbytes = program_bytes(exported.program.desc)  # for the budget of caches, with the gradients' program
         block = exported.program.global_block()
         written = {n for op in block.ops for n in op.output_arg_names()}
-        self._changed = [n for n in self._names if n in written]  # such as running means
-        self._changed_feeds = [i for i, n in enumerate(self._feeds) if n in written]
+        self._changed = [n for n in [*self._names, *self._feeds] if n in written]  # such as running means
         # What is returned as it came is the caller's tensor itself, as in an eager call.
         given = {*self._feeds, *self._names}
         self._made = [n for n in exported.fetch_names if n not in given]
         self.targets: list[str] = []
         self.cotangents: list[str] = []
         self.kept: list[str] = []
-        self._gradients: list[str | None] = []
+        self._gradients: list[int | None] = []  # of `wrt`, among the results of the program of gradients
         self._saved: list[str] = []
         self._backward: PreparedFunction | None = None
         read = self._write_backward(given | written) if self.wrt else set[str]()
         self._sharing = Sharing(block, place, given, self._made, exported.owned)
         self._set_checks(read, given)
-        changed = [*self._changed, *(self._feeds[i] for i in self._changed_feeds)]
-        outputs = dict.fromkeys([*self._made, *(n for n in self.kept if n not in given), *changed])
+        outputs = dict.fromkeys([*self._made, *(n for n in self.kept if n not in given), *self._changed])
         self._forward = self._function(exported.program, [*self._feeds, *self._names], list(outputs))
-        self._are_bare: bool | None = None
-        # Positions: of what is given, and behind that of what is made.
-        index = self._index = {n: i for i, n in enumerate(self._forward.inputs)}
-        at = {n: k for k, n in enumerate(self._forward.outputs)}
-        self._changes = [(index[n], at[n]) for n in changed]
-        self._kept = [len(index) + at[n] if n in at else index[n] for n in self._saved]
-        self._differentiated = [index[n] for n in self.wrt]
-        self._guarded = [index[n] for n in self._guarded_names]
         self.rule = CustomRule(name, len(self.targets), self._run_backward, self._needed) if self.targets else None
+        # What the values of one call have in common with those of the next.
+        self._form = 1 if of_one_shape and all(map(_is_bare, [*metas, *self._metas])) else None
+        self.call = self._generated(metas)
 
     def _write_backward(self, values: set[str]) -> set[str]:
         """Append the gradient ops to a copy of the program; returns the names whose values they read."""
@@ -96,9 +107,10 @@ class JitProgram:
         self.targets = [n for n in self._made if _is_differentiable(v := block.var(n)) and not v.stop_gradient]
         if not self.targets:
             return set()  # no output has a gradient
-        if self._changed_feeds:
+        changed = [i for i, n in enumerate(self._feeds) if n in self._changed]
+        if changed:
             raise UnimplementedError(
-                f"{self.name}: it changes argument {self._changed_feeds[0]} in place and gradients are recorded; "
+                f"{self.name}: it changes argument {changed[0]} in place and gradients are recorded; "
                 "return the new values instead, or call the function itself"
             )
         for n in self.targets:
@@ -106,14 +118,15 @@ class JitProgram:
             name = f"{n}{GRAD_SUFFIX}@given"
             block.create_var(name, dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
             self.cotangents.append(name)
-        self._gradients = gradients(self.targets, self.wrt, self.cotangents, block=block)
+        names = gradients(self.targets, self.wrt, self.cotangents, block=block)
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
         values_read = {n for op in block.ops[count:] for n in _values_read(op)}
         self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
         # The forward program has run by then, and saves the values that the gradient ops read.
         block.ops = block.ops[count:]
         self._saved = [*(n for n in self._names if n in read), *self.kept]
-        found = [n for n in dict.fromkeys(self._gradients) if n is not None]
+        found = [n for n in dict.fromkeys(names) if n is not None]
+        self._gradients = [None if n is None else found.index(n) for n in names]
         self._backward = self._function(joint, [*self._saved, *self.cotangents], found)
         self.nbytes += program_bytes(joint.desc)
         return values_read
@@ -123,7 +136,8 @@ class JitProgram:
         root = self._sharing.root
         memory = {root(n) for n in read}
         # What the program itself writes to, such as running means, has values of its own in each call.
-        self._guarded_names = [n for n in given if n in memory and n not in self._changed]
+        guarded = [n for n in given if n in memory and n not in self._changed] if self.targets else []
+        self._versions = {n: f"n{i}" for i, n in enumerate(guarded)}
         self._guarded_results = [n for n in self._made if n not in self.targets and root(n) in memory]
         self._needed = [i for i, n in enumerate(self.targets) if root(n) in memory]
 
@@ -132,7 +146,7 @@ class JitProgram:
         prepared = self._executor.prepare(program.desc)
         return PreparedFunction(self._executor, prepared, inputs, outputs, stateful=False)
 
-    def serves(self) -> bool:
+    def _serves(self) -> bool:
         """Whether what the function read is in the state in which it was captured."""
         return (
             self._revision == self._executor.manager.revision
@@ -141,47 +155,83 @@ class JitProgram:
             and self.guards.hold()
         )
 
-    def run(self, arguments: Sequence[Tensor]) -> Any:
-        """Call the function.
+    def _generated(self, metas: Sequence[TensorMeta]) -> Callable[..., Any]:
+        """`call(guarded, a0, a1, ...)` of the arguments' tensors: what the function returns, or MISSED.
 
-        Args:
-            arguments: Its tensors.
-
-        Returns:
-            What it returns, with gradients recorded where they are wanted.
+        In the code a is an argument, t a captured tensor, x the value of either, n its version; r is a value that the
+        program gives, o the tensor around it.
         """
-        tensors = [*arguments, *self._tensors]
-        if self._are_bare is None:  # their forms are the same in each call
-            self._are_bare = self.place.kind == "cpu" and all(map(_is_bare, tensors))
-        versions = [(tensors[i], tensors[i]._version) for i in self._guarded] if self.rule is not None else []
-        values = [x._value for x in tensors] if self._are_bare else [x.value for x in tensors]
-        made = self._forward(values)
-        for i, k in self._changes:
-            tensors[i]._overwrite(_array(made[k]), None, self.name)
-        # what follows in `made` is kept for the gradients
-        results = {name: self._result(name, made[k]) for k, name in enumerate(self._made)}
-        for name, source in self._sharing.shares.items():
-            share_memory(results[name], results[source] if source in results else tensors[self._index[source]])
+        names: dict[str, Any] = {"__name__": __name__, "guards": self.guards, "serves": self._serves, "MISSED": MISSED}
+        known: dict[int, str] = {}
+
+        def named(value: Any) -> str:
+            found = known.setdefault(id(value), f"g{len(known)}")
+            names[found] = value
+            return found
+
+        args = [f"a{i}" for i in range(len(self._feeds))]
+        given = dict(zip(self._forward.inputs, [*args, *map(named, self._tensors)], strict=True))
+        lines = [f"def call(guarded, {', '.join(args)}):", *self._reading(given, metas), *self._guarding(given, named)]
+        lines += self._running(given, named)
+        lines += [f"    return {_result_text(self.exported.structure, self._results(given), named)}"]
+        source = "\n".join(lines) + "\n"
+        filename = f"<jit of {self.name} {next(_number)}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        exec(compile(source, filename, "exec"), names)
+        call = names.pop("call")
+        weakref.finalize(call, linecache.cache.pop, filename, None)
+        return call  # type: ignore[no-any-return]
+
+    def _reading(self, given: Mapping[str, str], metas: Sequence[TensorMeta]) -> Iterator[str]:
+        """Values are read once, so that guards see what the program gets, and versions before values."""
+        for i, (n, tensor) in enumerate(given.items()):
+            if n in self._versions:
+                yield f"    {self._versions[n]} = {tensor}._version"
+            yield f"    x{i} = {tensor}.{'_value' if _is_bare([*metas, *self._metas][i]) else 'value'}"
+
+    def _guarding(self, given: Mapping[str, str], named: Callable[[Any], str]) -> Iterator[str]:
+        conditions = [f"{named(self._executor.manager)}.revision == {self._revision}"]
+        for i, (n, tensor, meta) in enumerate(zip(self._names, self._tensors, self._metas, strict=True)):
+            conditions.append(f"{given[n]}._meta.with_tracking is {named(meta)}")
+            if meta.container is LoDTensor:
+                conditions.append(f"x{len(self._feeds) + i}.shape == {tuple(tensor._value.shape)}")
+        yield "    if guarded:"
+        yield "        epoch, found, inside, _, _ = guards.seen"
+        yield "        try:"
+        yield f"            holds = {' and '.join([*conditions, *self.guards.conditions(named)])}"
+        yield "        except (AttributeError, KeyError, ValueError):"
+        yield "            holds = False"
+        yield "        if not holds and not serves(): return MISSED"
+
+    def _results(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The text of each result: what is returned as it came is the caller's tensor itself, as in an eager call."""
+        return {**given, **{n: f"o{k}" for k, n in enumerate(self._made)}}
+
+    def _running(self, given: Mapping[str, str], named: Callable[[Any], str]) -> Iterator[str]:
+        """Run the program, and make tensors of what it gives."""
+        results = self._results(given)
+        values = {n: f"x{i}" for i, n in enumerate(given)} | {n: f"r{k}" for k, n in enumerate(self._forward.outputs)}
+        made = [f"r{k}" for k in range(len(self._forward.outputs))]
+        if self.exported.program.global_block().ops:
+            call = f"{named(self._forward)}(({_listed([f'x{i}' for i in range(len(given))])}), form={self._form})"
+            yield f"    {f'[{_listed(made)}] = ' if made else ''}{call}"
+        for n in self._changed:
+            yield f"    {given[n]}._overwrite({named(_array)}({values[n]}), None, {self.name!r})"
+        for k, n in enumerate(self._made):
+            value = f"{named(_on_own_memory)}(r{k})" if n in self._sharing.copies else f"r{k}"
+            yield f"    o{k} = {named(_as_tensor)}({value})"
+        for n, source in self._sharing.shares.items():
+            yield f"    {named(share_memory)}({results[n]}, {results[source]})"
         if self.rule is not None:
-            values += made
             outputs = [results[n] for n in self.targets]
             # one of several outputs may have no gradient, and then it is zeros
-            forms = [(x.shape, x._meta) for x in outputs] if len(outputs) > 1 else [None]
-            versions += [(results[n], results[n]._version) for n in self._guarded_results]
-            kept = [values[i] for i in self._kept]
-            attach(self.rule, [tensors[i] for i in self._differentiated], outputs, (kept, forms), versions)
-        if isinstance(structure := self.exported.structure, Name) and structure in results:
-            return results[structure]
-        return filled(structure, dict(zip(self._forward.inputs, tensors, strict=True)) | results)
-
-    def _result(self, name: str, value: Any) -> Tensor:
-        """The tensor of an output, on memory of its own where that of an eager call is."""
-        if name in self._sharing.copies:
-            if isinstance(value, LoDTensor) and not value.array.flags.owndata:
-                value = LoDTensor(value.array.copy(), value.lod, place=value.place, check=False)
-            elif isinstance(value, np.ndarray) and not value.flags.owndata:
-                value = value.copy()
-        return _as_tensor(value)
+            forms = [f"({o}.shape, {o}._meta)" for o in outputs] if len(outputs) > 1 else ["None"]
+            read = [f"({given[n]}, {version})" for n, version in self._versions.items()]
+            read += [f"({results[n]}, {results[n]}._version)" for n in self._guarded_results]
+            saved = f"([{_listed(values[n] for n in self._saved)}], [{_listed(forms)}])"
+            wrt = [given[n] for n in self.wrt]
+            attached = f"{named(self.rule)}, [{_listed(wrt)}], [{_listed(outputs)}], {saved}, [{_listed(read)}]"
+            yield f"    {named(attach)}({attached})"
 
     def _run_backward(self, saved: Any, cotangents: Sequence[Any]) -> list[Tensor | None]:
         """The gradients of `wrt`, None where none flows, from saved values and the gradients of the targets."""
@@ -193,9 +243,9 @@ class JitProgram:
                 shape, meta = form
                 values.append(LoDTensor(context(meta.place).xp.zeros(shape, meta.dtype), place=meta.place))
             else:
-                values.append(_value(g))
-        found = dict(zip(self._backward.outputs, self._backward(values), strict=True))
-        return [None if n is None or found[n] is None else _as_tensor(found[n]) for n in self._gradients]
+                values.append(g._value if _is_bare(g._meta) else g.value)
+        found = [None if value is None else _as_tensor(value) for value in self._backward(values)]
+        return [None if at is None else found[at] for at in self._gradients]
 
 
 def _values_read(op: OpDesc) -> list[str]:
@@ -204,19 +254,34 @@ def _values_read(op: OpDesc) -> list[str]:
     return [n for slot, names in op.inputs.items() if slot not in unread for n in names]
 
 
-def _is_bare(x: Tensor) -> bool:
+def _is_bare(meta: TensorMeta) -> bool:
     """Whether the array is all that there is to a tensor."""
-    meta = x._meta
     return meta is meta.local and meta.container is LoDTensor and not meta.lod_level and meta.place.kind == "cpu"
-
-
-def _value(x: Tensor) -> Any:
-    """The value of a tensor, as a PreparedFunction takes it."""
-    return x._value if _is_bare(x) else x.value
 
 
 def _array(value: Any) -> Any:
     return value.array if isinstance(value, LoDTensor) else value
+
+
+def _on_own_memory(value: Any) -> Any:
+    """The value, copied if it is a view: the result of an eager call has memory of its own."""
+    if isinstance(value, LoDTensor) and not value.array.flags.owndata:
+        return LoDTensor(value.array.copy(), value.lod, place=value.place, check=False)
+    return value.copy() if isinstance(value, np.ndarray) and not value.flags.owndata else value
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return "".join(f"{text}, " for text in texts)
+
+
+def _result_text(structure: Any, texts: Mapping[str, str], named: Callable[[Any], str]) -> str:
+    """Code of what a function returns: lists, tuples and dicts with texts in place of names."""
+    if isinstance(structure, Name):
+        return texts[structure]
+    if isinstance(structure, dict):
+        return f"{{{_listed(f'{named(k)}: {_result_text(v, texts, named)}' for k, v in structure.items())}}}"
+    items = _listed(_result_text(v, texts, named) for v in structure)
+    return f"[{items}]" if isinstance(structure, list) else f"({items})"
 
 
 def _is_differentiable(var: VarDesc) -> bool:
@@ -224,11 +289,22 @@ def _is_differentiable(var: VarDesc) -> bool:
     return var.dtype is not None and dtype_name(var.dtype) in FLOATS | HALF_FLOATS | COMPLEX
 
 
+class _Metas(dict[Any, TensorMeta]):
+    """Those of dense tensors on the CPU, by dtype."""
+
+    def __missing__(self, dtype: Any) -> TensorMeta:
+        return self.setdefault(dtype, tensor_meta(LoDTensor, dtype))
+
+
+_METAS = _Metas()
+
+
 def _as_tensor(value: Any) -> Tensor:
     """Wrap a value that a program computed in a tensor, without a copy."""
     if type(value) is np.ndarray:
-        meta = _METAS.get(value.dtype) or _METAS.setdefault(value.dtype, tensor_meta(LoDTensor, value.dtype))
-        return new_tensor(value, meta)
+        tensor = Tensor()
+        tensor._value, tensor._meta, tensor._node = value, _METAS[value.dtype], None
+        return tensor
     if not isinstance(value, LoDTensor):
         return new_tensor(value, meta_of_value(value))
     return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)

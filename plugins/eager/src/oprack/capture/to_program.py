@@ -210,21 +210,3 @@ class Name(str):
     """The name of a variable among what a function returns."""
 
     __slots__ = ()
-
-
-def filled(structure: Any, values: dict[str, Any]) -> Any:
-    """Replace the names in a structure by values.
-
-    Args:
-        structure: Lists, tuples and dicts with names of variables.
-        values: Values by name.
-
-    Returns:
-        The same structure.
-    """
-    if isinstance(structure, Name):
-        return values[structure]
-    if isinstance(structure, dict):
-        return {k: filled(v, values) for k, v in structure.items()}
-    items = [filled(v, values) for v in structure]
-    return items if isinstance(structure, list) else tuple(items)
