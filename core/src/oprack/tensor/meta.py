@@ -27,10 +27,11 @@ class TensorMeta:
     written in place, or is shared with another tensor, so that what is saved for a gradient has to remember its
     version. with_grad, without_grad, with_tracking: metas that differ in that alone. layout: how the parts of a global
     tensor lie over ranks, local: the meta of the part that is here; None and the meta itself for a tensor of this
-    process alone.
+    process alone. bare: whether an array of NumPy's is all that there is to the value.
     """
 
     __slots__ = (
+        "bare",
         "container",
         "differentiable",
         "dtype",
@@ -55,13 +56,14 @@ class TensorMeta:
         self.container, self.dtype, self.place, self.lod_level = container, dtype, place, lod_level
         self.grad, self.tracked = grad, tracked
         self.layout, self.local = None, self
+        self.bare = container is LoDTensor and not lod_level and place.kind == "cpu"
         self.name = None if dtype is None else dtype_name(dtype)
         self.differentiable = self.name is not None and (dtype.kind in "fc" or self.name == "bfloat16")
 
     def placed(self, layout: Layout) -> TensorMeta:
         """A meta of global tensors whose parts have this one; `Layout.meta` keeps one for each."""
         found = TensorMeta(self.container, self.dtype, self.place, self.lod_level, self.grad, self.tracked)
-        found.layout, found.local = layout, self
+        found.layout, found.local, found.bare = layout, self, False
         return found
 
     def __repr__(self) -> str:

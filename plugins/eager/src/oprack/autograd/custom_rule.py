@@ -20,8 +20,6 @@ class CustomRule:
         needed: Positions of the outputs that the function may read, which may not change in place before; None: all.
     """
 
-    quick: Callable[..., Any] | None = None
-
     def __init__(
         self,
         name: str,
@@ -49,10 +47,14 @@ class CustomRule:
         for x, version in versions:
             if x._version != version:
                 raise self._overwritten(f"input {x.describe()}", x._written_by)
-        for i in self._needed & node.lent.keys():
+        for i in self._needed & node.lent.keys() if node.lent else ():
             if (writer := node.overwriter(i)) is not None:
                 raise self._overwritten(f"output {i}", writer)
         return self._function(saved, gradients)
+
+    def quick(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool) -> Sequence[Any]:
+        """As `run`, of one output, without create_graph."""
+        return self.run(node, gradients, apply, plain, False)
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
         return PreconditionNotMetError(
@@ -78,8 +80,7 @@ def attach(
         read: The tensors that the rule reads, with the versions that they had; None: the inputs as they are now.
     """
     node = Node()
-    versions = [(x, x._version) for x in inputs] if read is None else read
-    node.rule, node.saved = rule, (saved, versions)
+    node.rule, node.saved = rule, (saved, [(x, x._version) for x in inputs] if read is None else read)
     node.next = tuple([x._node for x in inputs])
     for i, y in enumerate(outputs):
         y._meta = y._meta.with_grad

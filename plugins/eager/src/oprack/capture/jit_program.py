@@ -94,9 +94,8 @@ class JitProgram:
         self._set_checks(read, given)
         outputs = dict.fromkeys([*self._made, *(n for n in self.kept if n not in given), *self._changed])
         self._forward = self._function(exported.program, [*self._feeds, *self._names], list(outputs))
-        self.rule = CustomRule(name, len(self.targets), self._run_backward, self._needed) if self.targets else None
         # What the values of one call have in common with those of the next.
-        self._form = 1 if of_one_shape and all(map(_is_bare, [*metas, *self._metas])) else None
+        self._form = 1 if of_one_shape and all([meta.bare for meta in (*metas, *self._metas)]) else None
         self.call = self._generated(metas)
 
     def _write_backward(self, values: set[str]) -> set[str]:
@@ -159,7 +158,8 @@ class JitProgram:
         """`call(guarded, a0, a1, ...)` of the arguments' tensors: what the function returns, or MISSED.
 
         In the code a is an argument, t a captured tensor, x the value of either, n its version; r is a value that the
-        program gives, o the tensor around it.
+        program gives, o the tensor around it; k is a value that was kept for the gradients, y the gradient of an
+        output, d one that is computed.
         """
         names: dict[str, Any] = {"__name__": __name__, "guards": self.guards, "serves": self._serves, "MISSED": MISSED}
         known: dict[int, str] = {}
@@ -174,10 +174,14 @@ class JitProgram:
         lines = [f"def call(guarded, {', '.join(args)}):", *self._reading(given, metas), *self._guarding(given, named)]
         lines += self._running(given, named)
         lines += [f"    return {_result_text(self.exported.structure, self._results(given), named)}"]
+        if self._backward is not None:
+            lines += self._differentiating(self._backward, named)
         source = "\n".join(lines) + "\n"
         filename = f"<jit of {self.name} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), names)
+        if self._backward is not None:
+            names["rule"] = CustomRule(self.name, len(self.targets), names.pop("back"), self._needed)
         call = names.pop("call")
         weakref.finalize(call, linecache.cache.pop, filename, None)
         return call  # type: ignore[no-any-return]
@@ -187,7 +191,7 @@ class JitProgram:
         for i, (n, tensor) in enumerate(given.items()):
             if n in self._versions:
                 yield f"    {self._versions[n]} = {tensor}._version"
-            yield f"    x{i} = {tensor}.{'_value' if _is_bare([*metas, *self._metas][i]) else 'value'}"
+            yield f"    x{i} = {tensor}.{'_value' if [*metas, *self._metas][i].bare else 'value'}"
 
     def _guarding(self, given: Mapping[str, str], named: Callable[[Any], str]) -> Iterator[str]:
         conditions = [f"{named(self._executor.manager)}.revision == {self._revision}"]
@@ -222,7 +226,7 @@ class JitProgram:
             yield f"    o{k} = {named(_as_tensor)}({value})"
         for n, source in self._sharing.shares.items():
             yield f"    {named(share_memory)}({results[n]}, {results[source]})"
-        if self.rule is not None:
+        if self._backward is not None:
             outputs = [results[n] for n in self.targets]
             # one of several outputs may have no gradient, and then it is zeros
             forms = [f"({o}.shape, {o}._meta)" for o in outputs] if len(outputs) > 1 else ["None"]
@@ -230,33 +234,36 @@ class JitProgram:
             read += [f"({results[n]}, {results[n]}._version)" for n in self._guarded_results]
             saved = f"([{_listed(values[n] for n in self._saved)}], [{_listed(forms)}])"
             wrt = [given[n] for n in self.wrt]
-            attached = f"{named(self.rule)}, [{_listed(wrt)}], [{_listed(outputs)}], {saved}, [{_listed(read)}]"
+            attached = f"rule, [{_listed(wrt)}], [{_listed(outputs)}], {saved}, [{_listed(read)}]"
             yield f"    {named(attach)}({attached})"
 
-    def _run_backward(self, saved: Any, cotangents: Sequence[Any]) -> list[Tensor | None]:
-        """The gradients of `wrt`, None where none flows, from saved values and the gradients of the targets."""
-        assert self._backward is not None
-        kept, forms = saved
-        values = list(kept)
-        for g, form in zip(cotangents, forms, strict=True):
-            if g is None:
-                shape, meta = form
-                values.append(LoDTensor(context(meta.place).xp.zeros(shape, meta.dtype), place=meta.place))
-            else:
-                values.append(g._value if _is_bare(g._meta) else g.value)
-        found = [None if value is None else _as_tensor(value) for value in self._backward(values)]
-        return [None if at is None else found[at] for at in self._gradients]
+    def _differentiating(self, backward: PreparedFunction, named: Callable[[Any], str]) -> Iterator[str]:
+        """`back(saved, gradients)`: the gradients of `wrt`, None where none flows, from those of the targets."""
+        kept, given = [f"k{i}" for i in range(len(self._saved))], [f"y{i}" for i in range(len(self.targets))]
+        forms, found = [f"f{i}" for i in range(len(given))], [f"d{i}" for i in range(len(backward.outputs))]
+        yield "def back(saved, gradients):"
+        yield f"    ([{_listed(kept)}], [{_listed(forms)}]), [{_listed(given)}] = saved, gradients"
+        for y, form in zip(given, forms, strict=True):
+            yield f"    {y} = {y}._value if {y} is not None and {y}._meta.bare else {named(_gradient)}({y}, {form})"
+        yield f"    [{_listed(found)}] = {named(backward)}(({_listed([*kept, *given])}))"
+        for d in found:
+            yield f"    {d} = {named(_as_tensor)}({d})"
+        yield f"    return [{_listed('None' if at is None else found[at] for at in self._gradients)}]"
+
+
+
+def _gradient(tensor: Tensor | None, form: Any) -> Any:
+    """The value of a gradient; zeros of a form where there is none."""
+    if tensor is not None:
+        return tensor.value
+    shape, meta = form
+    return LoDTensor(context(meta.place).xp.zeros(shape, meta.dtype), place=meta.place)
 
 
 def _values_read(op: OpDesc) -> list[str]:
     """The variables of which an op reads more than the shape."""
     unread = default_manager().op_info(op.type).no_need_buffer_vars
     return [n for slot, names in op.inputs.items() if slot not in unread for n in names]
-
-
-def _is_bare(meta: TensorMeta) -> bool:
-    """Whether the array is all that there is to a tensor."""
-    return meta is meta.local and meta.container is LoDTensor and not meta.lod_level and meta.place.kind == "cpu"
 
 
 def _array(value: Any) -> Any:
@@ -299,12 +306,12 @@ class _Metas(dict[Any, TensorMeta]):
 _METAS = _Metas()
 
 
-def _as_tensor(value: Any) -> Tensor:
-    """Wrap a value that a program computed in a tensor, without a copy."""
+def _as_tensor(value: Any) -> Tensor | None:
+    """Wrap a value that a program computed in a tensor, without a copy; None stays None."""
     if type(value) is np.ndarray:
         tensor = Tensor()
         tensor._value, tensor._meta, tensor._node = value, _METAS[value.dtype], None
         return tensor
     if not isinstance(value, LoDTensor):
-        return new_tensor(value, meta_of_value(value))
+        return None if value is None else new_tensor(value, meta_of_value(value))
     return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)
