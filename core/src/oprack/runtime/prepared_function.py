@@ -9,7 +9,9 @@ the CPU, the reference path) runs in a scope of that run alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import functools
+from collections.abc import Callable, Collection, Sequence
+from contextvars import copy_context
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -310,7 +312,6 @@ class _Form:
             self._taken = [at for at, _, _ in self._outputs]
         self._all_taken = self._taken == list(range(len(compiled.generated.outputs)))
 
-    @np.errstate(all="ignore")  # infinities and NaN are values like others
     def run(self, given: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
         """Run: the values of the outputs.
 
@@ -330,14 +331,41 @@ class _Form:
         if self._number is None:
             self._number = compiled.shapes[self._shapes]
         run.shapes_met = self._number
-        if self._block is None or scope is None:
-            results = self._segment.call(compiled, self._shapes, arguments, run)
-        else:
-            self._block.create_persistable(scope)
-            results = self._segment.compute(compiled, self._shapes, arguments, run, scope, self._block.persistable)
+        before = _ignore_errors()
+        try:
+            if self._block is None or scope is None:
+                results = self._segment.call(compiled, self._shapes, arguments, run)
+            else:
+                self._block.create_persistable(scope)
+                results = self._segment.compute(compiled, self._shapes, arguments, run, scope, self._block.persistable)
+        finally:
+            _restore_errors(before)
         if self._taken is not None:
             return results if self._all_taken else [results[at] for at in self._taken]
         return [_output(results, given, at, port, written) for at, port, written in self._outputs]
+
+
+def _error_state() -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """What begins and ends a time in which NumPy takes infinities and NaN for values like others.
+
+    np.errstate takes longer than many an op. Where all that it does is to set a context variable, that is set.
+    """
+    outside = copy_context()
+    with np.errstate(all="ignore"):
+        changed = [(var, value) for var, value in copy_context().items() if outside.get(var) is not value]
+    if len(changed) == 1:
+        ((var, value),) = changed
+        return functools.partial(var.set, value), var.reset
+
+    def begin() -> Any:
+        state = np.errstate(all="ignore")
+        state.__enter__()
+        return state
+
+    return begin, lambda state: state.__exit__(None, None, None)
+
+
+_ignore_errors, _restore_errors = _error_state()
 
 
 def _output(results: list[Any], given: Sequence[Any], at: int, port: Port | None, written: bool) -> Any:

@@ -63,13 +63,7 @@ class CustomRule:
         )
 
 
-def attach(
-    rule: CustomRule,
-    inputs: Sequence[Tensor],
-    outputs: Sequence[Tensor],
-    saved: Any,
-    read: Sequence[tuple[Tensor, int]] | None = None,
-) -> None:
+def attach(rule: CustomRule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], saved: Any) -> None:
     """Record a call, so that gradients flow from its outputs back to its inputs, which must require them.
 
     Args:
@@ -77,10 +71,9 @@ def attach(
         inputs: Its inputs.
         outputs: Its outputs.
         saved: What the rule's function gets.
-        read: The tensors that the rule reads, with the versions that they had; None: the inputs as they are now.
     """
     node = Node()
-    node.rule, node.saved = rule, (saved, [(x, x._version) for x in inputs] if read is None else read)
+    node.rule, node.saved = rule, (saved, [(x, x._version) for x in inputs])
     node.next = tuple([x._node for x in inputs])
     for i, y in enumerate(outputs):
         y._meta = y._meta.with_grad

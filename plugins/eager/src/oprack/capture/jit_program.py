@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from oprack.autodiff import gradients
-from oprack.autograd.custom_rule import CustomRule, attach
+from oprack.autograd.custom_rule import CustomRule
 from oprack.capture.guards import Guards
 from oprack.capture.memory import Sharing
 from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import OpDesc, VarDesc
-from oprack.eager_tensor import new_tensor, share_memory
+from oprack.eager_tensor import Edge, Node, lend, new_tensor, share_memory
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
 from oprack.interpreter.devices import context, executor
@@ -217,7 +217,7 @@ class JitProgram:
         values = {n: f"x{i}" for i, n in enumerate(given)} | {n: f"r{k}" for k, n in enumerate(self._forward.outputs)}
         made = [f"r{k}" for k in range(len(self._forward.outputs))]
         if self.exported.program.global_block().ops:
-            call = f"{named(self._forward)}(({_listed([f'x{i}' for i in range(len(given))])}), form={self._form})"
+            call = f"{named(self._forward.__call__)}(({_listed([f'x{i}' for i in range(len(given))])}), form={self._form})"
             yield f"    {f'[{_listed(made)}] = ' if made else ''}{call}"
         for n in self._changed:
             yield f"    {given[n]}._overwrite({named(_array)}({values[n]}), None, {self.name!r})"
@@ -227,15 +227,25 @@ class JitProgram:
         for n, source in self._sharing.shares.items():
             yield f"    {named(share_memory)}({results[n]}, {results[source]})"
         if self._backward is not None:
-            outputs = [results[n] for n in self.targets]
-            # one of several outputs may have no gradient, and then it is zeros
-            forms = [f"({o}.shape, {o}._meta)" for o in outputs] if len(outputs) > 1 else ["None"]
-            read = [f"({given[n]}, {version})" for n, version in self._versions.items()]
-            read += [f"({results[n]}, {results[n]}._version)" for n in self._guarded_results]
-            saved = f"([{_listed(values[n] for n in self._saved)}], [{_listed(forms)}])"
-            wrt = [given[n] for n in self.wrt]
-            attached = f"rule, [{_listed(wrt)}], [{_listed(outputs)}], {saved}, [{_listed(read)}]"
-            yield f"    {named(attach)}({attached})"
+            yield from self._recording(given, results, values, named)
+
+    def _recording(
+        self, given: Mapping[str, str], results: Mapping[str, str], values: Mapping[str, str], named: Callable[[Any], str]
+    ) -> Iterator[str]:
+        """Record the call, so that gradients flow."""
+        outputs = [results[n] for n in self.targets]
+        # one of several outputs may have no gradient, and then it is zeros
+        forms = [f"({o}.shape, {o}._meta)" for o in outputs] if len(outputs) > 1 else ["None"]
+        read = [f"({given[n]}, {version})" for n, version in self._versions.items()]
+        read += [f"({results[n]}, {results[n]}._version)" for n in self._guarded_results]
+        yield f"    node = {named(Node)}()"
+        yield "    node.rule = rule"
+        yield f"    node.saved = ([{_listed(values[n] for n in self._saved)}], [{_listed(forms)}]), [{_listed(read)}]"
+        yield f"    node.next = ({_listed(f'{given[n]}._node' for n in self.wrt)})"
+        for i, o in enumerate(outputs):
+            yield f"    {o}._meta = {o}._meta.with_grad"
+            yield f"    {o}._node = {'node' if len(outputs) == 1 else f'{named(Edge)}(node, {i})'}"
+            yield f"    if {o}._memory is not None: {named(lend)}({o}._node, {o}._memory)"
 
     def _differentiating(self, backward: PreparedFunction, named: Callable[[Any], str]) -> Iterator[str]:
         """`back(saved, gradients)`: the gradients of `wrt`, None where none flows, from those of the targets."""
@@ -245,7 +255,7 @@ class JitProgram:
         yield f"    ([{_listed(kept)}], [{_listed(forms)}]), [{_listed(given)}] = saved, gradients"
         for y, form in zip(given, forms, strict=True):
             yield f"    {y} = {y}._value if {y} is not None and {y}._meta.bare else {named(_gradient)}({y}, {form})"
-        yield f"    [{_listed(found)}] = {named(backward)}(({_listed([*kept, *given])}))"
+        yield f"    [{_listed(found)}] = {named(backward.__call__)}(({_listed([*kept, *given])}))"
         for d in found:
             yield f"    {d} = {named(_as_tensor)}({d})"
         yield f"    return [{_listed('None' if at is None else found[at] for at in self._gradients)}]"
