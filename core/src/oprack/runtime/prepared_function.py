@@ -28,7 +28,6 @@ from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.desc import VarDesc
     from oprack.runtime.executor import NaiveExecutor
     from oprack.runtime.plan.block_plan import BlockPlan
     from oprack.runtime.plan.generated import Port
@@ -59,7 +58,8 @@ class PreparedFunction:
         checked: Whether values come from users: they are converted and held against what the program declares, once for
             all arrays of one dtype and shape.
         stateful: Whether persistable variables live in a scope that is given with each call. Otherwise they are inputs
-            like others, and of those that the program writes the new values are returned if they are outputs.
+            like others, of those that the program writes the new values are returned if they are outputs, and arrays
+            on memory of something else come out bare as well, since the caller knows of what.
     """
 
     def __init__(
@@ -166,6 +166,7 @@ class _Plan:
     """What a function knows of a prepared program.
 
     Attributes:
+        stateful: As of the function.
         segment: The only segment of the main block, where all runs may go straight to it; else None.
         revision: Of the packs that it was prepared with.
         state: Names of the persistable variables that it reads from a scope.
@@ -184,7 +185,7 @@ class _Plan:
         stateful: bool,
     ) -> None:
         self.program, self._executor, self._inputs, self._outputs = program, executor, inputs, outputs
-        self._stateful, self.revision = stateful, program.packs_revision
+        self.stateful, self.revision = stateful, program.packs_revision
         block = program.main.block
         self.vars = [block.find_var_recursive(name) for name in inputs]
         self.segment = self._only_segment(stateful)
@@ -249,7 +250,7 @@ class _Plan:
         met = self.segment.met(
             run, [given.get(n) for n in variables.parameters], [given.get(n) for n in variables.reads]
         )
-        if not self._stateful:
+        if not self.stateful:
             self.segment.forget_parameters()
         if met is None or not {*given, *(port.var for port in met[0].generated.outputs)}.issuperset(self._outputs):
             return None  # not compiled yet, or an op has left an output out
@@ -303,13 +304,18 @@ class _Form:
         for port in compiled.generated.outputs:
             places[port.var] = at, port
             at += 1 + (port.tensor and port.lod)
-        self._outputs: list[tuple[int, Port | None, bool]] = [
-            (*places[name], name in plan.writes) if name in places else (index[name], None, False) for name in outputs
-        ]
+        self._outputs: list[tuple[int, bool, bool, bool]] = []  # place, was given, has LoD, is on memory of others
+        for name in outputs:
+            if name in places:
+                at, port = places[name]
+                shared = (port.shared and plan.stateful) or name in plan.writes
+                self._outputs.append((at, False, port.tensor and port.lod, port.tensor and shared))
+            else:
+                self._outputs.append((index[name], True, False, False))
         # Mostly outputs are arrays of the caller's own.
         self._taken: list[int] | None = None
-        if all(port is not None and not (port.lod or port.shared or written) for _, port, written in self._outputs):
-            self._taken = [at for at, _, _ in self._outputs]
+        if not any(given or lod or shared for _, given, lod, shared in self._outputs):
+            self._taken = [at for at, *_ in self._outputs]
         self._all_taken = self._taken == list(range(len(compiled.generated.outputs)))
 
     def run(self, given: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
@@ -342,7 +348,7 @@ class _Form:
             _restore_errors(before)
         if self._taken is not None:
             return results if self._all_taken else [results[at] for at in self._taken]
-        return [_output(results, given, at, port, written) for at, port, written in self._outputs]
+        return [_output(results, given, *output) for output in self._outputs]
 
 
 def _error_state() -> tuple[Callable[[], Any], Callable[[Any], Any]]:
@@ -368,14 +374,13 @@ def _error_state() -> tuple[Callable[[], Any], Callable[[Any], Any]]:
 _ignore_errors, _restore_errors = _error_state()
 
 
-def _output(results: list[Any], given: Sequence[Any], at: int, port: Port | None, written: bool) -> Any:
+def _output(results: list[Any], values: Sequence[Any], at: int, given: bool, lod: bool, shared: bool) -> Any:
     """The value of an output: what the code returned, or of a variable that it does not write what was given."""
-    if port is None:
-        return _tensor(given[at])
-    if not port.tensor or not (port.lod or port.shared or written):
+    if given:
+        return _tensor(values[at])
+    if not (lod or shared):
         return results[at]
-    lod = results[at + 1] if port.lod else []
-    return LoDTensor(results[at], lod, check=False, shared=port.shared or written)
+    return LoDTensor(results[at], results[at + 1] if lod else [], check=False, shared=shared)
 
 
 def _tensor(value: Any) -> Any:

@@ -217,7 +217,9 @@ class JitProgram:
         values = {n: f"x{i}" for i, n in enumerate(given)} | {n: f"r{k}" for k, n in enumerate(self._forward.outputs)}
         made = [f"r{k}" for k in range(len(self._forward.outputs))]
         if self.exported.program.global_block().ops:
-            call = f"{named(self._forward.__call__)}(({_listed([f'x{i}' for i in range(len(given))])}), form={self._form})"
+            call = (
+                f"{named(self._forward.__call__)}(({_listed([f'x{i}' for i in range(len(given))])}), form={self._form})"
+            )
             yield f"    {f'[{_listed(made)}] = ' if made else ''}{call}"
         for n in self._changed:
             yield f"    {given[n]}._overwrite({named(_array)}({values[n]}), None, {self.name!r})"
@@ -230,7 +232,11 @@ class JitProgram:
             yield from self._recording(given, results, values, named)
 
     def _recording(
-        self, given: Mapping[str, str], results: Mapping[str, str], values: Mapping[str, str], named: Callable[[Any], str]
+        self,
+        given: Mapping[str, str],
+        results: Mapping[str, str],
+        values: Mapping[str, str],
+        named: Callable[[Any], str],
     ) -> Iterator[str]:
         """Record the call, so that gradients flow."""
         outputs = [results[n] for n in self.targets]
@@ -259,7 +265,6 @@ class JitProgram:
         for d in found:
             yield f"    {d} = {named(_as_tensor)}({d})"
         yield f"    return [{_listed('None' if at is None else found[at] for at in self._gradients)}]"
-
 
 
 def _gradient(tensor: Tensor | None, form: Any) -> Any:
