@@ -123,7 +123,10 @@ def _key_maker(count: int, by_shape: bool) -> Callable[..., tuple[Any, ...]]:
     What the function reads beside these, the guards of its programs know.
     """
     tensors = [f"x{i}" for i in range(count)]
-    parts = ["mode() or current_mode()", *[f"{x}._meta.with_tracking" for x in tensors]]
+    parts = [
+        "(m := mode() or current_mode()).grad, m.deterministic, m.wrappers",
+        *[f"{x}._meta.with_tracking" for x in tensors],
+    ]
     if by_shape:
         parts += [f"{x}._value.shape if {x}._meta.container is LoDTensor else {x}.shape" for x in tensors]
     known = {"mode": current_or_none, "current_mode": current_mode, "LoDTensor": LoDTensor}

@@ -74,8 +74,6 @@ class JitProgram:
         self._names, self._tensors = list(exported.tensors), list(exported.tensors.values())
         # What code reads of captured tensors beside values: dtypes, places, requires_grad, and shapes.
         self._metas = [t._meta.with_tracking for t in self._tensors]
-        self._dense = [t for t in self._tensors if t._meta.container is LoDTensor]
-        self._shapes = [t._value.shape for t in self._dense]
         self.nbytes = program_bytes(exported.program.desc)  # for the budget of caches, with the gradients' program
         block = exported.program.global_block()
         written = {n for op in block.ops for n in op.output_arg_names()}
@@ -145,15 +143,6 @@ class JitProgram:
         prepared = self._executor.prepare(program.desc)
         return PreparedFunction(self._executor, prepared, inputs, outputs, stateful=False)
 
-    def _serves(self) -> bool:
-        """Whether what the function read is in the state in which it was captured."""
-        return (
-            self._revision == self._executor.manager.revision
-            and [t._meta.with_tracking for t in self._tensors] == self._metas
-            and [t._value.shape for t in self._dense] == self._shapes
-            and self.guards.hold()
-        )
-
     def _generated(self, metas: Sequence[TensorMeta]) -> Callable[..., Any]:
         """`call(guarded, a0, a1, ...)` of the arguments' tensors: what the function returns, or MISSED.
 
@@ -161,7 +150,7 @@ class JitProgram:
         program gives, o the tensor around it; k is a value that was kept for the gradients, y the gradient of an
         output, d one that is computed.
         """
-        names: dict[str, Any] = {"__name__": __name__, "guards": self.guards, "serves": self._serves, "MISSED": MISSED}
+        names: dict[str, Any] = {"__name__": __name__, "guards": self.guards, "MISSED": MISSED}
         known: dict[int, str] = {}
 
         def named(value: Any) -> str:
@@ -200,12 +189,13 @@ class JitProgram:
             if meta.container is LoDTensor:
                 conditions.append(f"x{len(self._feeds) + i}.shape == {tuple(tensor._value.shape)}")
         yield "    if guarded:"
+        yield f"        if not ({' and '.join(conditions)}): return MISSED"
         yield "        epoch, found, inside, _, _ = guards.seen"
         yield "        try:"
-        yield f"            holds = {' and '.join([*conditions, *self.guards.conditions(named)])}"
+        yield f"            holds = {' and '.join(self.guards.conditions(named))}"
         yield "        except (AttributeError, KeyError, ValueError):"
         yield "            holds = False"
-        yield "        if not holds and not serves(): return MISSED"
+        yield "        if not holds and not guards.hold(): return MISSED"
 
     def _results(self, given: Mapping[str, str]) -> dict[str, str]:
         """The text of each result: what is returned as it came is the caller's tensor itself, as in an eager call."""
