@@ -294,6 +294,43 @@ def test_closures_and_globals(monkeypatch: pytest.MonkeyPatch) -> None:
     check()
 
 
+def test_what_is_gone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    number, settings = 2.0, SimpleNamespace(scale=1.0)
+    fast = oprack.jit(lambda x: x * FACTOR * number * settings.scale)
+    x = _x([1.0])
+    expected = fast(x).item()
+    with monkeypatch.context() as patch:
+        patch.delattr(sys.modules[__name__], "FACTOR")
+        with pytest.raises(NameError):
+            fast(x)
+    assert fast(x).item() == expected
+    del number
+    with pytest.raises(NameError):
+        fast(x)
+    number = 3.0
+    assert fast(x).item() == expected * 1.5
+    del settings.scale
+    with pytest.raises(AttributeError):
+        fast(x)
+
+
+def test_a_later_call_passes_few_functions() -> None:
+    net, x = nn.Linear(2, 2), _x([[1.0, 2.0]])
+    fast = oprack.jit(net)
+    with oprack.no_grad():
+        for _ in range(4):
+            fast(x)
+        passed = []
+        sys.setprofile(lambda frame, event, _: passed.append(frame.f_code) if event == "call" else None)
+        try:
+            result = fast(x)
+        finally:
+            sys.setprofile(None)
+    assert "segment" in {code.co_name for code in passed}, "the generated code ran"
+    assert len(passed) <= 14, passed
+    assert result.tolist() == net(x).tolist()
+
+
 def test_attributes_of_objects_that_are_called() -> None:
     class Model:
         def __init__(self) -> None:

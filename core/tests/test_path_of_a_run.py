@@ -8,8 +8,9 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 from oprack.program import Program
-from oprack.runtime import Executor
+from oprack.runtime import Executor, prepared_function
 from oprack.tensor import LoDTensor, Scope
 
 _GENERATED = ("<plan of", "<eager", "<oprack.functional")
@@ -76,3 +77,16 @@ def test_a_later_run_of_ops_with_a_parameter(build: Callable[..., Program]) -> N
         executor.run(program, {"ids": ids}, ["z"], scope)
     _is_short(Path(lambda: executor.run(program, {"ids": ids}, ["z"], scope)))
     assert (executor.run(program, {"ids": ids[:1]}, ["z"], scope)[0] == 2 * w[[3]]).all()
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["by a context variable", "by np.errstate"])
+def test_infinities_are_values_like_others(found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not found:
+        monkeypatch.setattr(prepared_function, "copy_context", dict)
+    begin, end = prepared_function._error_state()
+    with np.errstate(all="raise"):
+        before = begin()
+        assert set(np.geterr().values()) == {"ignore"}
+        assert np.isinf(np.ones(1) / np.zeros(1)).all()
+        end(before)
+        assert set(np.geterr().values()) == {"raise"}
