@@ -38,6 +38,10 @@ class CustomRule:
             raise UnimplementedError(
                 f"{self.name}: gradients of its gradients are not recorded; call the function itself instead"
             )
+        return self.quick(node, gradients, apply, plain)
+
+    def quick(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool) -> Sequence[Any]:
+        """As `run`, without create_graph."""
         if node.saved is None:
             raise PreconditionNotMetError(
                 f"backward runs a second time through {self.name}, whose saved values were let go of after the first; "
@@ -51,10 +55,6 @@ class CustomRule:
             if (writer := node.overwriter(i)) is not None:
                 raise self._overwritten(f"output {i}", writer)
         return self._function(saved, gradients)
-
-    def quick(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool) -> Sequence[Any]:
-        """As `run`, of one output, without create_graph."""
-        return self.run(node, gradients, apply, plain, False)
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
         return PreconditionNotMetError(
