@@ -177,10 +177,10 @@ class JitProgram:
 
     def _reading(self, given: Mapping[str, str], metas: Sequence[TensorMeta]) -> Iterator[str]:
         """Values are read once, so that guards see what the program gets, and versions before values."""
-        for i, (n, tensor) in enumerate(given.items()):
+        for i, ((n, tensor), meta) in enumerate(zip(given.items(), [*metas, *self._metas], strict=True)):
             if n in self._versions:
                 yield f"    {self._versions[n]} = {tensor}._version"
-            yield f"    x{i} = {tensor}.{'_value' if [*metas, *self._metas][i].bare else 'value'}"
+            yield f"    x{i} = {tensor}.{'_value' if meta.bare else 'value'}"
 
     def _guarding(self, given: Mapping[str, str], named: Callable[[Any], str]) -> Iterator[str]:
         conditions = [f"{named(self._executor.manager)}.revision == {self._revision}"]
