@@ -33,8 +33,9 @@ OTHERWISE_MEANT = {
     "layers/promotion.py": {"shape"},
     "layers/operators.py": {"scale"},  # of the role affine
     "layers/param_attr.py": {"shape"},  # an attribute of ops that fill a variable
-    "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
+    "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next four
     "desc/var_desc.py": {"shape"},
+    "runtime/prepared.py": {"shape"},
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
     "io/manifest.py": {"shape", "size"},
@@ -82,7 +83,6 @@ OTHERWISE_MEANT = {
     "testing/fuzz/campaign.py": {"seed"},
     "testing/fuzz/__main__.py": {"seed"},
     "ir/pattern.py": {"where"},  # a condition of a pattern
-    "runtime/profiler.py": {"stack"},  # a key of the trace format
     "packs/register.py": {"fold"},  # a stage of passes
     "packs/builtin/__init__.py": {"fold"},
     "testing/review/wheel.py": {"dist"},  # a folder of built wheels

@@ -124,12 +124,12 @@ def _key_maker(count: int, by_shape: bool) -> Callable[..., tuple[Any, ...]]:
     """
     tensors = [f"x{i}" for i in range(count)]
     parts = [
-        "(m := mode() or current_mode()).grad, m.deterministic, m.wrappers",
+        "(m := current_or_none() or current_mode()).grad, m.deterministic, m.wrappers",
         *[f"{x}._meta.with_tracking" for x in tensors],
     ]
     if by_shape:
         parts += [f"{x}._value.shape if {x}._meta.container is LoDTensor else {x}.shape" for x in tensors]
-    known = {"mode": current_or_none, "current_mode": current_mode, "LoDTensor": LoDTensor}
+    known = {"current_or_none": current_or_none, "current_mode": current_mode, "LoDTensor": LoDTensor}
     return eval(f"lambda {', '.join(tensors)}: ({', '.join(parts)},)", known)  # type: ignore[no-any-return]
 
 
