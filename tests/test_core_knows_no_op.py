@@ -26,8 +26,6 @@ OTHERWISE_MEANT = {
     "data/workers.py": {"seed"},  # of random numbers
     "autodiff/backward.py": {"shape"},  # an attribute of the role constant, as in the next five
     "functional/op_function.py": {"shape"},
-    "functional/tensor_methods.py": {"shape"},
-    "functional/tensor_reductions.py": {"mean", "sum"},  # the methods, for messages
     "layers/indexing.py": {"shape"},
     "layers/ints.py": {"shape"},
     "layers/promotion.py": {"shape"},

@@ -24,7 +24,11 @@ else:
     _Installed = object
 
 
-class Tensor(_Installed):
+class TensorType(type):
+    """The class of Tensor, on which oprack.functional installs that `Tensor.reshape` is found in the packs."""
+
+
+class Tensor(_Installed, metaclass=TensorType):
     """An array, a sparse value or an array of tensors, with LoD and gradient; made by `oprack.to_tensor`.
 
     Operators, indexing and methods call ops. A call is recorded when one of its arguments has requires_grad;

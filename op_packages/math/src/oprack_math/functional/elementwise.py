@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable
+from typing import Any
 
+from oprack import Tensor
 from oprack import functional as F
-
-if TYPE_CHECKING:
-    from oprack import Tensor
+from oprack.errors import InvalidArgumentError
+from oprack.layers import Variable
+from oprack_tensor.ranges import RANGES, rounded_by_attribute
 
 
 def add(x: Tensor, y: Any) -> Tensor:
@@ -232,6 +235,107 @@ def logit(x: Tensor, eps: float | None = None) -> Tensor:
         Tensor of the shape and dtype of x.
     """
     return F.logit(x, eps=0.0 if eps is None else float(eps))
+
+
+def clip(x: Tensor, min: Any = None, max: Any = None, **attrs: Any) -> Tensor:
+    """Cut to between two numbers, by op clip.
+
+    Args:
+        x: The tensor.
+        min: The lower bound, a number or a tensor of one element; None: no bound.
+        max: The upper bound.
+        attrs: Attributes of the op.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        InvalidArgumentError: There is no bound.
+    """
+    if min is None and max is None and not attrs:
+        raise InvalidArgumentError("clip: min and max are None; expected a number for at least one of them")
+    if x.dtype in RANGES and (min is None) != (max is None):  # infinity is no integer
+        bound = max if min is None else min
+        if not isinstance(bound, Tensor | Variable):
+            bound = _number(x, [1] if x.shape else [], float(bound), str(int(bound)))
+        return F.elementwise_min(x, bound) if min is None else F.elementwise_max(x, bound)
+    for slot, bound, none in (("min", min, -math.inf), ("max", max, math.inf)):
+        if rounded_by_attribute(x.dtype, bound):  # by the attribute, which is float32
+            bound = _number(x, [1], float(bound), repr(bound))
+        is_tensor = isinstance(bound, Tensor | Variable)
+        attrs[slot] = none if bound is None or is_tensor else float(bound)
+        if is_tensor:
+            attrs[f"{slot}_input"] = bound
+    return F.clip(x, **attrs)
+
+
+def pow(x: Tensor, y: Any = None, **attrs: Any) -> Tensor:
+    """Raises elements to a power, `x ** y`.
+
+    Args:
+        x: The tensor.
+        y: The exponent, a number or a tensor that broadcasts; None: as the attributes say.
+        attrs: Attributes of op pow, in place of y.
+
+    Returns:
+        Tensor of the broadcast shape.
+    """
+    return F.pow(x, **attrs) if y is None else x**y
+
+
+def add_(x: Tensor, other: Any) -> Tensor:
+    """Adds to a tensor in its own memory.
+
+    Args:
+        x: The tensor.
+        other: A tensor that broadcasts to the shape of x, or a number.
+
+    Returns:
+        x itself.
+    """
+    return _in_place("add_", F.elementwise_add, x, other)
+
+
+def sub_(x: Tensor, other: Any) -> Tensor:
+    """Subtracts from a tensor in its own memory.
+
+    Args:
+        x: The tensor.
+        other: A tensor that broadcasts to the shape of x, or a number.
+
+    Returns:
+        x itself.
+    """
+    return _in_place("sub_", F.elementwise_sub, x, other)
+
+
+def scale_(x: Tensor, scale: float = 1.0, bias: float = 0.0) -> Tensor:
+    """Replaces a tensor by scale * x + bias, in its own memory.
+
+    Args:
+        x: The tensor.
+        scale: The factor.
+        bias: What is added.
+
+    Returns:
+        x itself.
+    """
+    return F.scale(x, scale=float(scale), bias=float(bias), in_place=True)
+
+
+def _number(x: Tensor, shape: list[int], value: float, text: str) -> Tensor:
+    """A number as a tensor of the dtype and at the place of x."""
+    found = F.fill_constant(shape=shape, dtype=x.dtype, value=value, str_value=text)
+    return found.to(x.place) if isinstance(x, Tensor) else found
+
+
+def _in_place(name: str, op: Callable[..., Any], x: Any, other: Any) -> Tensor:
+    operand = other if isinstance(other, Tensor | Variable) else type(x).like(other, x)
+    if operand.shape != x.shape and len(operand.shape) > len(x.shape):
+        raise InvalidArgumentError(
+            f"{name}: {x.describe()} can't hold a result of shape {list(operand.shape)} in place"
+        )
+    return op(x, operand, in_place=True)
 
 
 def _both(x: Any, y: Any) -> tuple[Any, Any]:

@@ -2,17 +2,175 @@
 
 from __future__ import annotations
 
+import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+from oprack.packs.advice import refuse_others
 
 if TYPE_CHECKING:
     from oprack import Tensor
 
 Axis = int | Sequence[int] | None
+_ARGUMENTS = "axis, keepdim"
+
+
+def sum(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: object = None, **other: Any) -> Tensor:
+    """Adds up the elements over all dims or some.
+
+    Args:
+        x: The tensor.
+        axis: A dim or a list of dims; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+        dtype: The dtype to which elements are cast before they are added; None: their own.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        The sums.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("sum", _ARGUMENTS, other)
+    return _reduced(F.reduce_sum, x if dtype is None else x.astype(dtype), axis, keepdim)
+
+
+def mean(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
+    """Takes the mean of the elements over all dims or some.
+
+    Args:
+        x: The tensor.
+        axis: A dim or a list of dims; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        The means.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("mean", _ARGUMENTS, other)
+    return _reduced(F.reduce_mean, x, axis, keepdim)
+
+
+def max(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
+    """Takes the largest element over all dims or some; argmax says where it is.
+
+    Args:
+        x: The tensor.
+        axis: A dim or a list of dims; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        The maxima.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("max", _ARGUMENTS, other)
+    return _reduced(F.reduce_max, x, axis, keepdim)
+
+
+def min(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
+    """Takes the smallest element over all dims or some; argmin says where it is.
+
+    Args:
+        x: The tensor.
+        axis: A dim or a list of dims; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        The minima.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("min", _ARGUMENTS, other)
+    return _reduced(F.reduce_min, x, axis, keepdim)
+
+
+def prod(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Tensor:
+    """Multiplies the elements over all dims or some.
+
+    Args:
+        x: The tensor.
+        axis: A dim or a list of dims; None: all.
+        keepdim: Whether reduced dims stay, with size 1.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        The products.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("prod", _ARGUMENTS, other)
+    return _reduced(F.reduce_prod, x, axis, keepdim)
+
+
+def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, **other: Any) -> Tensor:
+    """Finds the place of the largest element along a dim, or among all elements.
+
+    Args:
+        x: The tensor.
+        axis: The dim; None: of the flattened tensor.
+        keepdim: Whether reduced dims stay, with size 1.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        Tensor of int64.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("argmax", _ARGUMENTS, other)
+    return _place(F.arg_max, x, axis, keepdim)
+
+
+def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, **other: Any) -> Tensor:
+    """Finds the place of the smallest element along a dim, or among all elements.
+
+    Args:
+        x: The tensor.
+        axis: The dim; None: of the flattened tensor.
+        keepdim: Whether reduced dims stay, with size 1.
+        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+
+    Returns:
+        Tensor of int64.
+
+    Raises:
+        TypeError: There is no argument of that name; the message says which to write.
+    """
+    if other:
+        refuse_others("argmin", _ARGUMENTS, other)
+    return _place(F.arg_min, x, axis, keepdim)
+
+
+def _reduced(op: Callable[..., Any], x: Tensor, axis: Any, keepdim: bool) -> Tensor:
+    if axis is None:
+        return op(x, reduce_all=True, keep_dim=keepdim)
+    return op(x, dim=[int(a) for a in axis] if isinstance(axis, list | tuple) else [int(axis)], keep_dim=keepdim)
+
+
+def _place(op: Callable[..., Any], x: Tensor, axis: int | None, keepdim: bool) -> Tensor:
+    if axis is None:
+        flat = x.flatten() if x.ndim > 1 else x
+        found = op(flat, axis=0, keepdims=False, dtype="int64")
+        return found.reshape([1] * x.ndim) if keepdim else found
+    return op(x, axis=axis, keepdims=keepdim, dtype="int64")
 
 
 def all(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
@@ -95,7 +253,7 @@ def var(x: Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = Fal
     n = math.prod(sizes) - bool(unbiased)
     if not isinstance(n, int):
         return total / n  # known when the program runs; 0 / 0 is NaN
-    if min(sizes, default=1) < 0:
+    if builtins.min(sizes, default=1) < 0:
         raise InvalidArgumentError(
             f"var: x has shape {list(x.shape)}, in which a size over which to reduce is not known while a program is "
             "written; expected known ones, or a function that oprack.to_program captures"
@@ -136,7 +294,7 @@ def median(x: Tensor, axis: int | None = None, keepdim: bool = False) -> Tensor:
         InvalidArgumentError: There is no such dim, it has no elements, or its size is not known while a program is
             written.
     """
-    limit = max(x.ndim, 1)
+    limit = builtins.max(x.ndim, 1)
     if axis is not None and not -limit <= int(axis) < limit:
         raise InvalidArgumentError(
             f"median: axis is {axis} and x has shape {list(x.shape)}; expected an axis between {-limit} and {limit - 1}"

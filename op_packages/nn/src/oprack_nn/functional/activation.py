@@ -10,6 +10,20 @@ if TYPE_CHECKING:
     from oprack import Tensor
 
 
+def softmax(x: Tensor, axis: int = -1, **attrs: Any) -> Tensor:
+    r"""Normalizes along a dim to positive numbers of sum 1, $$e^{x_i} / \sum_j e^{x_j}$$.
+
+    Args:
+        x: The tensor.
+        axis: The dim.
+        attrs: Attributes of op softmax.
+
+    Returns:
+        Tensor of the same shape and dtype.
+    """
+    return F.softmax(x, axis=axis, **attrs)
+
+
 def log_softmax(x: Tensor, axis: int = -1, dtype: object = None) -> Tensor:
     r"""Takes the logarithm of softmax along a dim, without overflow.
 

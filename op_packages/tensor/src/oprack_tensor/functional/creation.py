@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
-from oprack.layers.promotion import rounded_by_attribute
 from oprack.types import FLOATS, INTEGERS, VarType, dtype_name
+
+from oprack_tensor.ranges import rounded_by_attribute
 
 if TYPE_CHECKING:
     from oprack import Tensor

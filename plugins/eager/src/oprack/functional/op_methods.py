@@ -1,35 +1,78 @@
-"""Installed ops, and functions that packs write, as methods of tensors: `x.relu()`, `x.topk(2)`."""
+"""Methods of tensors that packs bring: functions that they write, and ops: `x.reshape([2, 3])`, `x.relu()`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
 from keyword import iskeyword
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from oprack.eager_tensor import Tensor
 from oprack.errors import OprackError
-from oprack.functional.written import by_name, method, written, written_names
+from oprack.functional.written import method, written, written_names
 from oprack.op.proto import OpProto
+from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
+
+_kept: set[tuple[type, str]] = set()
 
 
 class OpMethods:
     """Every op and every written function whose first argument is a tensor is a method: `x.relu()`, `x.topk(2)`.
 
     The core knows no op, so a type checker that reads this takes any name. The stub package (`oprack stubs`) has one
-    method for each installed op in its place.
+    method for each installed op and function in its place.
     """
 
     def __getattr__(self, name: str) -> Any:
-        function = by_name.get(name)
-        if function is None:
-            function = method(type(self).__name__, name)
-        return MethodType(function, self)
+        return MethodType(_kept_method(type(self), name), self)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *(proto.type for proto in method_protos()), *written_methods()})
+
+
+class MethodsOfPacks(type):
+    """The class of Tensor, so that `Tensor.reshape` is there before any `x.reshape`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return _kept_method(cls, name)
+
+    def __dir__(cls) -> list[str]:
+        return sorted({*type.__dir__(cls), *written_methods()})
+
+
+def _kept_method(cls: type, name: str) -> Callable[..., Any]:
+    """The function of a name, which is put on the class, so that the next call finds it as any method."""
+    function = method(cls.__name__, name)
+    if isinstance(function, FunctionType):
+        owner = next(c for c in cls.__mro__ if "__getattr__" in vars(c))
+        setattr(owner, name, function)
+        _kept.add((owner, name))
+    return function
+
+
+def _forget() -> None:
+    while _kept:
+        owner, name = _kept.pop()
+        if name in vars(owner):
+            delattr(owner, name)
+
+
+on_change(_forget)
+
+
+def own_members(cls: type) -> set[str]:
+    """The names that a class has without packs.
+
+    Args:
+        cls: The class.
+
+    Returns:
+        The names.
+    """
+    kept = {name for owner, name in _kept if owner in cls.__mro__}
+    return {name for c in cls.__mro__ for name in vars(c)} - kept
 
 
 def written_methods() -> dict[str, Callable[..., Any]]:

@@ -6,7 +6,8 @@ import ast
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from textwrap import indent
@@ -15,9 +16,9 @@ from typing import Any
 
 from oprack.eager_tensor import Tensor
 from oprack.errors import OprackError
-from oprack.functional.op_methods import method_protos, written_methods
+from oprack.functional.op_methods import method_protos, own_members, written_methods
 from oprack.functional.stubs import HEAD, stubs
-from oprack.functional.tensor_conversions import Conversions
+from oprack.functional.tensor import Tensor
 from oprack.op.proto import param_name
 from oprack.op.signature import function_signature, stub_docstring
 from oprack.packs.manager import PackManager, default_manager
@@ -60,7 +61,7 @@ def write_stub_package(folder: Path) -> Path:
 
 def _methods() -> str:
     """The stub of `OpMethods`: a method for each op, but for names that tensors have from elsewhere."""
-    written = {*dir(Conversions), *dir(Tensor)}
+    written = own_members(Tensor)
     parts = [HEAD.format("method of tensors"), "class OpMethods:"]
     of_packs = {name: function for name, function in written_methods().items() if name not in written}
     for proto in method_protos():
@@ -68,11 +69,9 @@ def _methods() -> str:
         if signature.name not in {*written, *of_packs}:
             parts.append(indent(signature.stub(method=True), "    ") + "\n")
     for name, function in of_packs.items():
-        head, *body = _definition(name, function)
-        head = f"def {name}(self{head[head.index(': Any') + len(': Any') :]}"  # the first argument is the tensor
-        if inspect.signature(function).return_annotation in ("Tensor", Tensor):
-            head = head.replace("-> Any:", "-> Tensor:")
-        parts.append(indent("\n".join([head, *body]), "    ") + "\n")
+        _, *parameters = inspect.signature(function).parameters.values()  # the first is the tensor
+        head = f"def {name}({', '.join(['self', *_parameters(parameters)])}) -> {_returned(function)}:"
+        parts.append(indent(f"{head}\n{stub_docstring(inspect.getdoc(function) or name)}", "    ") + "\n")
     return "\n".join(parts)
 
 
@@ -143,12 +142,22 @@ def _definition(name: str, value: Any) -> Iterator[str]:
     except (TypeError, ValueError):
         yield f"{name}: Any"
         return
-    texts, starred = [], False
+    yield f"def {name}({', '.join(_parameters(parameters))}) -> Any:"
+    yield stub_docstring(inspect.getdoc(value) or name)
+
+
+def _parameters(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
+    """The parameters of a function as a stub writes them."""
+    starred = False
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY and not starred:
-            texts.append("*")
+            yield "*"
         starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         mark = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
-        texts.append(f"{mark}{p.name}: Any" + ("" if p.default is p.empty else " = ..."))
-    yield f"def {name}({', '.join(texts)}) -> Any:"
-    yield stub_docstring(inspect.getdoc(value) or name)
+        yield f"{mark}{p.name}: Any" + ("" if p.default is p.empty else " = ...")
+
+
+def _returned(function: Callable[..., Any]) -> str:
+    """What a function returns, as far as names of the head of a stub say it."""
+    text = str(inspect.signature(function).return_annotation)
+    return text if set(re.findall(r"\w+", text)) <= {"Tensor", "list", "tuple", "bool", "int", "float"} else "Any"

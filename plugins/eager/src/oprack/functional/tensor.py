@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import oprack.autograd.interpreter
 import oprack.interpreter.lazy  # noqa: F401  both register with the modes
-from oprack.eager_tensor import Tensor
+from oprack.eager_tensor import Tensor, TensorType
 from oprack.functional.creation import to_tensor
 from oprack.functional.generated import function
+from oprack.functional.op_methods import MethodsOfPacks
 from oprack.functional.tensor_conversions import Conversions
 from oprack.functional.tensor_methods import SharedMethods
 from oprack.functional.written import public, public_names
@@ -24,7 +25,7 @@ _OF_THE_CLASS = {"__module__", "__qualname__", "__doc__", "__slots__", "__dict__
 def install(methods: type, target: type) -> None:
     """Copy the methods of a class and its bases to another class, except those that the target defines itself."""
     own = set(vars(target))
-    for base in reversed(methods.__mro__[:-1]):
+    for base in reversed([c for c in methods.__mro__ if c not in (object, type)]):
         for name, value in vars(base).items():
             if name not in own and name not in _OF_THE_CLASS:
                 setattr(target, name, value)
@@ -32,4 +33,5 @@ def install(methods: type, target: type) -> None:
 
 install(Conversions, Tensor)
 install(SharedMethods, Symbol)
+install(MethodsOfPacks, TensorType)
 Tensor.__module__ = __name__  # pickles and documentation lead to the class with its methods

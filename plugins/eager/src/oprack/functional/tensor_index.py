@@ -62,7 +62,7 @@ class _Probe:
 def set_item(x: Any, index: Any, value: Any) -> None:
     """Replace part of x: the elements at these places become those of `value`, by replace_rows on the flat tensor."""
     where = _places(x, index if isinstance(index, tuple) else (index,))
-    new = value if hasattr(value, "_meta") else to_tensor(_spread(value, x._meta.dtype, where.shape), place=x.place)
+    new: Any = value if hasattr(value, "_meta") else to_tensor(_spread(value, x._meta.dtype, where.shape), place=x.place)
     if new.dtype != x.dtype:
         new = new.astype(x.dtype)
     if new.shape != where.shape:

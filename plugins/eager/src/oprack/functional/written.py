@@ -1,4 +1,4 @@
-"""Functions of tensors by the names that users know: those that packs write, methods of tensors, and ops.
+"""Functions of tensors by the names that users know: those that packs write, and ops.
 
 `oprack.functional` has every op under its own type. Packs write functions beside them, with the signatures of Paddle 2,
 through the hook oprack_layers (namespace "functional"). They are found as `oprack.<name>`, as
@@ -7,8 +7,7 @@ through the hook oprack_layers (namespace "functional"). They are found as `opra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from types import FunctionType
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from oprack.errors import UnknownOpError, did_you_mean
@@ -19,11 +18,7 @@ from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 
 NAMESPACE = "functional"
-by_name: dict[str, Callable[..., Any]] = {}
-"""What `method` found, until packs change."""
 _public: dict[str, Callable[..., Any]] = {}
-_methods: dict[str, Callable[..., Any]] = {}
-on_change(by_name.clear)
 on_change(_public.clear)
 
 
@@ -48,7 +43,7 @@ def written(name: str) -> Callable[..., Any] | None:
 
 
 def public(name: str) -> Callable[..., Any]:
-    """What `oprack.<name>` and `oprack.nn.functional.<name>` are: a written function, else a method, else an op.
+    """What `oprack.<name>` and `oprack.nn.functional.<name>` are: a written function, else an op.
 
     Args:
         name: The name.
@@ -62,7 +57,7 @@ def public(name: str) -> Callable[..., Any]:
     """
     found = _public.get(name)
     if found is None:
-        found = written(name) or _methods.get(name)
+        found = written(name)
         if found is None:
             try:
                 found = function_of(name)
@@ -81,7 +76,7 @@ def written_names() -> list[str]:
 
 def public_names() -> list[str]:
     """The names that `public` knows, sorted: of ops those that users call, not gradients and the like."""
-    return sorted({*written_names(), *_methods, *forward_ops(default_manager().op_types())})
+    return sorted({*written_names(), *forward_ops(default_manager().op_types())})
 
 
 def forward_ops(op_types: Iterable[str]) -> list[str]:
@@ -104,7 +99,7 @@ def method(owner: str, name: str) -> Callable[..., Any]:
         name: The name.
 
     Returns:
-        The function, whose first argument is the tensor; kept until packs change.
+        The function, whose first argument is the tensor.
 
     Raises:
         AttributeError: There is neither; the message says what to write instead, where that is known.
@@ -112,21 +107,15 @@ def method(owner: str, name: str) -> Callable[..., Any]:
     if name.startswith("_"):
         raise AttributeError(f"{owner!r} object has no attribute {name!r}")
     found = written(name)
-    if found is None and not default_manager().has_op(name) and not home("ops", name):
+    if found is not None:
+        return found
+    if not default_manager().has_op(name) and not home("ops", name):
+        if home(NAMESPACE, name):
+            default_manager().layer(NAMESPACE, name)  # raises: it names the pack to install
         advice = instead("tensor", name) or did_you_mean(name, public_names())
         raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{advice}")
     try:
-        found = by_name[name] = found or function_of(name)
+        return function_of(name)
     except UnknownOpError as error:  # of a pack that is not there, blocked or broken
         advice = instead("tensor", name)
         raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{advice or f': {error}'}") from error
-    return found
-
-
-def offer_methods(methods: Mapping[str, Any]) -> None:
-    """Let `public` find the public methods of a class, called with the tensor as their first argument.
-
-    Args:
-        methods: Members of the class by name.
-    """
-    _methods.update({n: m for n, m in methods.items() if not n.startswith("_") and isinstance(m, FunctionType)})
