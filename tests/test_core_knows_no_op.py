@@ -10,7 +10,7 @@ import oprack
 import pytest
 from oprack import PackManager, Program, layers, program_guard, use_manager
 from oprack.cli.main import main
-from oprack.errors import DefinitionError, UnknownOpError, UnknownRoleError
+from oprack.errors import DefinitionError, UnknownLayerError, UnknownOpError, UnknownRoleError
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output
 from oprack.op.vocabulary import ROLES
 from oprack.packs import PackWarning, advice
@@ -26,10 +26,9 @@ OTHERWISE_MEANT = {
     "data/workers.py": {"seed"},  # of random numbers
     "autodiff/backward.py": {"shape"},  # an attribute of the role constant, as in the next five
     "functional/op_function.py": {"shape"},
-    "layers/indexing.py": {"shape"},
+    "interpreter/symbol.py": {"mul", "pow"},  # Python's operators, as in the next one
+    "layers/operators.py": {"matmul"},
     "layers/ints.py": {"shape"},
-    "layers/promotion.py": {"shape"},
-    "layers/operators.py": {"scale"},  # of the role affine
     "layers/param_attr.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next four
     "desc/var_desc.py": {"shape"},
@@ -152,18 +151,48 @@ def test_doctor_finds_an_op_of_another_signature(pack_of):
 
 def test_oprack_op_says_which_roles_an_op_plays(capsys):
     assert main(["op", "scale"]) == 0
-    assert "Plays: affine (operators of a tensor and a number)" in capsys.readouterr().out
+    assert "Plays: affine (programs that oprack.parallel.distribute splits)" in capsys.readouterr().out
 
 
 def test_a_role_that_nobody_plays_names_who_wants_it_and_what_to_install():
     with use_manager(PackManager(entry_points=[], environ={})), program_guard(Program()):
         x = layers.data("x", [2])
         with pytest.raises(UnknownRoleError) as caught:
-            x * x
+            x.astype("float64")
     text = str(caught.value)
     assert isinstance(caught.value, UnknownOpError)
-    assert "role 'multiply' has no op, but operator * needs it" in text and "(X, Y) -> Out" in text
-    assert "`pip install oprack-math`" in text and "register.role('multiply', OP_TYPE)" in text
+    assert "role 'convert' has no op, but astype needs it" in text and "(X, *, in_dtype, out_dtype) -> Out" in text
+    assert "`pip install oprack-tensor`" in text and "register.role('convert', OP_TYPE)" in text
+
+
+@pytest.mark.parametrize(
+    ("use", "sign", "pack"),
+    [
+        (lambda x: x * x, "*", "math"),
+        (lambda x: 1 - x, "-", "math"),
+        (lambda x: x == x, "==", "math"),
+        (lambda x: ~x, "~", "math"),
+        (lambda x: x[0], "[...]", "tensor"),
+    ],
+)
+def test_an_operator_that_nobody_brings_says_what_to_install(use, sign, pack):
+    with use_manager(PackManager(entry_points=[], environ={})), program_guard(Program()):
+        for x in (layers.data("x", [2]), oprack.to_tensor([1, 2])):
+            with pytest.raises(UnknownLayerError) as caught:
+                use(x)
+            assert str(caught.value).startswith(f"operator {sign} of {type(x).__name__}s is unknown: no installed pack")
+            assert f"`pip install oprack-{pack}` adds it" in str(caught.value)
+        with pytest.raises(AttributeError, match="`pip install oprack-tensor`"):
+            oprack.to_tensor([1, 2]).reshape([2, 1])
+    assert oprack.to_tensor([1, 2]).reshape([2, 1]).shape == (2, 1)
+
+
+def test_an_operator_of_a_blocked_pack_says_so():
+    with use_manager(PackManager(blocked=["math"])):
+        with pytest.raises(UnknownLayerError, match=r"pack math \(oprack-math .*\) should, but is blocked"):
+            oprack.to_tensor([1.0]) + 1
+        assert oprack.to_tensor([[1.0, 2.0]])[0].tolist() == [1.0, 2.0]
+    assert (oprack.to_tensor([1.0]) + 1).tolist() == [2.0]
 
 
 def test_a_role_of_a_blocked_pack_says_so():

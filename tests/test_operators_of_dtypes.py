@@ -71,6 +71,13 @@ def _check(sign: str, found: Any, x: Any, y: Any, dtype: str) -> None:
     np.testing.assert_allclose(found.numpy(), _computed(sign, x, y, dtype), rtol=rtol, err_msg=f"{x!r} {sign} {y!r}")
 
 
+def test_a_variable_takes_no_array() -> None:
+    with oprack.program_guard(oprack.Program()):
+        x = layers.data("x", [None, 3])
+        with pytest.raises(InvalidArgumentError, match="other operand of variable 'x' is ndarray; expected a Variable"):
+            x + np.ones(3)
+
+
 @pytest.mark.parametrize("sign", OPERATORS)
 @pytest.mark.parametrize("a", DTYPES)
 def test_two_tensors(sign: str, a: str) -> None:

@@ -70,6 +70,12 @@ def oprack_vocabulary(register):
     register.role("constant", "rack_fill")
 
 
+def plus(self, other):
+    """What `x + other` calls."""
+    return self._apply("rack_add", {"X": self, "Y": other}, {})
+
+
 @oprack.hookimpl
 def oprack_layers(register):
     register.layers(__name__, "Constant", "Xavier", namespace="initializer")
+    register.layer("add", f"{__name__}:plus", namespace="operators")

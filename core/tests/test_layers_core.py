@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 
+import layers_rack
 import numpy as np
 import oprack
 import pytest
-from oprack import layers
+from oprack import PackManager, layers, use_manager
 from oprack.autodiff.appender import OpRole
 from oprack.errors import (
     AlreadyExistsError,
@@ -164,9 +165,22 @@ def test_variable_has_no_value(programs):
         bool(x)
     with pytest.raises(InvalidArgumentError, match=r"len\(x\): dim 0 of shape \[-1, 3\] is not known"):
         len(x)
-    with pytest.raises(InvalidArgumentError, match=r"other operand of variable 'x' is ndarray; expected a Variable"):
-        x + np.ones(3)
     assert x in {x} and len({x, layers.data("y", [1])}) == 2
+
+
+def test_operators_are_those_of_the_pack_in_use(programs):
+    x, y = layers.data("x", [3]), layers.data("y", [3])
+    for _ in range(2):
+        assert (x + y).name.startswith("rack_add")
+    assert [op.type for op in programs[0].global_block().ops] == ["rack_add", "rack_add"]
+    assert layers.Variable.__add__ is layers_rack.plus and x.__add__.__func__ is layers_rack.plus
+    with pytest.raises(UnknownLayerError, match=r"^operator \* of Variables is unknown: .*register\.layer\('mul', '"):
+        x * y
+    with pytest.raises(UnknownLayerError, match=r"^operator == of Variables is unknown"):
+        x == y  # noqa: B015
+    with use_manager(PackManager(entry_points=[], environ={})), pytest.raises(UnknownLayerError, match=r"^operator \+"):
+        x + y
+    assert (x + y).name.startswith("rack_add")
 
 
 # append_op ------------------------------------------------------------------------------------------------------------

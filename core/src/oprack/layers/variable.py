@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack.desc import BlockDesc
-from oprack.errors import NotFoundError
+from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.layers import unique_name
 from oprack.layers.append import append_op
 from oprack.layers.framework import VariableHandle
-from oprack.layers.operators import Operators
+from oprack.layers.operators import SIGNS, offer_operators
+from oprack.packs.vocabulary import op_for
 from oprack.program import ParameterInfo, Program
+from oprack.types import dtype_enum, dtype_name
+
+if TYPE_CHECKING:
+    from oprack.layers.operators import Operators
+
+    class _Offered(Operators["Variable"], VariableHandle): ...
+else:
+    _Offered = VariableHandle
 
 
-class Variable(Operators, VariableHandle):
+class Variable(_Offered):
     """A variable of a block. Python's operators append ops: `x * 2 + y`, `x[0]`, `x < y`, `x @ w`.
 
     A Variable has no value while the program is built; run the program and fetch it. Equality is an op as well, so
@@ -37,6 +47,45 @@ class Variable(Operators, VariableHandle):
         }
         append_op(op_type, inputs, outs, attrs, program=self.program)
         return outs[slots[0]]
+
+    def _operand(self, other: Any) -> Any:
+        """What is no Variable and no number, as an operand beside this one; None where that can't be."""
+        return None
+
+    def astype(self, dtype: object) -> Variable:
+        """The values as another dtype.
+
+        Args:
+            dtype: Its name, a VarType or a NumPy dtype.
+
+        Returns:
+            A Variable of the same shape.
+        """
+        attrs = {"in_dtype": int(dtype_enum(self.dtype)), "out_dtype": int(dtype_enum(dtype_name(dtype)))}
+        return self._apply(op_for("convert"), {"X": self}, attrs)
+
+    def detach(self) -> Variable:
+        """The same values, through which no gradient flows."""
+        found = self._apply(op_for("copy"), {"X": self}, {})
+        found.stop_gradient = True
+        return found
+
+    def __len__(self) -> int:
+        if not self.shape or self.shape[0] < 0:
+            raise InvalidArgumentError(f"len({self.name}): dim 0 of shape {list(self.shape)} is not known before a run")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Variable]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidArgumentError(
+            f"variable {self.name!r} has no value while the program is built, so `if`, `and`, `not` and "
+            "`in` can't use it; use layers.cond or layers.while_loop, layers.logical_and, `is None`, or compare names"
+        )
+
+
+offer_operators(Variable, SIGNS, "operators")
 
 
 class Parameter(Variable):

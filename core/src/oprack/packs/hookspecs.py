@@ -38,8 +38,8 @@ def oprack_kernels(register: Register) -> None:
 
 @hookspec
 def oprack_vocabulary(register: Register) -> None:
-    """Say which ops play the roles that the core asks for: `register.role("add", "elementwise_add")` lets `x + y`
-    append or call elementwise_add. `oprack.op.vocabulary` lists the roles with their signatures.
+    """Say which ops play the roles that the core asks for: `register.role("zeros_like", "fill_zeros_like")` lets a
+    backward pass append fill_zeros_like. `oprack.op.vocabulary` lists the roles with their signatures.
     """
 
 
@@ -47,6 +47,8 @@ def oprack_vocabulary(register: Register) -> None:
 def oprack_layers(register: Register) -> None:
     """Bring functions by which programs are written: `register.layer("fc", "my_pack.layers.fc:fc")`, found as
     `oprack.layers.fc` and imported on first use; namespace= puts them below `oprack.optimizer` and others instead.
+    Namespace "functional" has functions of tensors, which are methods as well, and "operators" Python's: see
+    oprack.layers.operators.
     `register.layers("my_pack.layers.loss", "huber_loss", "cross_entropy")` brings several of one module.
     """
 

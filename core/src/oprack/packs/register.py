@@ -92,11 +92,11 @@ def is_maker(facet: Any) -> bool:
 NAMESPACES = (
     *("layers", "functional", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "quantization", "array_api"),
     "sparse",
-    "fuzz",
-    "fuzz_lives",
 )
-"""Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`
-and `fuzz_lives`: the blocks of which `oprack.testing.fuzz` builds nets, and the parts of nets that live there."""
+"""Namespaces that packs extend through the hook oprack_layers, as modules `oprack.<namespace>`."""
+UNNAMED = ("operators", "tensor_operators", "fuzz", "fuzz_lives")
+"""Those that are no modules: Python's operators (oprack.layers.operators), the blocks of which `oprack.testing.fuzz`
+builds nets, and the parts of nets that live there."""
 
 STAGES = ("fold", "canonicalize", "fuse", "lower")
 """When a pass runs; see `Register.pass_`."""
@@ -264,14 +264,15 @@ class Register:
         Args:
             name: The name; an identifier without a leading underscore.
             target: The function, as "module:function".
-            namespace: One of NAMESPACES.
+            namespace: One of NAMESPACES or UNNAMED.
 
         Raises:
             DefinitionError: An argument is not of this form, or this pack registered the name before.
         """
-        if namespace not in NAMESPACES:
+        if namespace not in (*NAMESPACES, *UNNAMED):
             raise DefinitionError(
-                f"{self!r}: layer({name!r}, ..., namespace={namespace!r}); expected one of {', '.join(NAMESPACES)}"
+                f"{self!r}: layer({name!r}, ..., namespace={namespace!r}); expected one of "
+                + ", ".join((*NAMESPACES, *UNNAMED))
             )
         if not (isinstance(name, str) and name.isidentifier() and not name.startswith("_")):
             raise DefinitionError(

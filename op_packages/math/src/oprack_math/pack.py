@@ -11,46 +11,16 @@ if TYPE_CHECKING:
 
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
-    "absolute": "abs",
     "add": "elementwise_add",
     "affine": "scale",
-    "and": "logical_and",
-    "argmax_along": "arg_max",
-    "argmin_along": "arg_min",
-    "bits_and": "bitwise_and",
-    "bits_not": "bitwise_not",
-    "bits_or": "bitwise_or",
-    "bits_xor": "bitwise_xor",
-    "clamp": "clip",
-    "differs": "not_equal",
-    "divide": "elementwise_div",
-    "equals": "equal",
-    "floor_divide": "elementwise_floordiv",
-    "greater": "greater_than",
-    "greater_or_equal": "greater_equal",
-    "larger": "elementwise_max",
-    "left_shift": "bitwise_left_shift",
-    "less": "less_than",
-    "less_or_equal": "less_equal",
-    "matrix_product": "matmul_v2",
-    "max_along": "reduce_max",
-    "mean_along": "reduce_mean",
-    "min_along": "reduce_min",
-    "modulo": "elementwise_mod",
-    "multiply": "elementwise_mul",
-    "not": "logical_not",
-    "number_power": "pow",
-    "or": "logical_or",
-    "power": "elementwise_pow",
-    "product_along": "reduce_prod",
-    "right_shift": "bitwise_right_shift",
-    "smaller": "elementwise_min",
-    "subtract": "elementwise_sub",
-    "sum_along": "reduce_sum",
     "sum_of_all": "sum",
-    "xor": "logical_xor",
 }
 
+# Python's operators, by the names of the functions in arithmetic/: x + y, and 1 + x
+BETWEEN = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul lt le gt ge eq ne"
+OTHERS = "pos neg abs invert xor lshift rlshift rshift rrshift"
+# ... and those whose names are words of Python, or that are the same from both sides
+RENAMED = {"and": "and_", "rand": "and_", "or": "or_", "ror": "or_", "rxor": "xor"}
 
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = ("means", "pointwise_image", "pointwise_rows", "pointwise_sequence", "pointwise_steps")
@@ -64,14 +34,19 @@ def oprack_ops(register: Register) -> None:
 
 @hookimpl
 def oprack_vocabulary(register: Register) -> None:
-    """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
+    """Which ops the core itself asks for."""
     for role, op_type in ROLES.items():
         register.role(role, op_type)
 
 
 @hookimpl
 def oprack_layers(register: Register) -> None:
-    """Blocks of generated nets; ops.toml names what users call."""
+    """Python's operators, and blocks of generated nets; ops.toml names what users call."""
+    of_all, of_tensors = f"{__package__}.arithmetic.operators", f"{__package__}.arithmetic.tensors"
+    register.layers(of_all, *BETWEEN.split(), *OTHERS.split(), namespace="operators")
+    for name, function in RENAMED.items():
+        register.layer(name, f"{of_all}:{function}", namespace="operators")
+    register.layers(of_tensors, *BETWEEN.split(), "rmatmul", namespace="tensor_operators")
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 

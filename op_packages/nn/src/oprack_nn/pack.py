@@ -9,12 +9,6 @@ from oprack import hookimpl
 if TYPE_CHECKING:
     from oprack.packs import Register
 
-# Role of oprack.op.vocabulary -> the op of this pack that plays it.
-ROLES = {
-    "softmax_along": "softmax",
-}
-
-
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = """
     affine attention conv_bn_act depthwise_separable feed_forward fully_connected inception inverted_residual
@@ -33,13 +27,6 @@ WRITTEN_OUT = "transposed_product written_out_activation written_out_norm"
 def oprack_ops(register: Register) -> None:
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)
-
-
-@hookimpl
-def oprack_vocabulary(register: Register) -> None:
-    """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
-    for role, op_type in ROLES.items():
-        register.role(role, op_type)
 
 
 @hookimpl

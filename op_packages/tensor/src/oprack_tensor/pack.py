@@ -11,26 +11,14 @@ if TYPE_CHECKING:
 
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
-    "broadcast_to": "expand_v2",
-    "dims_of": "shape",
-    "change_shape": "reshape2",
     "constant": "fill_constant",
     "convert": "cast",
     "copy": "assign",
-    "elements_at": "gather_nd",
     "filled_like": "fill_any_like",
-    "insert_dims": "unsqueeze2",
-    "merge_dims": "flatten_contiguous_range",
     "part": "slice",
     "permute_dims": "transpose2",
-    "remove_dims": "squeeze2",
-    "repeat_dims": "tile",
-    "replace_rows": "scatter",
-    "rows_at": "gather",
     "shape_of": "shape",
     "split_dim": "split",
-    "strided_part": "strided_slice",
-    "unbind_dim": "unbind",
     "zeros_like": "fill_zeros_like",
 }
 
@@ -47,14 +35,16 @@ def oprack_ops(register: Register) -> None:
 
 @hookimpl
 def oprack_vocabulary(register: Register) -> None:
-    """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
+    """Which ops the core itself asks for."""
     for role, op_type in ROLES.items():
         register.role(role, op_type)
 
 
 @hookimpl
 def oprack_layers(register: Register) -> None:
-    """Blocks of generated nets; ops.toml names what users call."""
+    """Indexing, and blocks of generated nets; ops.toml names what users call."""
+    register.layers(f"{__package__}.indexing.operators", "getitem", namespace="operators")
+    register.layers(f"{__package__}.indexing.tensors", "getitem", "setitem", namespace="tensor_operators")
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 

@@ -17,9 +17,12 @@ from oprack.tensor.selected_rows import SelectedRows
 if TYPE_CHECKING:
     from oprack.autograd.backward_rule import BackwardRule
     from oprack.autograd.custom_rule import CustomRule
+    from oprack.functional.tensor_conversions import Conversions
+    from oprack.layers.operators import Operators
 
-if TYPE_CHECKING:
-    from oprack.functional.typed_operators import TypedOperators as _Installed
+    class _Installed(Operators["Tensor"], Conversions):
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
 else:
     _Installed = object
 
@@ -177,7 +180,7 @@ class Tensor(_Installed, metaclass=TensorType):
 
         return remove
 
-    def detach(self) -> Tensor:  # type: ignore[override]
+    def detach(self) -> Tensor:
         """A leaf without requires_grad on the same memory.
 
         Returns:

@@ -13,13 +13,10 @@ from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
-from oprack.packs.vocabulary import op_for
 
 _GIVEN = object()
 made: dict[str, Callable[..., Any]] = {}
 """Functions by op, until packs change."""
-by_role: dict[str, Callable[..., Any]] = {}
-"""Functions by role of oprack.op.vocabulary, until packs change."""
 
 
 class UnknownFunctionError(UnknownOpError, AttributeError):
@@ -48,25 +45,9 @@ def function(op_type: str) -> Callable[..., Any]:
     return found
 
 
-def function_for(role: str) -> Callable[..., Any]:
-    """The function of the op that plays a role of oprack.op.vocabulary. Raises as `PackManager.op_for`.
-
-    Args:
-        role: The role.
-
-    Returns:
-        The function.
-    """
-    found = by_role.get(role)
-    if found is None:
-        found = by_role[role] = function(op_for(role))
-    return found
-
-
 def _forget() -> None:
     forget()
     made.clear()
-    by_role.clear()
 
 
 on_change(_forget)

@@ -14,7 +14,6 @@ from textwrap import indent
 from types import ModuleType
 from typing import Any
 
-from oprack.eager_tensor import Tensor
 from oprack.errors import OprackError
 from oprack.functional.op_methods import method_protos, own_members, written_methods
 from oprack.functional.stubs import HEAD, stubs
@@ -37,7 +36,7 @@ def stub_package() -> dict[str, str]:
     """Contents of the files of `oprack-stubs` by path: one for each namespace that packs fill, and one for methods."""
     files = {"py.typed": "partial\n", "functional/op_methods.pyi": _methods()}
     manager = default_manager()
-    for namespace in sorted({*NAMESPACES, "functional"} - {"fuzz", "fuzz_lives"}):  # not called by name
+    for namespace in sorted(NAMESPACES):
         module = importlib.import_module(f"oprack.{namespace}")
         # A package needs __init__.pyi: a module stub of its name would hide its submodules.
         path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"

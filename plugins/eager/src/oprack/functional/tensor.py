@@ -16,6 +16,7 @@ from oprack.functional.tensor_conversions import Conversions
 from oprack.functional.tensor_methods import SharedMethods
 from oprack.functional.written import public, public_names
 from oprack.interpreter.symbol import Symbol
+from oprack.layers.operators import OF_TENSORS, SIGNS, offer_operators
 
 __all__ = ["Tensor", "function", "public", "public_names", "to_tensor"]
 
@@ -34,4 +35,5 @@ def install(methods: type, target: type) -> None:
 install(Conversions, Tensor)
 install(SharedMethods, Symbol)
 install(MethodsOfPacks, TensorType)
+offer_operators(Tensor, SIGNS | OF_TENSORS, "tensor_operators", "operators")
 Tensor.__module__ = __name__  # pickles and documentation lead to the class with its methods

@@ -138,7 +138,7 @@ class Conversions(StandardMembers, GlobalMethods):
             raise TypeError(f"{self.describe()} is no integer")
         return int(self.item())
 
-    def __bool__(self) -> bool:  # type: ignore[override]
+    def __bool__(self) -> bool:
         if self.size != 1:
             raise InvalidArgumentError(
                 f"bool() of {self.describe()}, which has {self.size} elements; expected one: write x.any() or x.all()"
@@ -150,8 +150,9 @@ class Conversions(StandardMembers, GlobalMethods):
             raise TypeError(f"len() of {self.describe()}, which has no dims")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Tensor]:  # type: ignore[override]
-        return (self[i] for i in range(len(self)))
+    def __iter__(self) -> Iterator[Tensor]:
+        x: Any = self
+        return (x[i] for i in range(len(x)))
 
     @staticmethod
     def like(value: Any, other: Tensor) -> Tensor:

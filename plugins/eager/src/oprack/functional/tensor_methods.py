@@ -10,19 +10,15 @@ from oprack.functional.creation import to_tensor
 from oprack.functional.generated import function as function_of
 from oprack.functional.op_function import op_function
 from oprack.functional.op_methods import OpMethods
-from oprack.functional.tensor_index import get_item, set_item
-from oprack.functional.tensor_operators import array_operand, operator
-from oprack.layers.operators import Operators
 from oprack.op.signature import snake_case
 
 
-class SharedMethods(Operators, OpMethods):
+class SharedMethods(OpMethods):
     """Methods of tensors and of Variables alike: each is a call of an op."""
 
-    def _operand(self, other: Any, role: str) -> Any:
+    def _operand(self, other: Any) -> Any:
         """An array or a list beside a tensor of a captured function: a constant of its program."""
-        found = to_tensor(other) if isinstance(other, np.ndarray | list) else other
-        return found if found is not other else Operators._operand(self, other, role)
+        return to_tensor(other) if isinstance(other, np.ndarray | list) else None
 
     def _apply(
         self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
@@ -39,36 +35,6 @@ class SharedMethods(Operators, OpMethods):
 
 class TensorMethods(SharedMethods):
     """Methods of tensors alone."""
-
-    __add__, __radd__ = operator("add", "__add__")
-    __sub__, __rsub__ = operator("subtract", "__sub__")
-    __mul__, __rmul__ = operator("multiply", "__mul__")
-    __truediv__, __rtruediv__ = operator("divide", "__truediv__")
-    __pow__, __rpow__ = operator("power", "__pow__")
-    __floordiv__, __rfloordiv__ = operator("floor_divide", "__floordiv__")
-    __mod__, __rmod__ = operator("modulo", "__mod__")
-    __matmul__, _ = operator("matrix_product", "__matmul__")
-    __lt__, _ = operator("less", "__lt__")
-    __le__, _ = operator("less_or_equal", "__le__")
-    __gt__, _ = operator("greater", "__gt__")
-    __ge__, _ = operator("greater_or_equal", "__ge__")
-    __eq__, _ = operator("equals", "__eq__")
-    __ne__, _ = operator("differs", "__ne__")
-    __hash__ = object.__hash__
-    del _
-
-    def __rmatmul__(self, other: Any) -> Any:
-        other = array_operand(self, other)
-        return other if other is NotImplemented else other @ self
-
-    # Indexing ---------------------------------------------------------------------------------------------------------
-    def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
-        """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
-        return get_item(self, index)  # type: ignore[no-any-return]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write into this tensor; recorded when it, or the value, wants a gradient."""
-        set_item(self, index, value)
 
     # In place ---------------------------------------------------------------------------------------------------------
     def fill_(self, value: Any) -> Tensor:

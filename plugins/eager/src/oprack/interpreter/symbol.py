@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from oprack.errors import PreconditionNotMetError
 from oprack.layers import unique_name
 from oprack.layers.append import append_op, is_ours
-from oprack.layers.promotion import dtype_beside_number
+from oprack.layers.operators import SIGNS
 from oprack.layers.variable import Variable
 from oprack.packs.vocabulary import op_for
 from oprack.types import dtype_enum
@@ -113,27 +113,16 @@ def symbol(variable: Variable) -> Symbol:
     return Symbol(variable.program, variable.block, variable.desc)
 
 
-def _between(role: str, compute: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The operator of a role, and the reflected one."""
+def _between(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator by its name in the module operator, and the reflected one."""
 
     def forward(self: OpenNumber, other: Any) -> Any:
-        return self._with(other, role, compute, False)
+        return self._with(other, name, False)
 
     def backward(self: OpenNumber, other: Any) -> Any:
-        return self._with(other, role, compute, True)
+        return self._with(other, name, True)
 
     return forward, backward
-
-
-def _compared(role: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The comparison of a role with a tensor, which is an op; that with a number has no answer yet."""
-
-    def compared(self: OpenNumber, other: Any) -> Any:
-        if isinstance(other, numbers.Real | OpenNumber):
-            self._refuse()
-        return self._with(other, role, compute, False)
-
-    return compared
 
 
 class OpenNumber(Symbol):
@@ -175,38 +164,47 @@ class OpenNumber(Symbol):
         out.stop_gradient = True
         return out
 
-    def _as(self, dtype: str | None) -> Symbol:
-        """A tensor of one element, without dims."""
+    def as_number_of(self, dtype: str | None) -> Symbol:
+        """The number as an operand: a tensor of one element, without dims.
+
+        Args:
+            dtype: Its dtype; None: as it is.
+
+        Returns:
+            The tensor.
+        """
         found = symbol(Variable(self.program, self.block, self.desc))
         return found if dtype in (None, found.dtype) else found.astype(dtype)  # type: ignore[return-value]
+
+    @property
+    def like(self) -> int | float:
+        """A number of its kind: beside a tensor, that of an int is another than that of a float."""
+        return 1 if self._is_whole else 1.0
 
     @property
     def _is_whole(self) -> bool:
         return self._dim is not None or self.dtype == "int64"
 
-    def _with(self, other: Any, role: str, compute: Callable[[Any, Any], Any], reverse: bool) -> Any:
-        is_number = isinstance(other, numbers.Real) or isinstance(other, OpenNumber)
-        if not is_number:
-            if not hasattr(other, "_apply"):
-                return NotImplemented
-            dtype = dtype_beside_number(other.dtype, 1 if self._is_whole else 1.0, role)
-            x: Any = other if other.dtype == dtype else other.astype(dtype)
-            return compute(x, self._as(dtype)) if reverse else compute(self._as(dtype), x)
+    def _with(self, other: Any, name: str, reverse: bool) -> Any:
+        if not isinstance(other, numbers.Real | OpenNumber):
+            return NotImplemented  # a tensor's operators take numbers that are open
         whole = self._is_whole and (other._is_whole if isinstance(other, OpenNumber) else isinstance(other, int))
-        dtype = "int64" if whole and role != "divide" else "float64"
-        x = other._as(dtype) if isinstance(other, OpenNumber) else other if dtype == "int64" else float(other)
-        text = f"{other} {_SIGNS[role]} {self.text}" if reverse else f"{self.text} {_SIGNS[role]} {other}"
-        found = compute(x, self._as(dtype)) if reverse else compute(self._as(dtype), x)
+        dtype = "int64" if whole and name != "truediv" else "float64"
+        mine = self.as_number_of(dtype)
+        x = other.as_number_of(dtype) if isinstance(other, OpenNumber) else other if dtype == "int64" else float(other)
+        text = f"{other} {SIGNS[name]} {self.text}" if reverse else f"{self.text} {SIGNS[name]} {other}"
+        compute = getattr(operator, name)
+        found = compute(x, mine) if reverse else compute(mine, x)
         found.stop_gradient = True
         return OpenNumber(found, f"({text})")
 
-    __add__, __radd__ = _between("add", operator.add)
-    __sub__, __rsub__ = _between("subtract", operator.sub)
-    __mul__, __rmul__ = _between("multiply", operator.mul)
-    __truediv__, __rtruediv__ = _between("divide", operator.truediv)
-    __floordiv__, __rfloordiv__ = _between("floor_divide", operator.floordiv)
-    __mod__, __rmod__ = _between("modulo", operator.mod)
-    __pow__, __rpow__ = _between("power", operator.pow)
+    __add__, __radd__ = _between("add")
+    __sub__, __rsub__ = _between("sub")
+    __mul__, __rmul__ = _between("mul")
+    __truediv__, __rtruediv__ = _between("truediv")
+    __floordiv__, __rfloordiv__ = _between("floordiv")
+    __mod__, __rmod__ = _between("mod")
+    __pow__, __rpow__ = _between("pow")
 
     def __neg__(self) -> Any:
         return 0 - self
@@ -223,21 +221,24 @@ class OpenNumber(Symbol):
             "branch and loop with oprack.layers.cond and while_loop; or give a dim that is None a size"
         )
 
+    def _compare(self, other: Any) -> Any:
+        """With a number there is no answer yet; with a tensor it is an op, which the tensor calls."""
+        return self._refuse() if isinstance(other, numbers.Real | OpenNumber) else NotImplemented
+
     def __eq__(self, other: object) -> Any:
         if other is self:
             return True
         if isinstance(other, numbers.Real) and other == -1 and self._dim is not None:
             return True  # as an InputSpec writes it
-        return _compared("equals", operator.eq)(self, other)
+        return self._compare(other)
 
     def __ne__(self, other: object) -> Any:
         if other is self or (isinstance(other, numbers.Real) and other == -1 and self._dim is not None):
             return False
-        return _compared("differs", operator.ne)(self, other)
+        return self._compare(other)
 
     __hash__ = object.__hash__
-    __lt__, __le__ = _compared("less", operator.lt), _compared("less_or_equal", operator.le)
-    __gt__, __ge__ = _compared("greater", operator.gt), _compared("greater_or_equal", operator.ge)
+    __lt__ = __le__ = __gt__ = __ge__ = _compare
     __bool__ = __len__ = __iter__ = _refuse
     numpy = item = tolist = __array__ = __float__ = __int__ = __complex__ = __index__ = __round__ = _refuse
 
@@ -245,17 +246,6 @@ class OpenNumber(Symbol):
         return self.text
 
     __str__ = __repr__
-
-
-_SIGNS = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "floor_divide": "//",
-    "modulo": "%",
-    "power": "**",
-}
 
 
 def declared_shape(x: Any) -> tuple[int, ...]:

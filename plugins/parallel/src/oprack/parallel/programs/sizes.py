@@ -79,8 +79,8 @@ class Sizes:
         return {name: numbers.at(entries) for name, numbers in self.known.items()}
 
     def dims(self, op: OpDesc, batch_dim: int, entries: int) -> bool:
-        """Take an op of role dims_of; returns False for any other, and for tensors with LoD or of unknown dims."""
-        if op.type != op_for("dims_of"):
+        """Take an op of role shape_of; returns False for any other, and for tensors with LoD or of unknown dims."""
+        if op.type != op_for("shape_of"):
             return False
         var = self.block.find_var_recursive(op.input("Input")[0])
         if var is None or var.shape is None or var.lod_level or min(var.shape, default=0) < 0:

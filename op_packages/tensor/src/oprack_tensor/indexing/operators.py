@@ -1,4 +1,4 @@
-"""x[...]: basic indexing of a Variable, by ops for slices, strided slices and new dims."""
+"""x[...]: basic indexing, by ops for slices, strided slices and new dims, of whatever has `_apply`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.packs.vocabulary import op_for
 from oprack.records import dataclass
+from oprack.types import VarType
 
 if TYPE_CHECKING:
-    from oprack.layers.variable import Variable
+    from oprack.layers import Variable
 
 _END = 2**31 - 1
 
@@ -43,17 +43,30 @@ class _Cut:
         self.steps.append(step)
 
 
-def indexed(x: Variable, index: Any) -> Variable:
-    """Evaluate `x[index]`.
+def getitem(self: Variable, index: Any) -> Variable:
+    """x[2], x[1:3], x[..., 0], x[None], x[::-1]; an index may be an integer Variable of one element.
+
+    Args:
+        self: The Variable or tensor.
+        index: What is taken of it.
+
+    Returns:
+        The part, in memory of its own.
 
     Raises:
         InvalidArgumentError: The index is out of range, or of a kind that has no op.
     """
+    x = self
     cut = _parse(x, index if isinstance(index, tuple) else (index,))
     out = _sliced(x, cut) if cut.axes else x
     if cut.new:
-        out = _append("insert_dims", out, {"X": out}, {"axes": cut.new}, ("Out", "XShape"))
-    return out if out is not x else _append("copy", x, {"X": x}, {})
+        out = out._apply("unsqueeze2", {"X": out}, {"axes": cut.new}, ("Out", "XShape"))
+    return out if out is not x else x._apply("assign", {"X": x}, {})
+
+
+def _dims(x: Variable) -> tuple[int, ...]:
+    """The dims, -1 for one that is not known; a captured function's Variables answer with numbers known in a run."""
+    return (x.desc.shape or ()) if hasattr(x, "desc") else x.shape
 
 
 def _subject(x: Variable) -> str:
@@ -62,12 +75,12 @@ def _subject(x: Variable) -> str:
 
 
 def _parse(x: Variable, items: tuple[Any, ...]) -> _Cut:
-    rank = len(x.shape)
+    rank = len(_dims(x))
     count = sum(item is not None and item is not Ellipsis for item in items)
     ellipses = [i for i, item in enumerate(items) if item is Ellipsis]
     if count > rank or len(ellipses) > 1:
         raise InvalidArgumentError(
-            f"index {_shown(items)} of {_subject(x)} of shape {list(x.shape)}: expected at most {rank} indices "
+            f"index {_shown(items)} of {_subject(x)} of shape {list(_dims(x))}: expected at most {rank} indices "
             "and one `...`"
         )
     if ellipses:
@@ -109,12 +122,12 @@ def _stop(x: Variable, axis: int, stop: Any, step: int) -> Any:
         return _END if step > 0 else -1
     if step > 0 or hasattr(stop, "desc") or stop >= 0:
         return stop
-    if x.shape[axis] < 0:
+    if _dims(x)[axis] < 0:
         raise InvalidArgumentError(
             f"index of {_subject(x)}: a stop of {stop} with step {step} in dim {axis}, whose size is not known; "
             "expected a stop that counts from the front"
         )
-    return max(stop + x.shape[axis], -1)
+    return max(stop + _dims(x)[axis], -1)
 
 
 def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
@@ -126,7 +139,7 @@ def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
             )
         cut.add(axis, item, item + 1)
     elif isinstance(item, numbers.Integral) and not isinstance(item, bool):
-        i, size = int(item), x.shape[axis]
+        i, size = int(item), _dims(x)[axis]
         if size >= 0 and not -size <= i < size:
             raise InvalidArgumentError(
                 f"index {i} of {_subject(x)} is out of range for dim {axis} of size {size}; expected {-size} to "
@@ -155,21 +168,13 @@ def _sliced(x: Variable, cut: _Cut) -> Variable:
             inputs[slot] = [v if hasattr(v, "desc") else _number(x, v) for v in values]
         attrs[attr] = [-1 if hasattr(v, "desc") else int(v) for v in values]
     if all(step == 1 for step in cut.steps):
-        return _append("part", x, inputs, attrs)
-    return _append("strided_part", x, inputs, attrs | {"strides": cut.steps})
+        return x._apply("slice", inputs, attrs)
+    return x._apply("strided_slice", inputs, attrs | {"strides": cut.steps})
 
 
 def _number(x: Variable, value: int) -> Variable:
-    from oprack.types import VarType
-
     attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
-    return _append("constant", x, {}, attrs)
-
-
-def _append(
-    role: str, x: Variable, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
-) -> Variable:
-    return x._apply(op_for(role), inputs, attrs, slots)
+    return x._apply("fill_constant", {}, attrs)
 
 
 def _shown(items: tuple[Any, ...]) -> str:

@@ -1,4 +1,4 @@
-"""x[...] and x[...] = v of tensors: basic indexing as Variables have it, and by masks, lists and integer tensors."""
+"""x[...] and x[...] = v of eager tensors: basic indexing as of Variables, and by masks, lists and integer tensors."""
 
 from __future__ import annotations
 
@@ -10,23 +10,36 @@ import numpy as np
 from oprack.cache import Cache
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
-from oprack.functional.generated import function, function_for
+from oprack.functional.generated import function
 from oprack.functional.op_function import op_function
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
-from oprack.layers.indexing import indexed
 from oprack.packs.changes import on_change
+
+from oprack_tensor.indexing import operators
 
 Steps = list[tuple[str, dict[str, Any], Any]]
 _plans = Cache(4096)
 on_change(_plans.clear)
 
 
-def get_item(x: Any, index: Any) -> Any:
-    """Part of x; basic indices as Variables have them, others by elements_at. Raises InvalidArgumentError."""
+def getitem(self: Any, index: Any) -> Any:
+    """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it.
+
+    Args:
+        self: The tensor.
+        index: What is taken of it.
+
+    Returns:
+        The part.
+
+    Raises:
+        InvalidArgumentError: The index is out of range, or of a kind that has no op.
+    """
+    x = self
     items = index if isinstance(index, tuple) else (index,)
     if any(_advanced(i) for i in items):
-        return function_for("elements_at")(x.reshape([-1]), _places(x, items)[..., None])
+        return function("gather_nd")(x.reshape([-1]), _places(x, items)[..., None])
     basic = tuple([_basic(i) for i in items])
     key = (x.shape, *[(i.start, i.stop, i.step) if type(i) is slice else i for i in basic])
     steps: Steps | None = _plans[key]
@@ -55,14 +68,26 @@ class _Probe:
         Returns:
             (op type, attributes, key of the attributes) of each op, in order.
         """
-        indexed(self, index)  # type: ignore[arg-type]
+        operators.getitem(self, index)  # type: ignore[arg-type]
         return self.steps
 
 
-def set_item(x: Any, index: Any, value: Any) -> None:
-    """Replace part of x: the elements at these places become those of `value`, by replace_rows on the flat tensor."""
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """Write into this tensor; recorded when it, or the value, wants a gradient.
+
+    Args:
+        self: The tensor.
+        index: Which elements are replaced.
+        value: A number, an array or a tensor that broadcasts to them.
+
+    Raises:
+        InvalidArgumentError: The index is out of range, or the value does not fit.
+    """
+    x = self  # by op scatter on the flat tensor
     where = _places(x, index if isinstance(index, tuple) else (index,))
-    new: Any = value if hasattr(value, "_meta") else to_tensor(_spread(value, x._meta.dtype, where.shape), place=x.place)
+    new: Any = (
+        value if hasattr(value, "_meta") else to_tensor(_spread(value, x._meta.dtype, where.shape), place=x.place)
+    )
     if new.dtype != x.dtype:
         new = new.astype(x.dtype)
     if new.shape != where.shape:
@@ -70,7 +95,7 @@ def set_item(x: Any, index: Any, value: Any) -> None:
     if not where.size:
         return
     flat = x.reshape([-1])
-    flat_new = function_for("replace_rows")(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
+    flat_new = function("scatter")(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
     result = flat_new.reshape(list(x.shape))
     x._overwrite(result._value, result._node, "x[...] = value")
 
