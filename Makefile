@@ -16,7 +16,7 @@ PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject
 MANIFESTS := $(PACKS) $(foreach file,$(sort $(wildcard plugins/*/src/*/ops.toml)),$(firstword $(subst /src/, ,$(file))))
 
 # What the table of homes says comes from all, also from plugins that bring no ops
-HOMES := $(PACKS) $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
+HOMES := $(PACKS) $(filter-out plugins/names,$(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml))))
 
 # Prints the distributions installed from folders that are there no more, as after a pack was renamed
 GONE := import importlib.metadata as m, json, os; \
@@ -72,7 +72,7 @@ lint: stubs  ## style, types, arrows between packages, generated files, what ops
 	$(BIN)/oprack manifest --homes --check $(HOMES)
 	$(BIN)/oprack check --only signatures $(MANIFESTS)
 
-homes: $(STAMP)  ## write the core's table of which distribution brings which op
+homes: $(STAMP)  ## write the table of which distribution brings which op
 	$(BIN)/oprack manifest --homes $(HOMES)
 
 docs: $(STAMP)  ## write the site of the documents to out/site; it asks the network for nothing

@@ -118,7 +118,8 @@ def test_extras_bring_everything() -> None:
     extras = project(ROOT / "core")["optional-dependencies"]
     assert {project(p)["name"] for p in PACKS} <= {ours(r) for r in extras["packs"]}
     assert "oprack[packs]" in extras["cpu"]
-    assert {project(p)["name"] for p in PLUGINS} <= {ours(r) for group in extras.values() for r in group}
+    always = project(ROOT / "core")["dependencies"]
+    assert {project(p)["name"] for p in PLUGINS} <= {ours(r) for group in (always, *extras.values()) for r in group}
     folders = {project(p)["name"]: p for p in (*PACKS, *PLUGINS, ROOT / "core", ROOT / "stubs")}
     for requirement in (r for group in extras.values() for r in group):
         asked = re.match(r"([\w-]+)\[([\w,-]+)\]", requirement)

@@ -1,4 +1,4 @@
-"""Which distribution brings what: the table in core, the messages that use it, and `oprack ops --missing`."""
+"""Which distribution brings what: the table, the messages that use it, and `oprack ops --missing`."""
 
 from __future__ import annotations
 
@@ -148,9 +148,33 @@ def test_paddles_list_is_that_of_the_reference():
     assert sorted(json.loads(reference.read_text("utf-8"))["ops"]) == list(advice.paddle_ops())
 
 
+def test_without_the_tables_errors_say_less(bare, monkeypatch, capsys):
+    caches = [f for f in vars(advice).values() if hasattr(f, "cache_clear")]
+    assert len(caches) == 5
+    monkeypatch.setattr(advice, "table", lambda filename: None)
+    for function in caches:
+        function.cache_clear()
+    try:
+        with use_manager(bare):
+            with pytest.raises(UnknownOpError, match=r"^op 'relu' is unknown: no installed pack brings it; install"):
+                oprack.op_info("relu")
+            with pytest.raises(UnknownLayerError, match=r"^operator \+ of Tensors is unknown: .*; install the pack"):
+                oprack.to_tensor([1.0]) + 1
+            with pytest.raises(AttributeError, match=r"^'Tensor' object has no attribute or op 'reshape'$"):
+                oprack.to_tensor([1.0]).reshape([1])
+            with pytest.raises(UnknownLayerError, match=r"^oprack\.layers has no 'fc': no installed pack brings it"):
+                oprack.layers.fc  # noqa: B018
+        assert main(["ops", "--missing"]) != 0 and main(["manifest", "--homes", "--check", "."]) != 0
+        assert "pip install oprack-names" in capsys.readouterr().err
+    finally:
+        for function in caches:
+            function.cache_clear()
+
+
 def test_the_command_checks_the_table(capsys):
     root = Path(__file__).parents[1]
     assert main(["manifest", "--homes", "--check", str(root / "op_packages" / "amp")]) == 1
     assert "homes.toml: stale" in capsys.readouterr().out
-    paths = sorted(p.parent for d in ("op_packages", "plugins") for p in root.glob(f"{d}/*/pyproject.toml"))
+    projects = sorted(p for d in ("op_packages", "plugins") for p in root.glob(f"{d}/*/pyproject.toml"))
+    paths = [p.parent for p in projects if "oprack.packs" in p.read_text("utf-8")]
     assert main(["manifest", "--homes", "--check", *map(str, paths)]) == 0

@@ -24,7 +24,8 @@ What users of PyTorch, Paddle and NumPy type in their first hour, and what becom
 `tests/data/names.toml` by `python docs/site/names_page.py`; a test runs every line, and what an error proposes.
 
 Where the libraries differ, Paddle 2's spelling is the reference. A name or an argument that only PyTorch has raises an
-error that says what to write; `core/src/oprack/packs/spellings.toml` is the table of them. The lines below follow:
+error that says what to write; the table of them is `plugins/names/src/oprack/names/spellings.toml`. The lines below
+follow:
 
 ```python
 {setup}

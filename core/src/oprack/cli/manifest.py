@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from oprack.cli.main import FINDING, OK
+from oprack.errors import NotFoundError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,11 +31,14 @@ def _homes(paths: Sequence[Path], check: bool) -> int:
     from oprack.packs import advice
     from oprack.packs.generate import brought, find_source
 
+    file = advice.table(advice.FILENAME)
+    if file is None:
+        raise NotFoundError(f"there is no {advice.FILENAME} to write: the distribution {advice.DISTRIBUTION} brings it")
     sources = [find_source(path) for path in paths]
     contributions = {source.distribution: brought(source) for source in sources}
     ops = sum(len(kinds["ops"]) for kinds in contributions.values())
     return _put(
-        Path(advice.__file__).with_name(advice.FILENAME),
+        file,
         advice.render(contributions),
         f"{len(contributions)} distributions, {ops} ops",
         "oprack manifest --homes PATH... of all packs and plugins (make homes)",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.cli.main import FINDING, OK
 from oprack.cli.models import model_arguments
 from oprack.cli.output import print_json, print_table, printable
+from oprack.errors import NotFoundError
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
@@ -19,8 +20,10 @@ PADDLE = "Paddle 2.6.2"
 
 def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
     """List the op types of a model, or of Paddle, that match a pattern and are missing."""
-    from oprack.packs.advice import paddle_ops
+    from oprack.packs.advice import DISTRIBUTION, paddle_ops
 
+    if not args.missing and not paddle_ops():
+        raise NotFoundError(f"the op types of {PADDLE} are in another distribution: pip install {DISTRIBUTION}")
     op_types = _of_model(args) if args.missing else paddle_ops()
     matching = sorted({t for t in op_types if fnmatchcase(t, pattern)})
     rows = _rows([t for t in matching if not manager.has_op(t)], manager)

@@ -1,8 +1,9 @@
 """What to say of a name that is not there: which distribution brings it, and how it is spelled here.
 
-`homes.toml` beside this file is a table of oprack's own distributions that `oprack manifest --homes` writes, so that an
-unknown op can be answered with the command that installs it. `paddle_ops.txt` lists the op types of Paddle 2.6.2,
-and `paddle_missing.toml` says why no distribution brings some of them.
+The tables come with the distribution oprack-names, in `oprack/names`; without it messages say less. `homes.toml` lists
+what oprack's own distributions bring (`oprack manifest --homes` writes it), so that an unknown op can be answered with
+the command that installs it. `paddle_ops.txt` lists the op types of Paddle 2.6.2, and `paddle_missing.toml` says why no
+distribution brings some of them.
 
 `spellings.toml` has the spellings of PyTorch, NumPy and older Paddle. Each entry of [write.<space>] is a line that
 runs, with the tensors and modules of tests/data/names.toml; tests run every one of them. Those of [absent.<space>] are
@@ -17,9 +18,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+DISTRIBUTION = "oprack-names"
 FILENAME = "homes.toml"
 _WIDTH = 120
 Homes = dict[str, dict[str, tuple[str, ...]]]
+
+
+def table(filename: str) -> Path | None:
+    """Where a table lies; None where oprack-names is not installed."""
+    import oprack
+
+    files = (Path(folder, "names", filename) for folder in oprack.__path__)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _text(filename: str) -> str:
+    file = table(filename)
+    return "" if file is None else file.read_text(encoding="utf-8")
 
 
 @cache
@@ -27,10 +42,9 @@ def homes() -> Homes:
     """distribution -> kind ("ops", "roles", "layers", "optimizer" ...) -> names."""
     import tomllib
 
-    data = tomllib.loads(Path(__file__).with_name(FILENAME).read_text(encoding="utf-8"))
     return {
         distribution: {kind: tuple(names.split()) for kind, names in kinds.items()}
-        for distribution, kinds in data.items()
+        for distribution, kinds in tomllib.loads(_text(FILENAME)).items()
     }
 
 
@@ -52,8 +66,8 @@ def _index(kind: str) -> dict[str, str]:
 @cache
 def paddle_ops() -> tuple[str, ...]:
     """The op types of Paddle 2.6.2, sorted."""
-    text = Path(__file__).with_name("paddle_ops.txt").read_text(encoding="utf-8")
-    return tuple(name for line in text.splitlines() if not line.startswith("#") for name in line.split())
+    lines = _text("paddle_ops.txt").splitlines()
+    return tuple(name for line in lines if not line.startswith("#") for name in line.split())
 
 
 def why_missing(op_type: str) -> str:
@@ -73,8 +87,8 @@ def missing_reasons() -> Mapping[str, str]:
     """Op types of Paddle that no distribution brings, with the reason of each."""
     import tomllib
 
-    data = tomllib.loads(Path(__file__).with_name("paddle_missing.toml").read_text(encoding="utf-8"))
-    return {op_type: entry["why"] for entry in data["reason"] for op_type in entry["ops"].split()}
+    data = tomllib.loads(_text("paddle_missing.toml"))
+    return {op_type: entry["why"] for entry in data.get("reason", ()) for op_type in entry["ops"].split()}
 
 
 def render(found: Mapping[str, Mapping[str, Iterable[str]]]) -> str:
@@ -102,15 +116,12 @@ def _wrapped(words: Iterable[str]) -> list[str]:
     return lines
 
 
-_SPELLINGS = "spellings.toml"
-
-
 @cache
 def spellings() -> dict[str, Any]:
     """The table: "write" and "absent" by space and name, and "keywords" by name."""
     import tomllib
 
-    return tomllib.loads(Path(__file__).with_name(_SPELLINGS).read_text(encoding="utf-8"))
+    return {"write": {}, "absent": {}, "keywords": {}} | tomllib.loads(_text("spellings.toml"))
 
 
 def instead(space: str, name: str) -> str:
