@@ -176,8 +176,7 @@ def test_doctor_says_that_no_pack_is_installed(tmp_path):
     advice = 'pip install "oprack[cpu]"'
     (problem,) = bare.json("doctor", code=1)["problems"]
     assert "no op pack is installed" in problem and advice in problem
-    done = bare("op", "relu", code=1)
-    assert "`pip install oprack-nn` adds it, and" in done.stderr and advice in done.stderr
+    assert advice in bare("op", "relu", code=1).stderr
 
 
 def test_doctor_gives_the_whole_reason_of_each(crowd):

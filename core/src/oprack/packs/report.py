@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from oprack.packs.discovery import Pack
 
 ALL_PACKS = '`pip install "oprack[cpu]"` everything for the CPU'
-NO_PACK = f"no op pack is installed, so there is no op to run: {ALL_PACKS.replace(' everything', ' brings everything')}"
+_EVERY_PACK = ALL_PACKS.replace(" everything", " brings everything")
+NO_PACK = f"no op pack is installed, so there is no op to run: {_EVERY_PACK}"
 UNBLOCKABLE = (
     f"the core's own pack {BUILTIN.name!r} can't be blocked: programs need its ops feed and fetch; remove it from "
     "OPRACK_BLOCK or the list of blocked packs"
@@ -179,7 +180,8 @@ def _advice(op_type: str, known: Iterable[str], packs: Collection[Pack]) -> str:
             "(`oprack new-pack`), or install one that has it"
         )
     near = did_you_mean(op_type, {*known, *names("ops")})
-    return f"{near}; install the pack that does, or see `oprack ops` for what there is"
+    every = f"; {_EVERY_PACK}" if no_pack(pack.owner for pack in packs) else ""
+    return f"{near}; install the pack that does, or see `oprack ops` for what there is{every}"
 
 
 def install(owner: str, packs: Collection[Pack]) -> str:
