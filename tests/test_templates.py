@@ -107,7 +107,8 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureF
 def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path) -> None:
     """Wheels of the core and of the baked pack in a fresh environment: nothing of this checkout is on its path."""
     environment = FreshEnvironment(tmp_path / "env")
-    environment.install(f"{build_wheel(ROOT / 'core', tmp_path / 'wheels')}[templates,test]")
+    core, names = (build_wheel(ROOT / folder, tmp_path / "wheels") for folder in ("core", "plugins/names"))
+    environment.install(f"{core}[templates,test]", names)
     # the installed core bakes the pack, from the template inside its wheel
     run(environment.path / "bin" / "oprack", "new-pack", tmp_path, "--no-input", cwd=tmp_path)
     folder = tmp_path / "oprack-my-pack"

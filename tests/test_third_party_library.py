@@ -20,7 +20,12 @@ from oprack.io import load_inference_model, save_inference_model
 from oprack.tensor import Scope
 
 PACK = Path(__file__).parent / "fixtures" / "third_party" / "oprack-mylib"
-FOLDERS = [ROOT / "core", *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")), PACK]
+FOLDERS = [
+    ROOT / "core",
+    ROOT / "plugins" / "names",
+    *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")),
+    PACK,
+]
 RUNS = 3
 
 # Runs a predictor, and prints which libraries worked.

@@ -91,7 +91,12 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def environment(tmp_path_factory: pytest.TempPathFactory) -> FreshEnvironment:
     """Wheels of the core, of the packs that the models need, and of the third party's pack."""
     wheels = tmp_path_factory.mktemp("wheels")
-    folders = [ROOT / "core", *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")), PACK]
+    folders = [
+        ROOT / "core",
+        ROOT / "plugins" / "names",
+        *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")),
+        PACK,
+    ]
     made = FreshEnvironment(tmp_path_factory.mktemp("third-party") / "env")
     made.install(*(build_wheel(folder, wheels) for folder in folders))
     return made
