@@ -14,6 +14,7 @@ from pathlib import Path
 
 import oprack
 import pytest
+from joined import join
 from language_server import LanguageServer
 from oprack import PackManager, use_manager
 from oprack.cli.main import main
@@ -100,9 +101,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stubs") / "env"
     venv.create(folder, with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
+    (join(site) / "oprack" / "py.typed").symlink_to(ROOT / "core/src/oprack/py.typed")
     for project in PROJECTS:
         for package in (project / "src").iterdir():
-            if package.is_dir() and not package.name.endswith("-stubs"):
+            if package.is_dir() and package.name != "oprack" and not package.name.endswith("-stubs"):
                 (site / package.name).symlink_to(package)
     here = next(p for p in map(Path, sys.path) if (p / "numpy").is_dir())
     (site / "others.pth").write_text(f"{here}\n")

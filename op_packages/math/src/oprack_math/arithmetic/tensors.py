@@ -22,9 +22,8 @@ from oprack_math.arithmetic import operators
 from oprack_math.arithmetic.promotion import COMPARISONS, DIVISION, dtype_beside_number
 
 _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
-_ANY_DTYPE = (DIVISION, "elementwise_pow")
+_OF_FLOATS = (DIVISION, "elementwise_pow")
 """Ops for which integers need a conversion, or a look at their values."""
-
 
 scales = Cache(1024)
 """Generated functions of op scale by mode, meta and numbers."""
@@ -123,7 +122,7 @@ def _between(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...,
 
 def _forward(op_type: str, general: Callable[..., Any], by_number: Callable[..., Any] | None) -> Callable[..., Any]:
     """`tensor op other`. The usual cases come first: each test is a part of what a small op costs."""
-    any_dtype = op_type not in _ANY_DTYPE
+    any_dtype = op_type not in _OF_FLOATS
 
     def forward(self: Any, other: Any) -> Any:
         meta = getattr(other, "_meta", None)
