@@ -13,7 +13,7 @@ from oprack.kernel import kernel
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
 from oprack.packs.manager import PackManager
 from oprack.runtime import OperatorBase
-from oprack.runtime.run_block import run_block
+from oprack.runtime.prepared import run_block
 from oprack.types import AttrType
 
 

@@ -44,8 +44,7 @@ OTHERWISE_MEANT = {
     "parallel/__init__.py": {"partial_sum"},
     "parallel/communicator.py": {"sum"},
     "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine
-    "parallel/simulated.py": {"sum"},
-    "runtime/shape_operator.py": {"shape"},  # an attribute of values
+    "parallel/simulated.py": {"sum", "shape"},  # shape: an attribute of values
     "testing/fuzz/example.py": {"broadcast", "shape"},
     "testing/worlds.py": {"sum"},
     "runtime/feed_fetch.py": {"shape"},
@@ -76,7 +75,7 @@ OTHERWISE_MEANT = {
     "runtime/prepared_function.py": {"shape"},  # an attribute of arrays
     "interpreter/__init__.py": {"seed"},
     "interpreter/devices.py": {"seed"},
-    "runtime/random.py": {"seed"},
+    "runtime/run_context.py": {"seed"},
     "testing/fuzz/campaign.py": {"seed"},
     "testing/fuzz/__main__.py": {"seed"},
     "ir/pattern.py": {"where"},  # a condition of a pattern

@@ -21,10 +21,9 @@ LARGER = {
     "functional": 14,
     "ir": 13,
     "layers": 13,
-    "op": 18,
+    "op": 16,
     "packs": 21,
     "parallel/eager": 13,
-    "runtime": 29,
     "testing/fuzz": 30,
 }
 # base -> why it stands in another file of the room than its only subclass
@@ -33,7 +32,6 @@ SPLIT = {
     "GlobalRule": "of ops without sequences; those with some add to it",
     "IdentityContext": "the other context is the runtime's",
     "OpMethods": "as GlobalMethods",
-    "OperatorWithKernel": "packs derive from it",
     "Plan": "as GlobalRule",
     "Rows": "as GlobalRule",
     "StandardMembers": "as GlobalMethods",

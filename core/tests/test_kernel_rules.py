@@ -17,7 +17,7 @@ from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
 from oprack.packs.extensions import Extensions
 from oprack.packs.manager import PackManager
 from oprack.program import Program
-from oprack.runtime import Executor, kernel_choice
+from oprack.runtime import Executor, kernel_operator
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
 from oprack.types import VarType
 
@@ -205,7 +205,7 @@ class ElsewherePlace(Place):
 @pytest.fixture
 def elsewhere(rack: PackManager, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackManager]:
     monkeypatch.setattr(Extensions, "place_factory", lambda _, kind: ElsewhereDevice)
-    kernel_choice._MOVED.clear()
+    kernel_operator._MOVED.clear()
 
     @kernel("double", place="elsewhere", priority=1)
     def double_there(X: Any, *, factor: float, ctx: Any) -> Any:
@@ -250,7 +250,7 @@ def test_a_kernel_of_the_cpu_runs_in_the_middle_of_another_place(
             np.testing.assert_array_equal(d.array, 2 * (2 * X + 1) + 1)
             assert d.lod == [[0, 1, 2]]
     (record,) = caplog.records
-    assert record.name == "oprack.runtime.kernel_choice"
+    assert record.name == "oprack.runtime.kernel_operator"
     assert "op switched" in record.getMessage() and "no kernel at ElsewherePlace" in record.getMessage()
 
 

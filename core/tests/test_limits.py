@@ -17,7 +17,7 @@ from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.runtime.operator import OperatorBase
-from oprack.runtime.run_block import run_block
+from oprack.runtime.prepared import run_block
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import AttrType, VarType
 

@@ -29,7 +29,7 @@ from oprack.op import Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Checks, Executor, Profiler, UnusedInputWarning
-from oprack.runtime.random import RandomState
+from oprack.runtime.run_context import RandomState
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 
 Build = Callable[..., Program]

@@ -20,7 +20,7 @@ from oprack.errors import (
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
-from oprack.runtime.run_block import run_block
+from oprack.runtime.prepared import run_block
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 
 Build = Callable[..., Program]

@@ -55,12 +55,12 @@ def test_the_watch_sees_atomics() -> None:
 
 
 def test_what_the_host_computes_instead_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    from oprack.runtime import kernel_choice
+    from oprack.runtime import kernel_operator
 
-    kernel_choice._MOVED.clear()
+    kernel_operator._MOVED.clear()
     with caplog.at_level(logging.WARNING, "oprack"):
         for _ in range(2):
             atomics(CASES / "index_select.npz", deterministic=True)
     told = [r for r in caplog.records if "op index_select_grad" in r.getMessage()]
-    assert len(told) == 1 and told[0].name == "oprack.runtime.kernel_choice"
+    assert len(told) == 1 and told[0].name == "oprack.runtime.kernel_operator"
     assert "runs at cpu, and its inputs and outputs are copied" in told[0].getMessage()

@@ -13,8 +13,8 @@ from oprack.errors import OprackError
 from oprack.inference.optim_entry import Later
 from oprack.packs.manager import PackManager
 from oprack.program import Program
+from oprack.python import collector_paused
 from oprack.runtime import Executor
-from oprack.runtime.collector import paused
 from oprack.runtime.plan.segment import Segment
 from oprack.tensor import Scope
 
@@ -64,20 +64,20 @@ def test_who_asks_for_the_code_gets_that_of_the_first_run(rack: PackManager, bui
 
 
 def test_the_collector_rests_within_and_goes_on_behind(collecting: None) -> None:
-    with paused():
+    with collector_paused():
         assert not gc.isenabled()
-        with paused():
+        with collector_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(ValueError, match="inside"), paused():
+    with pytest.raises(ValueError, match="inside"), collector_paused():
         raise ValueError("inside")
     assert gc.isenabled()
 
 
 def test_a_collector_that_is_off_stays_off(collecting: None) -> None:
     gc.disable()
-    with paused():
+    with collector_paused():
         pass
     assert not gc.isenabled()
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy_kernels import WITHOUT
-from oprack.kernel import KernelSpecialization, bind_signature, kernel_specs
+from oprack.kernel import KernelContext, KernelSpecialization, bind_signature, kernel_specs
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
-from oprack.runtime.compose import StepContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
@@ -32,7 +31,7 @@ PARAMETERS |= {"ReduceBias", "Expand", "ExpandBias", "Project", "Shift", "Transi
 MOST_ELEMENTS = 1 << 14
 
 
-class Context(StepContext):
+class Context(KernelContext):
     """What kernels ask of their KernelContext."""
 
     def is_read(self, *slots):
@@ -54,7 +53,7 @@ class Call:
         return replace(self, inputs={**self.inputs, slot: values})
 
     def context(self):
-        return Context(default_manager(), self.op_type, self.attrs, WITHOUT, self.lods)
+        return Context(self.op_type, self.attrs, self.lods, packs=default_manager(), rules=WITHOUT)
 
     def _arguments(self, spec):
         proto = default_manager().op_info(self.op_type).proto
@@ -94,7 +93,7 @@ class Call:
 
     def by_numpy(self):
         """What the kernel gives that runs where this library does not."""
-        context = StepContext(default_manager(), self.op_type, self.attrs, WITHOUT, self.lods)
+        context = KernelContext(self.op_type, self.attrs, self.lods, packs=default_manager(), rules=WITHOUT)
         protos = default_manager().op_info(self.op_type).proto.inputs
         arrays = {s: v if protos[s].duplicable else v[0] for s, v in self.inputs.items() if v}
         return self._by_slot(context.compute(arrays, self.attrs))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 
-from oprack.kernel import KernelRules
+from oprack.kernel import KernelContext, KernelRules
+from oprack.kernel.context import candidate_for
 from oprack.kernel.invoke import call_arrays
 from oprack.op import slot_name
 from oprack.packs.manager import default_manager
-from oprack.runtime.compose import StepContext, candidate_for
 
 WITHOUT = KernelRules(excluded=["onednn"])
 
@@ -21,7 +21,7 @@ def numpy_result(op, arrays, ctx):
 
 def on_numpy(op, attrs=None):
     """A context of the op in which nothing runs on this library."""
-    return StepContext(default_manager(), op, attrs, WITHOUT)
+    return KernelContext(op, attrs, packs=default_manager(), rules=WITHOUT)
 
 
 def call(function, *args, ctx, **named):

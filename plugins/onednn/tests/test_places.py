@@ -7,9 +7,8 @@ import inspect
 import numpy as np
 import pytest
 from numpy_kernels import numpy_result
-from oprack.kernel import KernelSpecialization
+from oprack.kernel import KernelContext, KernelSpecialization
 from oprack.packs.manager import default_manager
-from oprack.runtime.compose import StepContext
 from oprack_onednn.chain.memory import rows_of
 from oprack_onednn.kernels import fused_matmul, layer_norm, matmul, softmax
 
@@ -87,7 +86,7 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
         for given in parameters * 2:
             x = normal(*shape)
             names = [p for p in inspect.signature(getattr(module, op)).parameters][: 1 + len(given)]
-            context = StepContext(default_manager(), op, attrs)
+            context = KernelContext(op, attrs, packs=default_manager())
             want, got = numpy_result(op, dict(zip(names, (x, *given), strict=True)), context), site(x, *given)
             assert got is not NotImplemented or not x.size
             if got is NotImplemented:

@@ -13,7 +13,7 @@ from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode
 from oprack.op.desc_rules import infer_op
 from oprack.runtime import NaiveExecutor
-from oprack.runtime.random import RandomState
+from oprack.runtime.run_context import RandomState
 from oprack.tensor import LoDTensor, Scope
 from oprack.tensor.arrays import numpy_dtype
 from oprack.types import VarType

@@ -1,19 +1,20 @@
 """Kernels: their type, how they are declared, and how one is chosen."""
 
-from oprack.kernel.context import (
+from oprack.kernel.context import Array, ArrayModule, KernelContext
+from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
+from oprack.kernel.invoke import decline
+from oprack.kernel.kernel_map import (
     ANY_KERNEL,
     DETERMINISTIC_KERNELS,
-    Array,
-    ArrayModule,
-    KernelContext,
+    Candidate,
     KernelRules,
-    decline,
+    OpKernelMap,
+    size_limits_ignored,
 )
-from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
-from oprack.kernel.kernel_map import Candidate, OpKernelMap, OpKernelType, size_limits_ignored
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
 from oprack.kernel.signature import KernelSignature, bind_signature
 from oprack.kernel.specialization import KernelSpecialization, Specialize
+from oprack.op.infer import OpKernelType
 
 __all__ = [
     "ANY_KERNEL",

@@ -1,16 +1,21 @@
-"""What a kernel may ask about the op that is running, which kernels a run may choose among, and how one declines."""
+"""KernelContext: what a kernel may ask about its op, and how it computes another one on arrays."""
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.kernel.invoke import call_arrays
+from oprack.kernel.kernel_map import ANY_KERNEL, Candidate, KernelRules
+from oprack.kernel.predicates import KernelQuery
+from oprack.op.infer import KernelTypeContext
+from oprack.types import dtype_name
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from oprack.device import DeviceContext
     from oprack.tensor import Place
     from oprack.tensor.lod_tensor import LoD
@@ -28,103 +33,105 @@ ArrayModule: TypeAlias = ModuleType
 """The array library of the place, NumPy or CuPy, as kernels get it in `xp`."""
 
 
-def deterministic_by_default() -> bool:
-    """Whether the environment variable OPRACK_DETERMINISTIC asks for kernels that give the same bits on every run."""
-    return os.environ.get("OPRACK_DETERMINISTIC", "0").strip().lower() not in ("", "0", "off", "no", "false")
+class KernelContext:
+    """What a kernel may ask about its op; injected as `ctx`.
 
-
-class KernelRules:
-    """Which kernels a run may choose among, set once for an executor.
-
-    Rules are compared by identity, since every look-up of a plan has them in its key.
+    This is the context of an op that stands in no program, such as a step of a fused op's kernel or a call in a test.
+    Nobody says what happens with its outputs, so all of them are asked for and read. The context of an op in a run is
+    derived from it.
 
     Args:
-        excluded: Libraries whose kernels may not run.
-        by_attr: Libraries whose kernels run only where an attribute of the op asks for them (Fluid's use_mkldnn,
-            use_cudnn). Those of all others run wherever they are the best, whatever the attribute says, as in Fluid
-            with the flag for the library set.
-        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+        op_type: The op.
+        attrs: Its attributes; where packs are given, those that differ from the op's defaults are enough.
+        lods: Offsets of the inputs by slot; slots without LoD may be left out.
+        packs: The PackManager that has the ops; None means that `run_op` is not called.
+        rules: Which kernels may run.
+        device: The context of the arrays' place; None means NumPy arrays on the host.
     """
 
-    __slots__ = ("by_attr", "deterministic", "excluded")
+    __slots__ = ("_attrs", "_device", "_lods", "_op_type", "_packs", "_rules")
 
     def __init__(
-        self, excluded: Iterable[str] = (), by_attr: Iterable[str] = (), *, deterministic: bool = False
+        self,
+        op_type: str,
+        attrs: Mapping[str, Any] | None = None,
+        lods: Mapping[str, Sequence[LoD]] | None = None,
+        *,
+        packs: Any = None,
+        rules: KernelRules = ANY_KERNEL,
+        device: DeviceContext | None = None,
     ) -> None:
-        self.excluded, self.by_attr = frozenset(excluded), frozenset(by_attr)
-        self.deterministic = bool(deterministic)
-
-    def libraries(self, switches: Mapping[str, str], attrs: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-        """What these rules say of libraries for one op.
-
-        Args:
-            switches: For each library, the attribute that switches it.
-            attrs: The op's attributes.
-
-        Returns:
-            (the library that the op asks for, or "plain"; the libraries that may not run for it).
-        """
-        if not self.by_attr:
-            return "plain", self.excluded
-        asked = [n for n in sorted(self.by_attr - self.excluded) if attrs.get(switches.get(n, ""))]
-        return (asked[0] if asked else "plain"), self.excluded | (self.by_attr - set(asked))
-
-    def __repr__(self) -> str:
-        return (
-            f"KernelRules(excluded={sorted(self.excluded)}, by_attr={sorted(self.by_attr)}, "
-            f"deterministic={self.deterministic})"
-        )
-
-
-ANY_KERNEL = KernelRules()
-"""Every kernel may run."""
-DETERMINISTIC_KERNELS = KernelRules(deterministic=True)
-"""Those that give the same bits on every run."""
-
-
-class KernelContext(Protocol):
-    """Type of the parameter `ctx` that a kernel may have."""
+        defaults = _defaults(packs, packs.revision, op_type) if packs is not None else {}
+        self._op_type, self._rules, self._lods, self._packs = op_type, rules, lods or {}, packs
+        self._attrs: Mapping[str, Any] = {**defaults, **attrs} if attrs else defaults
+        self._device = device
 
     @property
     def op_type(self) -> str:
         """The op."""
+        return self._op_type
 
     @property
     def attrs(self) -> Mapping[str, Any]:
         """All attributes of the op, those included that kernels rarely need."""
+        return self._attrs
 
     @property
     def rules(self) -> KernelRules:
         """Which kernels the run may choose among."""
+        return self._rules
+
+    @property
+    def packs(self) -> Any:
+        """The PackManager that has the ops which `run_op` computes."""
+        return self._packs
 
     @property
     def place(self) -> Place:
         """The place of the run."""
+        return self.device.place
 
     @property
     def device(self) -> DeviceContext:
         """The DeviceContext of the place: streams and library handles."""
+        if self._device is None:
+            from oprack.device import CPUDeviceContext
+
+            self._device = CPUDeviceContext()
+        return self._device
 
     def lod(self, slot: str, i: int = 0) -> LoD:
         """Offsets of input i of a slot; [] when it has none or is absent."""
+        lods = self._lods.get(slot, ())
+        return lods[i] if i < len(lods) else []
 
     def wants(self, slot: str, i: int = 0) -> bool:
         """Whether output i of a slot is asked for; a gradient kernel may skip the others."""
+        return True
 
     def is_read(self, *slots: str) -> bool:
-        """Whether an op of the program reads one of these outputs, fetch ops counted."""
+        """Whether an op of the program reads one of these outputs, fetch ops counted.
+
+        For intermediate outputs, which are there for the gradient: a kernel that is faster without them may leave out
+        those that nobody reads.
+        """
+        return True
 
     def input_count(self, slot: str) -> int:
         """Number of variables of an input slot."""
+        raise self._not_in_a_run()
 
     def output_count(self, slot: str) -> int:
         """Number of variables of an output slot."""
+        raise self._not_in_a_run()
 
     def output_dtype(self, slot: str) -> str | None:
         """dtype that the program declares for the first output of a slot; None when it does not say."""
+        return None
 
     def generator(self, seed: int = 0) -> np.random.Generator:
         """Random generator of this draw; a seed other than 0 gives the same numbers on every run."""
+        raise self._not_in_a_run()
 
     def run_op(
         self,
@@ -147,28 +154,83 @@ class KernelContext(Protocol):
         Raises:
             KernelNotFoundError: No kernel fits.
         """
+        present = {slot: value for slot, value in inputs.items() if value is not None}
+        packs, rules, device = self.packs, self.rules, self.device
+        candidate = candidate_for(packs, op_type, present, attrs or {}, rules, device.place)
+        step = KernelContext(op_type, attrs, lods, packs=packs, rules=rules, device=device)
+        return call_arrays(op_type, candidate, present, step, xp=device.xp)
+
+    def _not_in_a_run(self) -> PreconditionNotMetError:
+        return PreconditionNotMetError(
+            f"op {self.op_type}: its kernel asks for variables or random numbers of a run, but was called on arrays "
+            "alone; run the op by a program, or by oprack.create_op"
+        )
 
 
-# a kernel returns NotImplemented and nothing else, so that a plan can compare by identity; the reason goes beside it,
-# by thread, since kernels of several threads decline at once
-_WHY = threading.local()
-
-
-def decline(reason: str) -> Any:
-    """Leave a call to the next kernel that fits: `return decline("X has gaps")`.
+def candidate_for(
+    packs: Any,
+    op_type: str,
+    inputs: Mapping[str, Any],
+    attrs: Mapping[str, Any],
+    rules: KernelRules = ANY_KERNEL,
+    place: Place | None = None,
+) -> Candidate:
+    """The best kernel of an op for arrays by slot, linked to those that take over when it declines.
 
     Args:
-        reason: Why, for logs and for the error that every kernel declined.
+        packs: The PackManager.
+        op_type: The op.
+        inputs: Arrays by slot, a list for a duplicable one.
+        attrs: Those that differ from the op's defaults.
+        rules: Which kernels may run.
+        place: Place of the arrays; None means the host.
 
-    Returns:
-        NotImplemented.
+    Raises:
+        KernelNotFoundError: No kernel fits.
     """
-    _WHY.reason = reason
-    return NotImplemented
+    firsts = {s: v[0] if isinstance(v, list | tuple) else v for s, v in inputs.items() if not _is_empty(v)}
+    dtypes = tuple((slot, array.dtype) for slot, array in firsts.items())
+    frozen = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in attrs.items())
+    if place is None:
+        from oprack.tensor import CPUPlace
+
+        place = CPUPlace()
+    # The revision is part of the key: what packs bring may change, and with it the choice.
+    return _choose(packs, packs.revision, op_type, place, dtypes, frozen, rules)
 
 
-def take_reason() -> str:
-    """The reason of the last kernel that declined in this thread, or "" when it had none. It is cleared."""
-    reason: str = getattr(_WHY, "reason", "")
-    _WHY.reason = ""
-    return reason
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, list | tuple) and not value
+
+
+@lru_cache(maxsize=256)
+def _defaults(packs: Any, revision: int, op_type: str) -> Mapping[str, Any]:
+    return {a.name: a.default for a in packs.op_info(op_type).proto.attrs.values()}
+
+
+# The only cache of choices without a program: one entry per op type, dtypes and attributes of the steps of fused ops.
+@lru_cache(maxsize=1024)
+def _choose(
+    packs: Any,
+    revision: int,
+    op_type: str,
+    place: Place,
+    dtypes: tuple[tuple[str, Any], ...],
+    attrs: tuple[tuple[str, Any], ...],
+    rules: KernelRules,
+) -> Candidate:
+    names = {slot: dtype_name(dtype) for slot, dtype in dtypes}
+    if not names:
+        raise InvalidArgumentError(f"op {op_type}: no inputs; expected an array at least, which says the dtype")
+    listed = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs}
+    every = {**_defaults(packs, revision, op_type), **listed}
+    query = KernelQuery(op_type, every, names, dict.fromkeys(names, "LoDTensor"), place.kind)
+    info = packs.op_info(op_type)
+    # in the order of the OpProto, by which a rule takes the first input
+    context = KernelTypeContext(info, every, {s: [names[s]] for s in info.proto.inputs if s in names}, place)
+    expected = info.expected_kernel_type(context) if info.expected_kernel_type is not None else context.common_dtype()
+    asked, excluded = rules.libraries(packs.extensions.library_attrs() if rules.by_attr else {}, every)
+    if expected.library == "plain" and asked != "plain":
+        expected = replace(expected, library=asked)
+    candidate: Candidate = packs.kernel_map(op_type, place.kind).choose(expected, query, excluded, rules.deterministic)
+    return candidate

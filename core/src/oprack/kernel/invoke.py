@@ -8,12 +8,12 @@ op's kernel they are arrays.
 from __future__ import annotations
 
 import logging
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from oprack.errors import KernelNotFoundError, KernelResultError
-from oprack.kernel.context import take_reason
 from oprack.kernel.kernel_map import Candidate
 from oprack.kernel.signature import KernelSignature
 from oprack.op.proto import OpProto, slot_name
@@ -163,6 +163,31 @@ def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, st
 
 
 # Kernels that decline -------------------------------------------------------------------------------------------------
+# A kernel returns NotImplemented and nothing else, so that a plan can compare by identity; the reason goes beside it,
+# by thread, since kernels of several threads decline at once
+_WHY = threading.local()
+
+
+def decline(reason: str) -> Any:
+    """Leave a call to the next kernel that fits: `return decline("X has gaps")`.
+
+    Args:
+        reason: Why, for logs and for the error that every kernel declined.
+
+    Returns:
+        NotImplemented.
+    """
+    _WHY.reason = reason
+    return NotImplemented
+
+
+def take_reason() -> str:
+    """The reason of the last kernel that declined in this thread, or "" when it had none. It is cleared."""
+    reason: str = getattr(_WHY, "reason", "")
+    _WHY.reason = ""
+    return reason
+
+
 def invoke(
     op_type: str, candidate: Candidate, numel: int, run: Callable[[Candidate], Any]
 ) -> tuple[Candidate, Any, dict[str, str]]:

@@ -1,37 +1,76 @@
-"""OpKernelMap: the kernels of one op, the choice among them with its reasons, and which is preferred of equals."""
+"""OpKernelMap: the kernels of one op, the rules of a run, the choice with its reasons, and who wins a tie."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
 from oprack.kernel.decorator import KernelSpec
 from oprack.kernel.predicates import KernelQuery
 from oprack.kernel.signature import CONTAINERS, KernelSignature, bind_signature
 from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.infer import OpKernelType
 from oprack.op.proto import OpProto
 from oprack.records import dataclass
 
 
-@dataclass(frozen=True)
-class OpKernelType:
-    """The place, dtype and library of a kernel.
+def deterministic_by_default() -> bool:
+    """Whether the environment variable OPRACK_DETERMINISTIC asks for kernels that give the same bits on every run."""
+    return os.environ.get("OPRACK_DETERMINISTIC", "0").strip().lower() not in ("", "0", "off", "no", "false")
 
-    Attributes:
-        place: Kind of place, such as "cpu".
-        dtype: Name of the dtype that it computes in.
-        library: The library whose functions it calls; "plain" for none.
+
+class KernelRules:
+    """Which kernels a run may choose among, set once for an executor.
+
+    Rules are compared by identity, since every look-up of a plan has them in its key.
+
+    Args:
+        excluded: Libraries whose kernels may not run.
+        by_attr: Libraries whose kernels run only where an attribute of the op asks for them (Fluid's use_mkldnn,
+            use_cudnn). Those of all others run wherever they are the best, whatever the attribute says, as in Fluid
+            with the flag for the library set.
+        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
     """
 
-    place: str
-    dtype: str
-    library: str = "plain"
+    __slots__ = ("by_attr", "deterministic", "excluded")
 
-    def __str__(self) -> str:
-        return f"{self.place}, {self.dtype}" + ("" if self.library == "plain" else f", {self.library}")
+    def __init__(
+        self, excluded: Iterable[str] = (), by_attr: Iterable[str] = (), *, deterministic: bool = False
+    ) -> None:
+        self.excluded, self.by_attr = frozenset(excluded), frozenset(by_attr)
+        self.deterministic = bool(deterministic)
+
+    def libraries(self, switches: Mapping[str, str], attrs: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+        """What these rules say of libraries for one op.
+
+        Args:
+            switches: For each library, the attribute that switches it.
+            attrs: The op's attributes.
+
+        Returns:
+            (the library that the op asks for, or "plain"; the libraries that may not run for it).
+        """
+        if not self.by_attr:
+            return "plain", self.excluded
+        asked = [n for n in sorted(self.by_attr - self.excluded) if attrs.get(switches.get(n, ""))]
+        return (asked[0] if asked else "plain"), self.excluded | (self.by_attr - set(asked))
+
+    def __repr__(self) -> str:
+        return (
+            f"KernelRules(excluded={sorted(self.excluded)}, by_attr={sorted(self.by_attr)}, "
+            f"deterministic={self.deterministic})"
+        )
+
+
+ANY_KERNEL = KernelRules()
+"""Every kernel may run."""
+DETERMINISTIC_KERNELS = KernelRules(deterministic=True)
+"""Those that give the same bits on every run."""
 
 
 Rank = tuple[int, int, bool, int]

@@ -1,4 +1,4 @@
-"""Bases that definitions of element-wise ops share, in any pack: slots and shape rules, of their gradients as well.
+"""What definitions of any pack share: bases of element-wise ops and of their gradients, and sizes of sliding windows.
 
 class Relu(Unary, type="relu"):
     ...
@@ -86,3 +86,33 @@ class DoubleGradFromX(GradOpDef, names={"Out@GRAD": "grad_out", "X@GRAD": "grad_
 
     def infer_shape(ctx):
         like(ctx, [("X@GRAD", "X"), ("grad_out@GRAD", "X")])
+
+
+Pads = list[tuple[int, int]]
+
+
+def pad_pairs(paddings: Sequence[int], rank: int) -> Pads:
+    """(before, after) per spatial dim from a list of one per dim, or of one per side."""
+    if len(paddings) == rank:
+        return [(p, p) for p in paddings]
+    return [(paddings[2 * i], paddings[2 * i + 1]) for i in range(rank)]
+
+
+def resolve_pads(
+    algorithm: str, paddings: Sequence[int], spatial: Sequence[int], ksize: Sequence[int], strides: Sequence[int]
+) -> Pads:
+    """(before, after) per spatial dim. SAME gives ceil(in / stride) outputs, VALID pads nothing.
+
+    SAME counts the kernel without dilation, as Paddle, which convolves with dilation 1 then.
+    """
+    if algorithm == "VALID":
+        return [(0, 0)] * len(spatial)
+    if algorithm == "SAME":
+        total = [max((-(-x // s) - 1) * s + k - x, 0) for x, k, s in zip(spatial, ksize, strides, strict=True)]
+        return [(t // 2, t - t // 2) for t in total]
+    return pad_pairs(paddings, len(spatial))
+
+
+def conv_out(size: int, k: int, pad: tuple[int, int], stride: int, dilation: int) -> int:
+    """Outputs along one dim; -1 when the input's size or the kernel's is not known."""
+    return -1 if size < 0 or k < 0 else (size + pad[0] + pad[1] - (dilation * (k - 1) + 1)) // stride + 1

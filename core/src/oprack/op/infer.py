@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from oprack.errors import DefinitionError, InvalidArgumentError, InvalidLoDError
+from oprack.errors import DefinitionError, InvalidArgumentError, InvalidLoDError, PreconditionNotMetError
 from oprack.op.proto import OpProto
+from oprack.records import dataclass
 from oprack.types import VarType, dtype_name
 
 if TYPE_CHECKING:
-    from oprack.kernel import OpKernelType
+    from oprack.op.info import OpInfo
     from oprack.tensor import Place
 
 Dims = tuple[int, ...]
@@ -290,8 +291,35 @@ def infer_like_first_input(ctx: InferVarTypeContext, proto: Any) -> None:
             return
 
 
-class KernelTypeContext(Protocol):
-    """Type of the parameter of `expected_kernel_type(ctx)`.
+# The type of the kernel -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class OpKernelType:
+    """The place, dtype and library of a kernel.
+
+    Attributes:
+        place: Kind of place, such as "cpu".
+        dtype: Name of the dtype that it computes in.
+        library: The library whose functions it calls; "plain" for none.
+    """
+
+    place: str
+    dtype: str
+    library: str = "plain"
+
+    def __str__(self) -> str:
+        return f"{self.place}, {self.dtype}" + ("" if self.library == "plain" else f", {self.library}")
+
+
+class KernelTypeContext:
+    """The argument of `expected_kernel_type(ctx)`: what a rule may ask about an op that is to run.
+
+    Args:
+        info: The op.
+        attrs: All its attributes.
+        dtypes: For each present input slot the dtype of each of its inputs, None for one that holds no tensor.
+        place: The place of the run.
+        names: Names of the variables by input slot, for errors.
+        declared: Says which dtype the program declares for the first output of a slot.
 
     Attributes:
         op_type: The op.
@@ -299,9 +327,17 @@ class KernelTypeContext(Protocol):
         place: The place of the run.
     """
 
-    op_type: str
-    attrs: Mapping[str, Any]
-    place: Place
+    def __init__(
+        self,
+        info: OpInfo,
+        attrs: Mapping[str, Any],
+        dtypes: Mapping[str, Sequence[str | None]],
+        place: Place,
+        names: Mapping[str, Sequence[str]] | None = None,
+        declared: Callable[[str], str | None] = lambda slot: None,
+    ) -> None:
+        self.op_type, self.attrs, self.place = info.type, attrs, place
+        self._info, self._dtypes, self._names, self._declared = info, dtypes, names or {}, declared
 
     def input_count(self, slot: str) -> int:
         """Number of variables of an input slot.
@@ -312,24 +348,67 @@ class KernelTypeContext(Protocol):
         Returns:
             The number.
         """
+        return len(self._dtypes.get(slot, ()))
 
     def has_input(self, slot: str) -> bool:
         """Whether an input slot is present."""
+        return bool(self._dtypes.get(slot))
 
     def is_initialized(self, slot: str, i: int = 0) -> bool:
         """Whether input i of a slot holds a value with a dtype."""
+        dtypes = self._dtypes.get(slot, ())
+        return i < len(dtypes) and dtypes[i] is not None
 
     def dtype(self, slot: str, i: int = 0) -> str:
-        """dtype of input i of a slot; raises InvalidArgumentError when it holds none."""
+        """dtype of input i of a slot.
+
+        Raises:
+            InvalidArgumentError: The input is absent or holds no tensor.
+        """
+        dtypes = self._dtypes.get(slot, ())
+        dtype = dtypes[i] if i < len(dtypes) else None
+        if dtype is None:
+            raise InvalidArgumentError(f"op {self.op_type}: input {slot}[{i}] holds no tensor, so it has no dtype")
+        return dtype
 
     def output_dtype(self, slot: str) -> str | None:
         """dtype that the program declares for the first output of a slot; None when it does not say."""
+        return self._declared(slot)
 
     def kernel_type(self, *, dtype: str, place: str | None = None, library: str = "plain") -> OpKernelType:
-        """An OpKernelType at the place of the run; a library may be forced."""
+        """An OpKernelType at the place of the run, unless `place` is given; `library` requests a library."""
+        return OpKernelType(place or self.place.kind, dtype, library)
 
     def common_dtype(self) -> OpKernelType:
-        """The default rule: the dtype that all present inputs share; raises InvalidArgumentError when they differ."""
+        """The default rule: the dtype that all present inputs share.
+
+        Raises:
+            InvalidArgumentError: The message names the inputs that differ, or says that none is present.
+            PreconditionNotMetError: The inputs hold no values.
+        """
+        known = [(f"{s}[{i}]", d) for s, ds in self._dtypes.items() for i, d in enumerate(ds) if d is not None]
+        if not known:
+            raise self._without_dtype()
+        first, dtype = known[0]
+        for name, other in known:
+            if other != dtype:
+                raise InvalidArgumentError(
+                    f"op {self.op_type} (pack {self._info.pack}): input {first} is {dtype} but {name} is {other}; all "
+                    "inputs of this op share one dtype, so cast one of them"
+                )
+        return self.kernel_type(dtype=dtype)
+
+    def _without_dtype(self) -> InvalidArgumentError | PreconditionNotMetError:
+        if self._dtypes:
+            names = [repr(n) for slot in self._dtypes for n in self._names.get(slot, ())]
+            return PreconditionNotMetError(
+                f"op {self.op_type}: variable {', '.join(names)} holds no value; feed it, load it, or run the op that "
+                "writes it first"
+            )
+        return InvalidArgumentError(
+            f"op {self.op_type} (pack {self._info.pack}): it has no input, so the dtype of the kernel can't be told; "
+            "its definition needs expected_kernel_type, for example dtype_of_attr('dtype')"
+        )
 
 
 def dtype_of(*slots: str) -> Callable[[Any], Any]:

@@ -12,18 +12,14 @@ from oprack.desc import ProgramDesc
 from oprack.device import transform_value
 from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
-from oprack.kernel.context import deterministic_by_default
+from oprack.kernel.kernel_map import deterministic_by_default
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import wrong_names
-from oprack.runtime.fetching import fetch_names, fetched
-from oprack.runtime.limits import Limits
-from oprack.runtime.prepared import PreparedCache, PreparedProgram
+from oprack.runtime.checks import Checks, Limits
+from oprack.runtime.feed_fetch import fetch_names, fetched, set_schedules, wrong_names
+from oprack.runtime.prepared import PreparedCache, PreparedProgram, run_steps
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.runtime.profiler import current_profiler
-from oprack.runtime.random import RandomState
-from oprack.runtime.run_block import run_steps
-from oprack.runtime.run_context import Checks, RunContext
-from oprack.runtime.schedules import set_schedules
+from oprack.runtime.run_context import RandomState, RunContext
 from oprack.tensor import CPUPlace, Place, Scope
 
 if TYPE_CHECKING:

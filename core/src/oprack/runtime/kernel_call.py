@@ -1,4 +1,4 @@
-"""Calls the kernel of an operator on the reference path, and the next one where it declines."""
+"""A call of a kernel on the reference path: its arguments, its results as values of outputs, and its record."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import PreconditionNotMetError
+from oprack.errors import InvalidArgumentError, KernelResultError, OprackError, PreconditionNotMetError
 from oprack.kernel import Candidate
-from oprack.kernel.invoke import ObjectArguments, call, invoke
+from oprack.kernel.invoke import ObjectArguments, call, invoke, returned
+from oprack.records import dataclass
 from oprack.runtime import checks
-from oprack.runtime.describe import no_buffer_text
-from oprack.runtime.kernel_context import KernelContext
-from oprack.tensor import LoDTensor, ShapeOnly
+from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
+from oprack.runtime.operator import no_buffer_text
+from oprack.runtime.run_context import OperatorContext
+from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
+from oprack.types import ALL_DTYPES, COMPLEX, DTYPE_NAMES, EMPTY_VAR, FLOATS, HALF_FLOATS, dtype_name
 
 if TYPE_CHECKING:
+    from oprack.runtime.infer import Inferred
     from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
 
+_DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
+_FLOATING = FLOATS | HALF_FLOATS | COMPLEX
+Shares = Sequence[tuple[tuple[str, int], tuple[str, int]]]
 Values = Mapping[str, Sequence[Any]]
 
 
@@ -110,7 +117,7 @@ class _Given(ObjectArguments):
         if name == "out":
             return inplace_buffer(self._op, self._values)
         lods = {s: [v.lod if isinstance(v, LoDTensor) else [] for v in vs] for s, vs in self._values.items()}
-        return KernelContext(self._op, lods, self._run, self._attrs)
+        return OperatorContext(self._op, lods, self._run, self._attrs)
 
 
 def inplace_buffer(op: OperatorWithKernel, values: Values) -> Any:
@@ -126,3 +133,284 @@ def inplace_buffer(op: OperatorWithKernel, values: Values) -> Any:
         owned = flags.owndata and flags.writeable if isinstance(value.array, np.ndarray) else True
         return value.array if owned else None
     return None
+
+
+# What it returned -----------------------------------------------------------------------------------------------------
+def collect(
+    op: OperatorWithKernel, chosen: Candidate, result: Any, shares: Shares, values: Values, run: RunContext
+) -> dict[str, list[Any]]:
+    """Turn what a kernel returned into values of the op's outputs.
+
+    Args:
+        op: The operator.
+        chosen: The kernel that computed.
+        result: What it returned.
+        shares: Pairs of an input and an output that gets its LoD, as (slot, position).
+        values: Inputs by slot.
+        run: The run.
+
+    Returns:
+        Lists of values by output slot, with LoD and place set.
+
+    Raises:
+        KernelResultError: The result is no array, of an unknown dtype, on the host's memory, or one of too many.
+    """
+    by_slot = _by_slot(op, chosen, result)
+    lods = {target: values[s][i].lod for (s, i), target in shares if hasattr(values[s][i], "lod")}
+    outputs: dict[str, list[Any]] = {}
+    for slot, made in by_slot.items():
+        if slot not in op.outputs:
+            continue
+        many = op.info.proto.outputs[slot].duplicable
+        items = made if many and isinstance(made, list | tuple) else [made]
+        if len(items) != len(op.outputs[slot]) and made is not None:
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned {len(items)} values for output {slot}; expected one for each of "
+                f"its {len(op.outputs[slot])} variables (None = not computed)"
+            )
+        outputs[slot] = [_wrap(op, v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)]
+    if chosen.spec.view:
+        _share_memory(chosen, values, outputs)
+    return outputs
+
+
+def _kernel_of(op: OperatorWithKernel, chosen: Candidate) -> str:
+    spec = chosen.spec
+    return f"op {op.type}: kernel {spec.name} of {spec.owner} ({spec.where})"
+
+
+def _by_slot(op: OperatorWithKernel, chosen: Candidate, result: Any) -> dict[str, Any]:
+    try:
+        return {slot: value for _, slot, value in returned(result, op.info.proto)}
+    except KernelResultError as error:
+        raise KernelResultError(f"{_kernel_of(op, chosen)} {error}") from None
+
+
+def _wrap(op: OperatorWithKernel, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:
+    if value is None or isinstance(value, LoDTensorArray):
+        return value
+    if isinstance(value, SparseValue):
+        value.place = run.place
+        _check_known(op, value.elements.dtype, slot, chosen)
+        return value
+    if isinstance(value, LoDTensor):
+        value.place = run.place
+        if value.array.dtype not in _DTYPES:
+            _check_known(op, value.array.dtype, slot, chosen)
+        return value
+    if getattr(value, "dtype", None) is None:
+        if isinstance(value, list | tuple | dict | str | set):
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned a {type(value).__name__} for output {slot}; expected an array"
+            )
+        value = (run.device.xp or np).asarray(value)
+    elif isinstance(value, np.ndarray) and run.device.xp not in (np, None):
+        raise KernelResultError(
+            f"{_kernel_of(op, chosen)} returned memory of the host for output {slot}, at {run.place!r}; use xp instead "
+            "of numpy"
+        )
+    if value.dtype not in _DTYPES:
+        _check_known(op, value.dtype, slot, chosen)
+    tensor = LoDTensor(value, lod, place=run.place, check=False)
+    if tensor.array.dtype.kind == "c" and "@GRAD" in slot:
+        tensor = _real_gradient(op, tensor, slot, i)
+    return tensor
+
+
+def _check_known(op: OperatorWithKernel, dtype: Any, slot: str, chosen: Candidate) -> None:
+    try:
+        dtype_name(dtype)
+    except InvalidArgumentError:
+        raise KernelResultError(
+            f"{_kernel_of(op, chosen)} returned dtype {dtype} for output {slot}; expected one of "
+            f"{', '.join(sorted(ALL_DTYPES))}"
+        ) from None
+
+
+def _real_gradient(op: OperatorWithKernel, tensor: LoDTensor, slot: str, i: int) -> LoDTensor:
+    """The gradient of a real variable is real, also where it flowed through complex numbers."""
+    names = op.outputs.get(slot, ())
+    var = op.block.find_var_recursive(names[i]) if i < len(names) else None
+    if var is not None and var.dtype is not None and "COMPLEX" not in var.dtype.name:
+        return LoDTensor(tensor.array.real.copy(), tensor.lod, place=tensor.place, check=False)
+    return tensor
+
+
+def _share_memory(chosen: Candidate, values: Values, outputs: Values) -> None:
+    """Outputs of a view kernel may be on the memory of its first parameter: nothing may be written into them."""
+    viewed = values.get(chosen.signature.inputs[0][0], ())
+    for tensor in (*viewed, *(v for vs in outputs.values() for v in vs)):
+        if isinstance(tensor, LoDTensor):
+            tensor.shared = True
+
+
+# Checks ---------------------------------------------------------------------------------------------------------------
+def check_results(
+    op: OperatorWithKernel,
+    chosen: Candidate,
+    promised: Mapping[tuple[str, int], Sequence[int]],
+    values: Values,
+    outputs: Values,
+    *,
+    dtypes: bool,
+) -> None:
+    """Check that every output that the program asks for is there, with the shape that the shape rule promised.
+
+    Args:
+        op: The operator.
+        chosen: The kernel that computed.
+        promised: Shape by (output slot, position), -1 for any size.
+        values: Inputs by slot.
+        outputs: Outputs by slot.
+        dtypes: Whether to run the op's type rule and compare dtypes as well.
+
+    Raises:
+        KernelResultError: An output is missing or has another shape or dtype. The message names the kernel, since what
+            it returned is no fault of who called the op.
+    """
+    _require_outputs(op, chosen, outputs)
+    for (slot, i), dims in promised.items():
+        made = outputs.get(slot, ())
+        value = made[i] if i < len(made) else None
+        if isinstance(value, LoDTensor | SparseValue) and not is_promised(value.shape, dims):
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned shape {list(value.shape)} for output {slot} (variable "
+                f"{op.outputs[slot][i]!r}), but infer_shape promised {list(dims)}; the kernel and the definition of "
+                f"pack {op.info.pack} disagree"
+            )
+    if dtypes:
+        _check_dtypes(op, chosen, values, outputs)
+
+
+def _require_outputs(op: OperatorWithKernel, chosen: Candidate, outputs: Values) -> None:
+    """Raise KernelResultError when an output is missing that the program asks for and the op always has."""
+    read = {n for names in op.inputs.values() for n in names}  # None leaves a variable as it is
+    for slot, proto in op.info.proto.outputs.items():
+        names = op.outputs.get(slot)
+        if not names or proto.dispensable or proto.intermediate or proto.extra:
+            continue
+        made = outputs.get(slot, ())
+        for i, name in enumerate(names):
+            if name != EMPTY_VAR and name not in read and (i >= len(made) or made[i] is None):
+                raise KernelResultError(
+                    f"{_kernel_of(op, chosen)} returned None for output {slot} (variable {name!r}), which the op "
+                    "always has; return an array, or declare the slot Output(..., dispensable=True)"
+                )
+
+
+def is_promised(shape: Sequence[int], dims: Sequence[int]) -> bool:
+    """Whether a shape is what a shape rule said of it; -1 = any."""
+    return len(shape) == len(dims) and all(d in (-1, s) for d, s in zip(dims, shape, strict=True))
+
+
+def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, outputs: Values) -> None:
+    """A dtype is right when the op's rule says so for the inputs at hand, or the program for the variable.
+
+    Inputs of several floating dtypes are promoted as the array library does, which no rule promises.
+    """
+    given = {n: dtype_of_value(v) for slot, vs in values.items() for n, v in zip(op.inputs[slot], vs, strict=True)}
+    if len(_FLOATING.intersection(given.values())) > 1:
+        return
+    context = RuntimeInferVarTypeContext(op.info.proto, op.attrs, values, op.inputs, op.outputs)
+    try:
+        op.info.run_infer_var_type(context)
+    except OprackError:
+        return  # the rule needs something that is known only when the program is built
+    for (slot, i), promised in context.dtypes_set.items():
+        made = outputs.get(slot, ())
+        actual = dtype_of_value(made[i]) if i < len(made) else None
+        if actual is None or actual == promised or op.outputs[slot][i] == EMPTY_VAR:
+            continue
+        if actual == given.get(op.outputs[slot][i]):
+            continue  # the op writes to its own input, which keeps its dtype
+        var = op.block.find_var_recursive(op.outputs[slot][i])
+        declared = DTYPE_NAMES.get(var.dtype) if var is not None and var.dtype is not None else None
+        if actual != declared:
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned {actual} for output {slot} (variable {op.outputs[slot][i]!r}), but "
+                f"the type rule of the op promised {promised}; cast in the kernel, or mend infer_var_type in the "
+                f"definition of pack {op.info.pack}"
+            )
+
+
+# The record of a run, from which a plan is generated ------------------------------------------------------------------
+Signature = tuple[Any, ...] | None
+
+
+def signature(value: Any) -> Signature:
+    """What the choice of kernels depends on: class, dtype, place and number of LoD levels, never the shape."""
+    if isinstance(value, LoDTensor):
+        return (LoDTensor, value.array.dtype, len(value.lod), value.place)
+    if isinstance(value, SparseValue):
+        return (type(value), value.elements.dtype, value.place)
+    if isinstance(value, LoDTensorArray):
+        first = next((t for t in value if t is not None), None)
+        return (LoDTensorArray, signature(first))
+    return None if value is None else (type(value),)
+
+
+@dataclass(frozen=True)
+class OpRecord:
+    """One op of a recorded run, without the memory of its values: containers, dtypes and LoD levels are enough.
+
+    Attributes:
+        op: The operator.
+        chosen: Its kernel, linked to those that take over when it declines.
+        inputs: Values by input slot, as they were before the data transform.
+        result: What the kernel returned.
+        outputs: Values by output slot.
+        inferred: What the shape rule said.
+        compilable: Whether generated code can do the same, which is so where nothing is transformed before the kernel
+            or after it.
+    """
+
+    op: OperatorWithKernel
+    chosen: Candidate
+    inputs: Mapping[str, Sequence[Any]]
+    result: Any
+    outputs: Mapping[str, Sequence[Any]]
+    inferred: Inferred
+    compilable: bool
+
+    @classmethod
+    def of(
+        cls,
+        op: OperatorWithKernel,
+        chosen: Candidate,
+        inputs: Mapping[str, Sequence[Any]],
+        prepared: Mapping[str, Sequence[Any]],
+        result: Any,
+        outputs: Mapping[str, Sequence[Any]],
+        inferred: Inferred,
+    ) -> OpRecord:
+        """The record of a run; `prepared` is `inputs` after the data transform."""
+        same = all(g is p for s, values in prepared.items() for g, p in zip(inputs[s], values, strict=True))
+        compilable = same and not _made_real(result, outputs)
+        return cls(op, chosen, hollow(inputs), hollow(result), hollow(outputs), inferred, compilable)
+
+
+def hollow(value: Any) -> Any:
+    """A value of the same class, dtype and LoD levels without its memory, so that a record keeps nothing alive."""
+    if isinstance(value, LoDTensor):
+        return LoDTensor(np.empty(0, value.array.dtype), [[0]] * len(value.lod), check=False)
+    if isinstance(value, SparseValue):
+        pattern = [np.empty((*a.shape[:-1], 0), a.dtype) for a in value.pattern]
+        return value.rebuilt(pattern, np.empty((0, *value.elements.shape[1:]), value.elements.dtype))
+    if isinstance(value, LoDTensorArray):
+        return LoDTensorArray()
+    if isinstance(value, Mapping):
+        return {k: hollow(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(hollow(v) for v in value)
+    if hasattr(value, "dtype") and not isinstance(value, np.generic):
+        return np.empty(0, value.dtype)
+    return value
+
+
+def _made_real(result: Any, outputs: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a complex gradient was cut to its real part."""
+    returned = list(result.values()) if isinstance(result, dict) else result
+    returned = returned if isinstance(returned, list | tuple) else [returned]
+    if all(getattr(getattr(v, "dtype", None), "kind", "") != "c" for v in returned):
+        return False
+    return any(isinstance(v, LoDTensor) and v.array.dtype.kind != "c" for vs in outputs.values() for v in vs)

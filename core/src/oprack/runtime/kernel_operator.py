@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,20 +14,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from oprack.cache import Cache
-from oprack.device import transform_value
-from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentError, OprackError
-from oprack.kernel import Candidate, KernelSpec, OpKernelMap, OpKernelType
-from oprack.op import OpInfo
+from oprack.device import transform_tensor, transform_value
+from oprack.errors import (
+    AttributeValueError,
+    DefinitionError,
+    InvalidArgumentError,
+    KernelNotFoundError,
+    OprackError,
+    PreconditionNotMetError,
+)
+from oprack.kernel import Candidate, KernelQuery, KernelSpec, OpKernelMap, OpKernelType
+from oprack.op import KernelTypeContext, OpInfo
 from oprack.op.facets import MEMBERS, near_member
 from oprack.runtime import checks
-from oprack.runtime.describe import created_at
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value, lists_elements
-from oprack.runtime.kernel_call import compute
-from oprack.runtime.kernel_choice import at_place, choose
-from oprack.runtime.kernel_inputs import Values, require_inputs, resolved_attrs, transformed
-from oprack.runtime.kernel_results import check_results, collect
-from oprack.runtime.operator import OF_PLACES, OperatorBase
-from oprack.runtime.record import OpRecord
+from oprack.runtime.kernel_call import OpRecord, Values, check_results, collect, compute
+from oprack.runtime.operator import OF_PLACES, OperatorBase, created_at
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, numpy_dtype
 from oprack.types import DTYPE_NAMES, EMPTY_VAR
 
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
     from oprack.runtime.run_context import RunContext
 
+_LOG = logging.getLogger(__name__)
+# Ops that a warning was given for, since they run elsewhere: one for each step of a training would bury all others.
+_MOVED: set[tuple[str, str, str]] = set()
 _SHAPE_CACHE_SIZE = 16
 
 
@@ -129,15 +135,15 @@ class OperatorWithKernel(OperatorBase):
         clock = time.perf_counter_ns() if run.profiler else 0
         self.declined = {}
         found = self.input_values(scope)
-        require_inputs(self, found)
+        self.require_inputs(found)
         given = {s: found[s] for s in self._in_slots}
         known = len(self._chosen)
         best, expected = self.choose_kernel(given, run)
         new = len(self._chosen) != known
         clock = self._step(run, "choose_kernel", clock)
-        at = run if best.spec.place == run.place.kind else at_place(run, best.spec.place)
-        values = transformed(self, given, expected, at)
-        attrs = resolved_attrs(self, scope) if self.tensor_attrs else self.attrs
+        at = run if best.spec.place == run.place.kind else run.at_place(best.spec.place)
+        values = self._transformed(given, expected, at)
+        attrs = self.resolved_attrs(scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
         inferred = self.run_infer_shape(values, attrs)
         if run.limits.memory is not None:
@@ -237,13 +243,122 @@ class OperatorWithKernel(OperatorBase):
         )
         found = self._chosen.get(key)
         if found is None:
-            found = self._chosen[key] = choose(self, self._kernels, values, run)
+            found = self._chosen[key] = self._choose(values, run)
         return found
+
+    def _choose(self, values: Mapping[str, Sequence[Any]], run: RunContext) -> tuple[Candidate, OpKernelType]:
+        """Choose the kernel for some inputs.
+
+        The op's rule may name another place than the run's, and where a place has no kernel that fits, that of the CPU
+        runs; the log says so once for each op.
+
+        Raises:
+            KernelNotFoundError: No kernel fits.
+            DuplicateKernelError: Two kernels fit equally well.
+        """
+        dtypes = {slot: [dtype_of_value(v) for v in vs] for slot, vs in values.items()}
+        context = KernelTypeContext(self.info, self.attrs, dtypes, run.place, self.inputs, self.output_dtype)
+        rule = self.info.expected_kernel_type
+        expected = rule(context) if rule is not None else context.common_dtype()
+        manager, here = run.program.manager, run.place.kind
+        switches = manager.extensions.library_attrs() if run.rules.by_attr else {}
+        asked, excluded = run.rules.libraries(switches, self.attrs)
+        if expected.library == "plain" and asked != "plain":
+            expected = replace(expected, library=asked)
+        first = {s: next((v for v in vs if v is not None), None) for s, vs in values.items()}
+        known = {s: d for s, v in first.items() if (d := dtype_of_value(v)) is not None}
+        classes = {s: type(v).__name__ for s, v in first.items() if v is not None}
+        query = KernelQuery(self.type, self.attrs, known, classes, here)
+        kernels, why = self._kernels, f"no kernel at {run.place!r} fits"
+        if expected.place != here:
+            kernels, why = manager.kernel_map(self.type, expected.place), "the op's rule asks for it"
+        try:
+            chosen = kernels.choose(expected, query, excluded, run.rules.deterministic)
+        except KernelNotFoundError as missing:
+            if expected.place == "cpu":
+                raise
+            expected = replace(expected, place="cpu", library="plain")
+            try:
+                on_host = manager.kernel_map(self.type, "cpu")
+                chosen = on_host.choose(expected, query, excluded, run.rules.deterministic)
+            except KernelNotFoundError:
+                # The error that lists the kernels of the place that was asked for says more than that of the CPU.
+                raise missing from None
+        if expected.place != here and (self.type, here, expected.place) not in _MOVED:
+            _MOVED.add((self.type, here, expected.place))
+            text = "op %s: kernel %s of %s runs at %s, and its inputs and outputs are copied: %s"
+            _LOG.warning(text, self.type, chosen.spec.name, chosen.spec.owner, expected.place, why)
+        return chosen, expected
 
     @property
     def has_kernels(self) -> bool:
         """Whether there is any kernel at the operator's place; else the CPU's runs."""
         return len(self._kernels) > 0
+
+    # what the kernel gets -------------------------------------------------------------------------------------------
+    def require_inputs(self, values: Mapping[str, Sequence[Any]]) -> None:
+        """Refuse a needed input without a value, or too few of a list, before rules run."""
+        if self.too_few:
+            raise InvalidArgumentError(f"op {self.type}: input {self.too_few}")
+        for slot in self.needed:
+            if slot not in values:
+                doc = self.info.proto.inputs[slot].doc
+                raise InvalidArgumentError(
+                    f"op {self.type}: input {slot} is absent, but the op needs it; give the op a variable there"
+                    + (f": {doc}" if doc else "")
+                )
+            if all(v is None for v in values[slot]):
+                names = ", ".join(map(repr, self.inputs[slot]))
+                raise PreconditionNotMetError(
+                    f"op {self.type}: input {slot} (variable {names}) holds no value; feed it or run the op that "
+                    "writes it first: for a parameter, run the startup program or load its file"
+                )
+
+    def _transformed(
+        self, values: Mapping[str, list[Any]], expected: OpKernelType, run: RunContext
+    ) -> dict[str, list[Any]]:
+        """The inputs at the place and with the dtype of the kernel; the variables in the scope stay as they are."""
+        rule = self.info.kernel_type_for_var
+        prepared: dict[str, list[Any]] = {}
+        for slot, vs in values.items():
+            if slot in self.info.no_need_buffer_vars:
+                prepared[slot] = vs
+                continue
+            new = vs
+            for i, v in enumerate(vs):
+                if not isinstance(v, LoDTensor):
+                    moved = transform_value(v, run.place, run.pool)
+                    if moved is not v:
+                        new = list(vs) if new is vs else new
+                        new[i] = moved
+                    continue
+                dtype = None
+                if rule is not None:
+                    actual = OpKernelType(v.place.kind, v.dtype)
+                    dtype = rule(slot, actual, expected).dtype
+                if v.place == run.place and dtype in (None, v.dtype):
+                    continue
+                if new is vs:
+                    new = list(vs)
+                new[i] = transform_tensor(v, run.place, run.pool, dtype=dtype)
+            prepared[slot] = new
+        return prepared
+
+    def resolved_attrs(self, scope: Scope) -> dict[str, Any]:
+        """All attributes; where the program names a variable for one, its value, with the attribute's type."""
+        resolved = dict(self.attrs)
+        for name, source in self.tensor_attrs.items():
+            proto = self.info.proto.attrs[name]
+            names = [source] if isinstance(source, str) else list(source)
+            flat = [x for n in names for x in np.asarray(self.get_input(scope, n)).reshape(-1).tolist()]
+            if not proto.type.name.endswith("S") and len(flat) != 1:
+                raise PreconditionNotMetError(
+                    f"op {self.type}: attribute {name!r} is taken from "
+                    f"{', '.join(map(repr, names)) or 'no variable'}, which holds {len(flat)} values; expected one"
+                )
+            resolved[name] = flat if proto.type.name.endswith("S") else flat[0]
+        assert self.info.checker is not None
+        return self.info.checker.check(resolved)
 
     # infer shape ----------------------------------------------------------------------------------------------------
     def run_infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,31 @@ def _depths(inner: Sequence[Collection[int]]) -> list[int | None]:
     return [d if i in placed else None for i, d in enumerate(depth)]
 
 
+def _last_named(operators: Sequence[OperatorBase], block: BlockDesc, keep: Collection[str]) -> list[list[str]]:
+    """For each op, the variables of the block's run that it is the last to name, without those in `keep`."""
+    last: dict[str, int] = {}
+    for i, op in enumerate(operators):
+        last.update(dict.fromkeys((*_inputs(op), *_outputs(op), *named_by_attributes(op.desc)), i))
+    dying: list[list[str]] = [[] for _ in operators]
+    for name, i in last.items():
+        if name not in keep and not _is_outer(name, block):
+            dying[i].append(name)
+    return dying
+
+
+def _inputs(op: OperatorBase) -> list[str]:
+    return [n for names in op.inputs.values() for n in names]
+
+
+def _outputs(op: OperatorBase) -> list[str]:
+    return [n for names in op.outputs.values() for n in names]
+
+
+def _is_outer(name: str, block: BlockDesc) -> bool:
+    """Whether a variable lives in a scope above that of a run of the block."""
+    return name not in block.vars or block.vars[name].persistable
+
+
 @dataclass
 class Dying:
     """What an op is the last to need.
@@ -66,43 +91,34 @@ class Dying:
         buffers: Variables of which only the shape is read afterwards.
     """
 
-    values: list[str] = field(default_factory=list)
+    values: list[str]
     buffers: list[str] = field(default_factory=list)
 
 
-def last_uses(
-    block: BlockDesc, ops: Sequence[OpDesc], keep: Collection[str], unread: Sequence[Collection[str]]
-) -> list[Dying]:
-    """Find the local variables that no later op reads or writes, so that their values can be freed.
+def last_uses(operators: Sequence[OperatorBase], block: BlockDesc, keep: Collection[str]) -> list[Dying]:
+    """Find the variables that no later op of a block needs, so that their values can be freed.
 
     Variables that a sub-block names are kept, since sub-blocks reach outer variables by name, and so are persistable
     ones.
 
     Args:
+        operators: The operators of the block that run.
         block: The block.
-        ops: The ops of the block that run.
         keep: Variables to leave alone, for example those that are fetched.
-        unread: For each op, the input slots of which only the shape is read.
 
     Returns:
         For each op, what it is the last to need.
     """
     program = block.program
-    reachable: set[str] = set(keep)
-    last: dict[str, int] = {}
+    inside = (n for op in operators for n in (*read_inside(op.desc, program), *written_inside(op.desc, program)))
+    dying = [Dying(names) for names in _last_named(operators, block, {*keep, *inside})]
     last_read: dict[str, int] = {}
-    for i, op in enumerate(ops):
-        named = named_by_attributes(op)
-        for name in (*op.input_arg_names(), *op.output_arg_names(), *named):
-            if name in block.vars:
-                last[name] = i
-        read = (n for slot, names in op.inputs.items() if slot not in unread[i] for n in names)
-        last_read.update(dict.fromkeys((*read, *op.output_arg_names(), *named), i))
-        reachable.update(read_inside(op, program), written_inside(op, program))
-    dying = [Dying() for _ in ops]
-    for name, i in last.items():
-        if name not in reachable and not block.vars[name].persistable:
-            dying[i].values.append(name)
+    for i, op in enumerate(operators):
+        unread = op.info.no_need_buffer_vars
+        read = (n for slot, names in op.inputs.items() if slot not in unread for n in names)
+        last_read.update(dict.fromkeys((*read, *_outputs(op), *named_by_attributes(op.desc)), i))
+    for i, found in enumerate(dying):
+        for name in found.values:
             if last_read.get(name, i) < i:
                 dying[last_read[name]].buffers.append(name)
     return dying
@@ -122,7 +138,7 @@ class SegmentVariables:
         reads: Other variables that are read before the segment writes them.
         keep: Variables that are written here and read afterwards.
         outer: Variables that are written here and belong to a scope above.
-        consumed: Those of `reads` and `parameters` that are not read afterwards.
+        consumed: Those of `reads` that are not read afterwards.
         dying: For each op, the variables that it is the last to name and that are not read afterwards.
     """
 
@@ -138,51 +154,19 @@ def segment_variables(
     operators: Sequence[OperatorBase], block: BlockDesc, keep: Collection[str] | None
 ) -> SegmentVariables:
     """What a segment reads, writes and frees; `keep` names the variables that are read after it, None all of them."""
-    written, read_first, last = _uses(operators)
-    outer = {n for n in written if _is_outer(n, block)}
-    kept = written if keep is None else written.intersection(keep) | outer
-    dead = [n for n in written if n not in kept]
-    if keep is not None:
-        # what comes in from this run's own scope and is read here for the last time goes, too
-        dead += sorted(n for n in read_first if not (n in keep or n in written or _is_outer(n, block)))
-    parameters, reads = _parted(read_first, block)
-    return SegmentVariables(
-        parameters=parameters,
-        reads=reads,
-        keep=kept,
-        outer=outer,
-        consumed=[n for n in dead if n in read_first],
-        dying=_by_last_op(dead, last, len(operators)),
-    )
-
-
-def _by_last_op(names: Sequence[str], last: Mapping[str, int], count: int) -> list[list[str]]:
-    dying: list[list[str]] = [[] for _ in range(count)]
-    for n in names:
-        dying[last[n]].append(n)
-    return dying
-
-
-def _parted(names: Collection[str], block: BlockDesc) -> tuple[list[str], list[str]]:
-    """(persistable variables, the others)."""
-    persistable = {n for n in names if (v := block.find_var_recursive(n)) is not None and v.persistable}
-    return [n for n in names if n in persistable], [n for n in names if n not in persistable]
-
-
-def _uses(operators: Sequence[OperatorBase]) -> tuple[set[str], dict[str, None], dict[str, int]]:
-    """(variables that ops write, those that they read before, the number of the last op that names each)."""
     written: set[str] = set()
     read_first: dict[str, None] = {}
-    last: dict[str, int] = {}
-    for i, op in enumerate(operators):
-        ins = [n for names in op.inputs.values() for n in names]
-        outs = [n for names in op.outputs.values() for n in names]
-        read_first.update(dict.fromkeys(n for n in ins if n not in written))
-        written.update(outs)
-        last.update(dict.fromkeys((*ins, *outs), i))
-    return written, read_first, last
-
-
-def _is_outer(name: str, block: BlockDesc) -> bool:
-    """Whether a variable lives in a scope above that of a run of the block."""
-    return name not in block.vars or block.vars[name].persistable
+    for op in operators:
+        read_first.update(dict.fromkeys(n for n in _inputs(op) if n not in written))
+        written.update(_outputs(op))
+    dying = [[] for _ in operators] if keep is None else _last_named(operators, block, keep)
+    dead = {n for names in dying for n in names}
+    persistable = {n for n in read_first if (v := block.find_var_recursive(n)) is not None and v.persistable}
+    return SegmentVariables(
+        parameters=[n for n in read_first if n in persistable],
+        reads=[n for n in read_first if n not in persistable],
+        keep=written - dead,
+        outer={n for n in written if _is_outer(n, block)},
+        consumed=[n for n in read_first if n in dead],
+        dying=dying,
+    )

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from oprack.cache import Cache
+from oprack.desc import OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError
+from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.resolve import import_object
+from oprack.runtime.checks import Limits
 from oprack.runtime.feed_fetch import FeedOps
 from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.liveness import Dying, check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.block_plan import BlockPlan
-from oprack.runtime.preparations import prepared_desc
-from oprack.tensor import Place, Scope
-from oprack.types import EMPTY_VAR, PER_RUN_KINDS
+from oprack.runtime.run_context import RandomState, RunContext
+from oprack.tensor import CPUPlace, LoDTensor, Place, Scope, ShapeOnly, Variable
+from oprack.types import EMPTY_VAR, PER_RUN_KINDS, AttrType
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc, ProgramDesc
-
+    from oprack.desc import BlockDesc
 
 _LOG = logging.getLogger(__name__)
 # How many different fetch lists of a block keep their plans and liveness; bytes of each op of a plan, as measured.
@@ -72,8 +77,7 @@ class PreparedBlock:
         key = tuple(keep)
         found: list[Dying] | None = self._dying[key]
         if found is None:
-            ops, unread = [op.desc for op in self.operators], [op.info.no_need_buffer_vars for op in self.operators]
-            found = self._dying[key] = last_uses(self.block, ops, key, unread)
+            found = self._dying[key] = last_uses(self.operators, self.block, key)
         return found
 
     def forget_parameters(self) -> None:
@@ -214,3 +218,197 @@ class PreparedCache:
                 found = now, PreparedProgram(desc, manager, place, block_id, with_feed_fetch)
                 self._entries.keep(key, found, program_bytes(desc))
             return found[1]
+
+
+def prepared_desc(desc: ProgramDesc, manager: Any) -> ProgramDesc:
+    """The program as it runs.
+
+    Args:
+        desc: The program; it is not changed.
+        manager: The packs.
+
+    Returns:
+        The program itself, unless a pack registered a preparation for one of its ops.
+    """
+    op_types = {op.type for block in desc.blocks for op in block.ops}
+    for owner, op_type, target in manager.targets("preparation"):
+        if op_type in op_types:
+            desc = import_object(target, f"preparation of op {op_type} by {owner}")(desc)
+    return desc
+
+
+def run_block(run: RunContext, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
+    """Run a block of the program, after creating its own variables.
+
+    Args:
+        run: the run.
+        index: of the block.
+        scope: where it runs.
+        before: called with the scope when it has the variables.
+
+    Raises:
+        LoopLimitError: blocks of loops and branches have run too often.
+    """
+    block = run.program.block(index)
+    block.create_variables(scope)
+    if before is not None:
+        before(scope)
+    run_steps(run, block, scope, None)
+
+
+def run_steps(run: RunContext, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
+    """Run a block in a scope that has its variables.
+
+    Args:
+        run: the run.
+        block: the block.
+        scope: where it runs.
+        keep: local variables that are read afterwards; None = all.
+
+    Raises:
+        LoopLimitError: it is not the block that the run starts with, and such blocks have run too often.
+    """
+    if block.block.idx != run.program.block_id:
+        # The main block is no round of a loop.
+        run.rounds += 1
+        run.limits.check_rounds(run.rounds, block.block.idx)
+    if run.planned:
+        block.plan(keep).run(run, scope)
+    else:
+        run_operators(run, block.operators, scope, None if keep is None else block.dying(keep))
+
+
+def run_operators(
+    run: RunContext, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Dying] | None = None
+) -> None:
+    """Run operators in order; observers see each one before and after.
+
+    Args:
+        run: the run.
+        operators: those to run.
+        scope: where they run.
+        dying: per operator, what is dropped after it (liveness.last_uses).
+    """
+    for i, op in enumerate(operators):
+        for o in run.observers:
+            o.before_op(op, scope)
+        op.run(scope, run)
+        for o in run.observers:
+            o.after_op(op, scope)
+        if dying is not None:
+            for name in dying[i].values:
+                var = scope.find_local_var(name)
+                if var is not None:
+                    var.value = None
+            for name in dying[i].buffers:
+                _free_buffer(scope.find_local_var(name))
+
+
+def _free_buffer(var: Variable | None) -> None:
+    """Free a tensor's memory, but not its shape."""
+    value = var.value if var is not None else None
+    if var is not None and isinstance(value, LoDTensor):
+        # Later ops read the shape, as those whose no_need_buffer_vars say so.
+        array = ShapeOnly(value.array)
+        var.value = LoDTensor(array, value.lod, place=value.place, check=False)
+
+
+Names = Mapping[str, str | Sequence[str]]
+
+
+class SingleOp:
+    """An op that `create_op` made. It remembers its choices from run to run; one thread at a time may use it.
+
+    Args:
+        program: A program with this op alone.
+        manager: The packs.
+    """
+
+    def __init__(self, program: ProgramDesc, manager: PackManager) -> None:
+        self._program, self._manager = program, manager
+        self._runs: dict[Place, tuple[OperatorBase, PreparedProgram]] = {}
+        self._random = RandomState()
+        self.desc = program.blocks[0].ops[0]
+        self._operator(CPUPlace())  # checks the attributes
+
+    @property
+    def type(self) -> str:
+        """The op's type."""
+        return self.desc.type
+
+    def run(self, scope: Scope, place: Place | None = None) -> None:
+        """Read the inputs from `scope` and set the outputs there, or in the ancestor that has them.
+
+        Raises what the op raises, as it does in a program.
+
+        Args:
+            place: Where it runs, by default the CPU; inputs elsewhere are copied there.
+        """
+        place = place or CPUPlace()
+        operator, program = self._operator(place)
+        pool = self._manager.device_contexts
+        run = RunContext(
+            place=place,
+            device=pool.get(place),
+            pool=pool,
+            program=program,
+            random=self._random,
+            observers=self._manager.extensions.observers(),
+            limits=Limits.of(),
+        )
+        with np.errstate(all="ignore"), run.device.activate():
+            run_operators(run, [operator], scope)
+
+    def _operator(self, place: Place) -> tuple[OperatorBase, PreparedProgram]:
+        found = self._runs.get(place)
+        if found is None or not found[1].is_current(self._manager, place):
+            operator = create_operator(self.desc, self._program.blocks[0], 0, self._manager, place)
+            found = self._runs[place] = (operator, PreparedProgram(self._program, self._manager, place))
+        return found
+
+    def __repr__(self) -> str:
+        return f"<op {self.desc}>"
+
+
+def create_op(
+    type: str | OpDesc,
+    inputs: Names | None = None,
+    outputs: Names | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    manager: PackManager | None = None,
+) -> SingleOp:
+    """Make an op by itself: `create_op("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}).run(scope, CPUPlace())`.
+
+    Args:
+        type: The op type; or an OpDesc, which says the rest as well.
+        inputs: Names of variables by input slot, or one name.
+        outputs: Names of variables by output slot, or one name.
+        attrs: Attributes, which are checked now; defaults are filled in.
+        manager: The packs; None means all that are installed.
+
+    Returns:
+        The op, which can be run as often as wanted.
+
+    Raises:
+        UnknownOpError: No pack brings the op.
+        AttributeValueError: An attribute is missing or out of range.
+        InvalidArgumentError: The op has no such slot, or it runs a block of a program.
+    """
+    manager = manager or default_manager()
+    if isinstance(type, OpDesc):
+        if inputs or outputs or attrs:
+            raise InvalidArgumentError(f"create_op({type}): an OpDesc has slots and attributes; expected nothing else")
+        return create_op(type.type, type.inputs, type.outputs, type.attrs, manager)
+    proto = manager.op_info(type).proto
+    if any(a.type in (AttrType.BLOCK, AttrType.BLOCKS) for a in proto.attrs.values()):
+        raise InvalidArgumentError(f"op {type} runs a block of a program; build a program for it, with oprack.layers")
+    for what, given, declared in (("input", inputs, proto.inputs), ("output", outputs, proto.outputs)):
+        unknown = [slot for slot in given or () if slot not in declared]
+        if unknown:
+            raise InvalidArgumentError(
+                f"op {type}: {what} {', '.join(map(repr, unknown))} is no slot of it; expected "
+                f"{', '.join(declared) or 'none'}"
+            )
+    program = ProgramDesc()
+    program.blocks[0].append_op(type, dict(inputs or {}), dict(outputs or {}), dict(attrs or {}))
+    return SingleOp(program, manager)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.generated import Bound, BoundOp, Local
 from oprack.runtime.plan.shape_check import ShapeCheck
-from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from oprack.cache import Cache
-from oprack.runtime.kernel_context import KernelContext
+from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.binding import Binder
 from oprack.runtime.plan.buffer_reuse import reusable_buffer
 from oprack.runtime.plan.generated import BoundOp, Generated, Local, Port, Source, present
@@ -19,7 +19,7 @@ from oprack.runtime.plan.kernel_code import KernelCode
 from oprack.runtime.plan.preparation import Preparation, find_preparations
 from oprack.runtime.plan.shape_check import SHAPES
 from oprack.runtime.plan.stretches import Joinable, NewContext, Stretch, find_stretches, joinable
-from oprack.runtime.record import OpRecord
+from oprack.runtime.run_context import OperatorContext
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
 
@@ -79,7 +79,7 @@ class SegmentGenerator:
     ) -> None:
         self._records, self._keep, self._xp, self._context = records, keep, xp, context
         self._binder = Binder(records, parameters, outer)
-        self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext}
+        self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": OperatorContext}
         self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
         # By id, since functions of kernels need not hash; the namespace keeps them alive, so no id is used twice.
         self._functions: dict[int, str] = {}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.kernel_code import Value
 from oprack.runtime.plan.shape_check import ShapeCheck
-from oprack.runtime.record import OpRecord
 
 
 @dataclass

@@ -11,7 +11,7 @@ from oprack.errors import KernelNotFoundError
 from oprack.kernel import Candidate, KernelSpecialization
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.records import dataclass
-from oprack.runtime.record import OpRecord
+from oprack.runtime.kernel_call import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 
 

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from oprack.interruption import let_interruptions_pass
-from oprack.runtime.collector import paused
-from oprack.runtime.kernel_results import is_promised
+from oprack.python import collector_paused
+from oprack.runtime.kernel_call import is_promised
 from oprack.runtime.plan.generated import BoundOp, Local, present
 from oprack.tensor import LoDTensor
 
@@ -78,7 +78,7 @@ class Preparation:
         known = dict(zip(self._entering, arrays, strict=True))
         # What is wrong with an op is said when its turn comes; nothing depends on what was prepared.
         try:
-            with paused():
+            with collector_paused():
                 all(op(run, known) for op in self._ops)
         except Exception:
             let_interruptions_pass()

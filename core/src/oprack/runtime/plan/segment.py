@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oprack.cache import Cache
 from oprack.errors import OpError
 from oprack.interruption import is_interruption, let_interruptions_pass
+from oprack.kernel import KernelContext
 from oprack.kernel.commit import Commit
 from oprack.kernel.invoke import returned
+from oprack.python import collector_paused
 from oprack.records import dataclass
-from oprack.runtime.collector import paused
-from oprack.runtime.compose import StepContext
+from oprack.runtime.kernel_call import OpRecord, signature
 from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments
 from oprack.runtime.plan.shape_check import SHAPES, shapes_of
-from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR
 
@@ -43,13 +43,13 @@ class _Recorded(NamedTuple):
     records: list[OpRecord]
     shapes: Any
     device: DeviceContext
-    context: Callable[[OperatorWithKernel], StepContext]
+    context: Callable[[OperatorWithKernel], KernelContext]
 
 
-def _contexts(run: RunContext) -> Callable[[OperatorWithKernel], StepContext]:
+def _contexts(run: RunContext) -> Callable[[OperatorWithKernel], KernelContext]:
     """What tells an op in which run it will take part."""
-    manager, rules, place, xp = run.program.manager, run.rules, run.place, run.device.xp
-    return lambda op: StepContext(manager, op.type, op.attrs, rules, place=place, xp=xp)
+    manager, rules, device = run.program.manager, run.rules, run.device
+    return lambda op: KernelContext(op.type, op.attrs, packs=manager, rules=rules, device=device)
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Segment:
         compiled: CompiledSegment | None = self._compiled[key] or self._compile_recorded(key)
         if compiled is None:
             del temporaries  # a reference here would keep memory that ops in place could take
-            with paused():
+            with collector_paused():
                 self._record(run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes[shapes]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from oprack.cache import Cache
 from oprack.errors import KernelResultError
 from oprack.runtime.infer import lists_elements
-from oprack.runtime.kernel_results import is_promised
+from oprack.runtime.kernel_call import is_promised
 from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.runtime.record import OpRecord
+    from oprack.runtime.kernel_call import OpRecord
     from oprack.runtime.run_context import RunContext
 
 SHAPES = 4096

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.kernel import Candidate
+from oprack.kernel import Candidate, KernelContext
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.kernel.stretch import Argument, JoinedSteps, StretchMaker, StretchStep
-from oprack.runtime.compose import StepContext
+from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.generated import BoundOp, Local, present
-from oprack.runtime.record import OpRecord
 
 if TYPE_CHECKING:
     from oprack.runtime.kernel_operator import OperatorWithKernel
@@ -57,7 +56,7 @@ class Stretch:
 
 
 Specialized = Sequence[tuple[Callable[..., Any] | None, Collection[str]]]
-NewContext = Callable[["OperatorWithKernel"], StepContext]
+NewContext = Callable[["OperatorWithKernel"], KernelContext]
 
 
 def joinable(step: BoundOp, specialized: Specialized, context: NewContext) -> Joinable | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
-from oprack.runtime.run_block import run_block, run_steps
+from oprack.runtime.prepared import run_block, run_steps
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX, VarType
 

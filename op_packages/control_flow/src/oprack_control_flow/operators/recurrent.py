@@ -8,7 +8,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import ArrayModule
 from oprack.runtime import OperatorBase, RunContext
-from oprack.runtime.run_block import run_block, run_operators
+from oprack.runtime.prepared import run_block, run_operators
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 

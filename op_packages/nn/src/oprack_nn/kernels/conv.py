@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
-from oprack.op.windows import resolve_pads
+from oprack.op.families import resolve_pads
 from oprack.records import dataclass
 from oprack.types import FLOATS
 

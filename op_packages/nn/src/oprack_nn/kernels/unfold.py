@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oprack.kernel import Array, ArrayModule, kernel
-from oprack.op.windows import conv_out
+from oprack.op.families import conv_out
 from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op.families import conv_out, resolve_pads
 from oprack.op.sbp import convolution, transposed_convolution
-from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import join_dims, layout_attr, split_dims

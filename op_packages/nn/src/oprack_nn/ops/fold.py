@@ -6,8 +6,8 @@ import math
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.families import conv_out
 from oprack.op.sbp import leading
-from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
 from oprack_nn.ops.unfold import pair, unfold_pads

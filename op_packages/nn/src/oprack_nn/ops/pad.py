@@ -7,8 +7,8 @@ from typing import Any
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.families import Pads
 from oprack.op.sbp import leading
-from oprack.op.windows import Pads
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import is_channel_last, join_dims, layout_attr, split_dims

@@ -8,8 +8,8 @@ from typing import Any
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.families import Pads, resolve_pads
 from oprack.op.sbp import leading
-from oprack.op.windows import Pads, resolve_pads
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import join_dims, layout_attr, split_dims

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.families import conv_out
 from oprack.op.sbp import leading
-from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from oprack.ir import Match, OpNode, PatternBuilder, VarNode, fusion
 from oprack.kernel import Array
-from oprack.op.windows import pad_pairs
+from oprack.op.families import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
 from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable

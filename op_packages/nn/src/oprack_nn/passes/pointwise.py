@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from oprack.ir import Match, OpNode, PatternBuilder, fusion
 from oprack.kernel import Array
-from oprack.op.windows import pad_pairs
+from oprack.op.families import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
 

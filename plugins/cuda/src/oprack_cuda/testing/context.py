@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from oprack.device import DeviceContext, DeviceContextPool, set_constant_store
 from oprack.runtime import Executor
-from oprack.runtime.random import RandomState
+from oprack.runtime.run_context import RandomState
 from oprack.tensor import CUDAPlace, Place
 
 from oprack_cuda import raw

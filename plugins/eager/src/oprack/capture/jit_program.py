@@ -23,9 +23,9 @@ from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
 from oprack.packs.manager import default_manager
 from oprack.program import Program
+from oprack.runtime.checks import Checks
 from oprack.runtime.prepared import program_bytes
 from oprack.runtime.prepared_function import PreparedFunction
-from oprack.runtime.run_context import Checks
 from oprack.tensor import LoDTensor, Place
 from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name

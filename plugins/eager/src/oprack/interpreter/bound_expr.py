@@ -17,13 +17,12 @@ from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
+from oprack.runtime.checks import Limits
 from oprack.runtime.infer import lists_elements
+from oprack.runtime.kernel_call import OpRecord, is_promised
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
-from oprack.runtime.kernel_results import is_promised
-from oprack.runtime.limits import Limits
 from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
-from oprack.runtime.record import OpRecord
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.kinds import KINDS

@@ -14,8 +14,8 @@ from oprack.eager_tensor import Edge, Node, Tensor, share_memory
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
-from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
+from oprack.runtime.run_context import OperatorContext
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
 from oprack.tensor.meta import TensorMeta
 
@@ -75,7 +75,7 @@ class CallGenerator:
             "Edge": Edge,
             "ndarray": np.ndarray,
             "LoDTensor": LoDTensor,
-            "KernelContext": KernelContext,
+            "KernelContext": OperatorContext,
             "ShapeOnly": ShapeOnly,
             "bare": bare,
             "buffer_of": buffer_of,
@@ -304,7 +304,7 @@ class _EagerKernelCode(KernelCode):
         """Always the same where no input has LoD."""
         op, lods = self.record.op, self.lods()
         if lods == "{}":
-            return self.named("context", KernelContext(op, {}, self._run))
+            return self.named("context", OperatorContext(op, {}, self._run))
         return f"KernelContext({self.named('op', op)}, {lods}, run)"
 
     def as_array(self, made: Value, returned: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ from oprack.device import DeviceContext, DeviceContextPool
 from oprack.errors import InvalidArgumentError
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
-from oprack.runtime.run_context import Checks
+from oprack.runtime.checks import Checks
 from oprack.tensor import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from oprack.tensor.meta import CPU
 from oprack.types import ALL_DTYPES, dtype_name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.interpreter.base import Interpreter
 from oprack.interpreter.current import CURRENT
-from oprack.kernel.context import deterministic_by_default
+from oprack.kernel.kernel_map import deterministic_by_default
 
 if TYPE_CHECKING:
     from oprack.interpreter.op_expr import OpExpr

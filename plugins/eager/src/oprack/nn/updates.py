@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.gil import HAS_GIL
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
 from oprack.layers.variable import Variable
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.nn.update_program import clip_factors, norm_clips, scaled, square_of, update_program
+from oprack.python import HAS_GIL
 from oprack.runtime import Executor
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype

@@ -11,8 +11,8 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.inference.enums import PrecisionType
 from oprack.inference.settings import PassBuilder, say_once, settings_table, with_no_effect
-from oprack.kernel.context import deterministic_by_default
-from oprack.runtime.limits import Limits
+from oprack.kernel.kernel_map import deterministic_by_default
+from oprack.runtime.checks import Limits
 
 _OPTIM_CACHE_BYTES = 2 << 30
 

@@ -19,8 +19,8 @@ from oprack.inference.loading import load_model
 from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, freeze_parameters, optimize_model
+from oprack.python import collector_paused
 from oprack.runtime import NaiveExecutor, Profiler
-from oprack.runtime.collector import paused
 from oprack.runtime.feed_fetch import fed_array
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
@@ -119,7 +119,7 @@ class Predictor:
         # A copy, so that later changes of the client's Config do not affect this predictor.
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
-        with paused():
+        with collector_paused():
             self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
             self._model: InferenceModel
             self._model, self._prepared = (shared._model, self._prepare(shared._model)) if shared else self._load()

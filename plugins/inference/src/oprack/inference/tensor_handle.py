@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.gil import HAS_GIL
 from oprack.inference.enums import DataType, data_type_of
+from oprack.python import HAS_GIL
 from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import LoDTensor, check_lod
 

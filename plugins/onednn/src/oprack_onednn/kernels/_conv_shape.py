@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oprack.kernel import Array
-from oprack.op.windows import conv_out, resolve_pads
+from oprack.op.families import conv_out, resolve_pads
 
 from oprack_onednn.chain.memory import channels_last_desc
 from oprack_onednn.dnnl import _c

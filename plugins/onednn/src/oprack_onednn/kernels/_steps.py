@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, KernelContext, KernelRules
 from oprack.packs.manager import default_manager
-from oprack.runtime.compose import StepContext
 
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.objects import Attributes
@@ -27,7 +26,8 @@ def run_reference(
     lods: Mapping[str, Sequence[Sequence[Any]]] | None = None,
 ) -> tuple[Array, ...]:
     """Compute an op on arrays by slot without this library."""
-    return StepContext(default_manager(), op_type, attrs, _REFERENCE, lods).compute(inputs, attrs)
+    context = KernelContext(op_type, attrs, packs=default_manager(), rules=_REFERENCE)
+    return context.run_op(op_type, inputs, attrs, lods)
 
 
 def after(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
-from oprack.op.windows import resolve_pads
+from oprack.op.families import resolve_pads
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc

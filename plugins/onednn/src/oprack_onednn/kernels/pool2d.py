@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, KernelContext, KernelSpecialization, decline
-from oprack.op.windows import resolve_pads
+from oprack.op.families import resolve_pads
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_desc, is_channels_last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
-from oprack.op.windows import conv_out, resolve_pads
+from oprack.op.families import conv_out, resolve_pads
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr

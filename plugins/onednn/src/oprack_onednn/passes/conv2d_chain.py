@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.ir import Graph, OpNode, one_dtype
-from oprack.op.windows import resolve_pads
+from oprack.op.families import resolve_pads
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.fuse import CONVOLUTIONS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
-from oprack.op.windows import resolve_pads
+from oprack.op.families import resolve_pads
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels.winograd_conv2d import NativeTransforms, pays

@@ -10,7 +10,7 @@ from oprack.eager_tensor import Tensor, new_tensor
 from oprack.errors import OprackError
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr
-from oprack.runtime.limits import shapes_elsewhere
+from oprack.runtime.checks import shapes_elsewhere
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.tensor.meta import TensorMeta
 

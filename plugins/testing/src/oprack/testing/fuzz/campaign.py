@@ -19,7 +19,7 @@ from typing import Any
 
 from oprack.errors import PreconditionNotMetError
 from oprack.packs.manager import default_manager
-from oprack.runtime.limits import ROUNDS
+from oprack.runtime.checks import ROUNDS
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.fuzz.check import Tally
 from oprack.testing.fuzz.example import Example, save
