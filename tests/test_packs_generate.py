@@ -14,11 +14,11 @@ import pack_site
 import pytest
 from oprack.cli.main import main
 from oprack.errors import ManifestError, NotFoundError, PackImportError
-from oprack.packs import checks
 from oprack.packs.checks import orphans
-from oprack.packs.generate import find_source, generate
 from oprack.packs.manager import PackManager
 from oprack.packs.manifest import OpEntry, parse, render
+from oprack.testing.review import compatibility
+from oprack.testing.review.pack_source import find_source, generate
 
 ROOT = Path(__file__).parents[1]
 
@@ -133,7 +133,7 @@ def test_facets_are_named_and_imported_on_first_use(project, monkeypatch):
     assert parse(tomllib.loads(render(manifest)), "x") == manifest and manifest.schema_version == 3
     assert parse(manifest.to_dict(), "x") == manifest  # as the cache across processes holds it
     (package(project) / "ops.toml").write_text(render(manifest))
-    assert checks.signatures(find_source(project))["fixture_four"]["inputs"] == {"X": []}
+    assert compatibility.signatures(find_source(project))["fixture_four"]["inputs"] == {"X": []}
     forget()
     monkeypatch.syspath_prepend(project / "src")
     point = SimpleNamespace(
@@ -313,31 +313,31 @@ CHANGES = [
 @pytest.mark.parametrize(("old", "new", "checkpoint", "expected", "breaking"), CHANGES)
 def test_changes_to_a_released_op(project, old, new, checkpoint, expected, breaking):
     write_op(project, SLOTS)
-    then = checks.signatures(find_source(project))
+    then = compatibility.signatures(find_source(project))
     assert old in SLOTS
     changed = SLOTS.replace(old, new)
     if "Attr(REQUIRED" in new and "type=" not in new:
         changed = changed.replace('Attr(REQUIRED, "s")', 'Attr(REQUIRED, "s", type=AttrType.FLOAT)')
     write_op(project, changed + (VERSION if checkpoint else ""))
-    changes = checks.compare(then, checks.signatures(find_source(project)))
+    changes = compatibility.compare(then, compatibility.signatures(find_source(project)))
     assert {c.op_type for c in changes} == {"fixture_twice"}
     assert [c.breaking for c in changes if expected in c.text] == [breaking]
     assert any(c.breaking for c in changes) == breaking
 
 
 def test_ops_that_come_and_go(project):
-    now = checks.signatures(find_source(project))
+    now = compatibility.signatures(find_source(project))
     one = {"fixture_twice": now["fixture_twice"]}
-    assert [(c.text, c.breaking) for c in checks.compare(one, now)] == [("new op", False)]
-    assert [(c.text, c.breaking) for c in checks.compare(now, one)] == [("the op is gone", True)]
-    assert checks.compare(now, now) == []
+    assert [(c.text, c.breaking) for c in compatibility.compare(one, now)] == [("new op", False)]
+    assert [(c.text, c.breaking) for c in compatibility.compare(now, one)] == [("the op is gone", True)]
+    assert compatibility.compare(now, now) == []
 
 
 def test_version_that_goes_back(project):
-    now = checks.signatures(find_source(project))
+    now = compatibility.signatures(find_source(project))
     then = json.loads(json.dumps(now))
     then["fixture_twice"]["version"] = 1
-    (change,) = checks.compare(then, now)
+    (change,) = compatibility.compare(then, now)
     assert change.breaking and "went from 1 back to 0" in change.text
 
 
@@ -347,7 +347,7 @@ def test_check_command(project, capsys):
     assert "there is no snapshot" in capsys.readouterr().out
     assert main(["check", str(project), "--update"]) == 0
     snapshot = project / "ops.lock.json"
-    assert set(checks.read(snapshot)) == {"fixture_thrice", "fixture_twice"}
+    assert set(compatibility.read(snapshot)) == {"fixture_thrice", "fixture_twice"}
     assert main(["check", str(project), "--only", "signatures"]) == 0
     assert "0 breaking, 0 new" in capsys.readouterr().out
     before = snapshot.read_bytes()
@@ -371,9 +371,9 @@ def test_damaged_snapshot(project, capsys, text):
 
 def test_a_snapshot_of_the_first_format_is_read(project):
     write_op(project, SLOTS)
-    now = checks.signatures(find_source(project))
+    now = compatibility.signatures(find_source(project))
     (project / "ops.lock.json").write_text(json.dumps({"format": 1, "ops": now}))
-    assert checks.read(project / "ops.lock.json") == now
+    assert compatibility.read(project / "ops.lock.json") == now
     assert main(["check", str(project), "--only", "signatures"]) == 0
 
 
@@ -389,10 +389,10 @@ def test_several_packs_are_checked_at_once(project, capsys):
 @pytest.mark.parametrize("path", sorted(p.parents[2] for p in ROOT.glob("*/*/src/*/ops.toml")), ids=lambda p: p.name)
 def test_each_pack_of_ours_keeps_its_promises(path, tmp_path):
     source = find_source(path)
-    now = checks.signatures(source)
-    assert not [c for c in checks.compare(checks.read(path / "ops.lock.json"), now) if c.breaking]
-    checks.write(tmp_path / "ops.lock.json", now)
-    assert checks.read(tmp_path / "ops.lock.json") == now
+    now = compatibility.signatures(source)
+    assert not [c for c in compatibility.compare(compatibility.read(path / "ops.lock.json"), now) if c.breaking]
+    compatibility.write(tmp_path / "ops.lock.json", now)
+    assert compatibility.read(tmp_path / "ops.lock.json") == now
     assert len((tmp_path / "ops.lock.json").read_text().splitlines()) == len(now) + 5  # a line for each op
 
 
@@ -400,11 +400,11 @@ def test_each_pack_of_ours_keeps_its_promises(path, tmp_path):
 def test_a_higher_minimum_of_a_list_breaks(project, tmp_path, before, after, breaking):
     def snapshot(minimum):
         write_op(project, SLOTS.replace('Input("x")', f'Input("x", duplicable=True, minimum={minimum})'))
-        return checks.signatures(find_source(project))
+        return compatibility.signatures(find_source(project))
 
     then, now, file = snapshot(before), snapshot(after), tmp_path / "lock.json"
-    checks.write(file, then)
-    assert checks.read(file) == then
+    compatibility.write(file, then)
+    assert compatibility.read(file) == then
     text = f"input X had at least {before} variables and has at least {after}"
-    found = [c.breaking for c in checks.compare(checks.read(file), now) if c.text == text]
+    found = [c.breaking for c in compatibility.compare(compatibility.read(file), now) if c.text == text]
     assert found == ([] if breaking is None else [breaking])

@@ -22,7 +22,7 @@ LARGER = {
     "ir": 13,
     "layers": 13,
     "op": 16,
-    "packs": 21,
+    "packs": 18,
     "parallel/eager": 13,
     "testing/fuzz": 30,
 }

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from oprack.packs import report
+    from oprack.packs import advice
     from oprack.packs.checks import import_problems
     from oprack.packs.discovery import BrokenPackWarning, PackWarning
     from oprack.packs.variables import unread, variables
@@ -57,11 +57,11 @@ def run(args: argparse.Namespace) -> int:
         "variables": [asdict(v) | {"value": os.environ.get(v.name)} for v in known],
         "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
         "problems": [
-            *([report.NO_PACK] if report.no_pack(p.distribution for p in packs) else ()),
+            *([advice.NO_PACK] if advice.no_pack(p.distribution for p in packs) else ()),
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack))),
             *([limit] if isinstance(limit, str) else ()),
-            *(report.settled(one) for one in manager.index.settlements() if not one.by_user),
+            *(advice.settled(one) for one in manager.index.settlements() if not one.by_user),
             *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
             *(import_problems(manager, notes=waiting) if args.imports else ()),
             *(survey.problems if survey is not None else ()),

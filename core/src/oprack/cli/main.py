@@ -30,7 +30,6 @@ COMMANDS = {
     "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them, a graph"),
     "convert": ("convert", "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
-    "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
     "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),
 }
 
@@ -71,10 +70,10 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
         if name == only:
             command.configure(sub)
     if only and only not in commands:
-        from oprack.packs import report
+        from oprack.packs import advice
         from oprack.packs.manager import default_manager
 
-        parser.error(report.unknown_command(only, (*COMMANDS, *commands), default_manager().discovered()))
+        parser.error(advice.unknown_command(only, (*COMMANDS, *commands), default_manager().discovered()))
     return parser
 
 

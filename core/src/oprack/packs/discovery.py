@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
 from oprack.interruption import let_interruptions_pass
+from oprack.packs import advice
 from oprack.packs import manifest as manifests
-from oprack.packs import report
 from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, installed_packs
 from oprack.packs.register import STARTED, Contributions, Register, file_state
 from oprack.packs.resolve import package_directory
@@ -313,7 +313,7 @@ def read_packs(
 ) -> tuple[list[Pack], list[str]]:
     """All packs, with those that are left out or broken, and what to warn of; see PackManager for the arguments."""
     found = source.found()
-    left_out, messages = report.selection(found, environ, blocked)
+    left_out, messages = advice.selection(found, environ, blocked)
     if allow:
         from oprack.packs import allow_list
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
-from oprack.packs import report
+from oprack.packs import advice
 from oprack.packs.advice import home
 from oprack.packs.choice import Choice, Settlement
 from oprack.packs.discovery import Pack, PackWarning
@@ -231,7 +231,7 @@ def build_info(
         except OprackError as e:
             if adder.found is HERE:
                 raise
-            warn_once(report.broken_facets(op_type, adder, e), adder.owner, "facets", op_type, str(e))
+            warn_once(advice.broken_facets(op_type, adder, e), adder.owner, "facets", op_type, str(e))
     info = made.info
     settled = made.settle()
     check_slots(info)
@@ -386,7 +386,7 @@ def build_kernel_map(
             if isinstance(e, DuplicateKernelError) and pack.owner in (info.pack, HERE.distribution):
                 raise
             failures.append(e)
-            warn_once(report.broken_kernel(op_type, place, pack, e), pack.owner, op_type, place, str(e))
+            warn_once(advice.broken_kernel(op_type, place, pack, e), pack.owner, op_type, place, str(e))
 
     for pack, module in index.kernel_modules(op_type, place):
         guarded(pack, partial(module_kernels, op_type, place, pack, module))

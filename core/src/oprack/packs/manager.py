@@ -16,15 +16,14 @@ from oprack.errors import (
     PreconditionNotMetError,
     UnknownOpError,
 )
-from oprack.packs import choice, discovery, report
+from oprack.packs import advice, choice, discovery
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
 from oprack.packs.discovery import Pack, PackInfo, PackWarning, WarnOnce, warn
 from oprack.packs.entry_points import BUILTIN, CORE
-from oprack.packs.extensions import Extensions
+from oprack.packs.extensions import Extensions, NamespaceIndex, RoleIndex
 from oprack.packs.here import Here
 from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
-from oprack.packs.namespaces import NamespaceIndex, RoleIndex
 from oprack.packs.resolve import REGENERATE, import_object, require_no_rules
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class PackManager:
         self.revision = 0
         self._forget()
         if CORE in self._blocked:
-            raise InvalidArgumentError(report.UNBLOCKABLE)
+            raise InvalidArgumentError(advice.UNBLOCKABLE)
 
     # Discovery --------------------------------------------------------------------------------------------------------
     @property
@@ -143,7 +142,7 @@ class PackManager:
             warn(text, PackWarning)
         for pack in packs:
             if pack.status == "broken":
-                self._warn(report.broken(pack), pack.owner, pack.found.name)
+                self._warn(advice.broken(pack), pack.owner, pack.found.name)
 
     def _use(self, packs: list[Pack]) -> None:
         """Take these packs and forget what was built from others."""
@@ -172,7 +171,7 @@ class PackManager:
         """Warn, once each, of what several packs bring and the user has not decided."""
         for one in settled:
             if not one.by_user:
-                self._warn(report.settled(one), "settled", one.what, one.name, category=PackWarning)
+                self._warn(advice.settled(one), "settled", one.what, one.name, category=PackWarning)
 
     # Packs ------------------------------------------------------------------------------------------------------------
     @property
@@ -190,7 +189,7 @@ class PackManager:
             NotFoundError: For an unknown name.
         """
         with self.lock:
-            report.require_known(f"prefer({', '.join(map(repr, packs))})", packs, self.discovered())
+            advice.require_known(f"prefer({', '.join(map(repr, packs))})", packs, self.discovered())
             self._prefer = list(dict.fromkeys([*packs, *self._prefer]))
             self.refresh()
 
@@ -205,7 +204,7 @@ class PackManager:
             NotFoundError: For an unknown name.
         """
         with self.lock:
-            report.require_known(f"set_priority({pack!r}, {added})", [pack], self.discovered())
+            advice.require_known(f"set_priority({pack!r}, {added})", [pack], self.discovered())
             self._priorities = {**self._priorities, pack: added}
             self.refresh()
 
@@ -233,9 +232,9 @@ class PackManager:
             NotFoundError: For an unknown name.
         """
         if name in BUILTIN.names:
-            raise InvalidArgumentError(report.UNBLOCKABLE)
+            raise InvalidArgumentError(advice.UNBLOCKABLE)
         with self.lock:
-            report.require_known(f"block({name!r})", [name], self.discovered())
+            advice.require_known(f"block({name!r})", [name], self.discovered())
             packs = list(self._packs or ())
             for pack in packs:
                 if name in pack.found.names:
@@ -271,12 +270,12 @@ class PackManager:
         if definers:
             settled = self._index.settled.get(op_type)
             if settled is None:
-                raise DuplicateOpError(report.duplicate(op_type, [d.pack for d in definers]))
+                raise DuplicateOpError(advice.duplicate(op_type, [d.pack for d in definers]))
             self._warn_settled([settled])
             return definers[0]
-        bringers = report.bringers(op_type, self._packs or ())
+        bringers = advice.bringers(op_type, self._packs or ())
         cause = next((p.exception for p in bringers if p.exception is not None), None)
-        raise UnknownOpError(report.unknown_op(op_type, bringers, self._index.definers, self._packs or ())) from cause
+        raise UnknownOpError(advice.unknown_op(op_type, bringers, self._index.definers, self._packs or ())) from cause
 
     def owner(self, op_type: str) -> str:
         """Distribution that defines the op. Raises as `op_info`."""
@@ -355,7 +354,7 @@ class PackManager:
         definers = self._loaded().definers
         missing = [t for t in wanted if t not in definers]
         if missing:
-            raise MissingPackError(report.missing(missing, self._packs or (), definers))
+            raise MissingPackError(advice.missing(missing, self._packs or (), definers))
         for op_type in wanted:
             self._definer(op_type)
 
@@ -368,7 +367,7 @@ class PackManager:
         """Warn (PackWarning), once an op, of what `newer_ops` finds."""
         for op_type, (saved, installed) in self.newer_ops(op_types, versions).items():
             pack = self._definer(op_type).pack
-            text = report.newer_op(op_type, saved, installed, pack)
+            text = advice.newer_op(op_type, saved, installed, pack)
             self._warn(text, "newer op", op_type, str(saved), category=PackWarning)
 
     # Kernels ----------------------------------------------------------------------------------------------------------

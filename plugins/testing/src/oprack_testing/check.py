@@ -13,7 +13,7 @@ from oprack.cli.output import add_json, print_json
 from oprack.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from oprack.packs.checks import Change
+    from oprack.testing.review.compatibility import Change
     from oprack.testing.review.subject import Finding
 
 # Part of the review in oprack.testing.review -> what it looks at
@@ -111,18 +111,18 @@ def _finding(found: Finding) -> list[str]:
 
 def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     """What the pack's ops promise, compared with its last release."""
-    from oprack.packs import checks
-    from oprack.packs.generate import find_source
+    from oprack.testing.review import compatibility
+    from oprack.testing.review.pack_source import find_source
 
     source = find_source(path)
-    target = source.root / checks.FILENAME
-    now = checks.signatures(source)
-    then = checks.read(target) if target.is_file() else None
-    changes = checks.compare(then or {}, now)
+    target = source.root / compatibility.FILENAME
+    now = compatibility.signatures(source)
+    then = compatibility.read(target) if target.is_file() else None
+    changes = compatibility.compare(then or {}, now)
     breaking = any(c.breaking for c in changes)
     written = args.update and (not breaking or args.allow_breaking)
     if written:
-        checks.write(target, now)
+        compatibility.write(target, now)
     failures = _failures(path, now, args)
     unreleased = then is None and not written
     if unreleased:

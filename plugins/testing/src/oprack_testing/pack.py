@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def oprack_commands(register: Register) -> None:
-    """The command `oprack check`."""
+    """The commands `oprack check` and `oprack manifest`."""
+    register.command(
+        "manifest", f"{__package__}.manifest:configure", "write a pack's ops.toml, or check that it is up to date"
+    )
     register.command(
         "check",
         f"{__package__}.check:configure",

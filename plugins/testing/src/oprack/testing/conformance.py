@@ -156,8 +156,8 @@ class Conformance:
 
     def test_manifest_has_every_op(self) -> None:
         """An op that `oprack manifest` was not run for is found by nobody, and by no other test."""
-        from oprack.packs.generate import defined_ops
         from oprack.packs.resolve import package_directory
+        from oprack.testing.review.pack_source import defined_ops
 
         (found,) = [p for p in default_manager().packs() if p.name == self.pack]
         module = found.entry_point.partition(":")[0]

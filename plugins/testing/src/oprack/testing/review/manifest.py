@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oprack.packs.generate import registered_text
 from oprack.packs.manifest import Manifest, render
+from oprack.testing.review.pack_source import registered_text
 from oprack.testing.review.subject import Finding, Subject
 
 

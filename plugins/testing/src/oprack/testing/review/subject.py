@@ -13,11 +13,11 @@ from typing import Any
 from oprack.errors import OprackError
 from oprack.packs.discovery import PackInfo, PackWarning
 from oprack.packs.entry_points import GROUP
-from oprack.packs.generate import PackSource, find_source, generate, importable
 from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.manifest import Manifest
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.op_case import OpCase
+from oprack.testing.review.pack_source import PackSource, find_source, generate, importable
 
 
 @dataclass(frozen=True)

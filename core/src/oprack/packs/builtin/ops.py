@@ -1,4 +1,4 @@
-"""feed: all of the op but its operator."""
+"""feed and fetch: all of the ops but their operators, which stand in a room above this one."""
 
 from __future__ import annotations
 
@@ -19,3 +19,18 @@ class Feed(OpDef, type="feed"):
 
     def infer_var_type(ctx):
         """Nothing: the VarDesc of Out says its dtype."""
+
+
+class Fetch(OpDef, type="fetch"):
+    """X becomes entry `col` of what the run returns."""
+
+    X = Input("Variable to return.")
+    Out = Output("Variable of kind FETCH_LIST that collects the results.")
+    col = Attr(REQUIRED, "Index of the result.", type=AttrType.INT).at_least(0)
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        """Nothing: Out is a list, not a tensor."""
+
+    def infer_var_type(ctx):
+        """Sets nothing: Out stays what it is."""

@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write the core's table of what these packs bring instead, from which an unknown op's pack is known",
     )
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _homes(paths: Sequence[Path], check: bool) -> int:
     from oprack.packs import advice
-    from oprack.packs.generate import brought, find_source
+    from oprack.testing.review.pack_source import brought, find_source
 
     file = advice.table(advice.FILENAME)
     if file is None:
@@ -47,8 +48,8 @@ def _homes(paths: Sequence[Path], check: bool) -> int:
 
 
 def _one(path: Path, check: bool) -> int:
-    from oprack.packs.generate import find_source, generate, registered_text
     from oprack.packs.manifest import render
+    from oprack.testing.review.pack_source import find_source, generate, registered_text
 
     source = find_source(path)
     manifest = generate(source)

@@ -1,1 +1,0 @@
-"""Definitions of the core's own ops."""
