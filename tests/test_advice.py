@@ -130,7 +130,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: object) -> str:
 
 @pytest.mark.parametrize(
     "command,option",
-    [(["show", "m.pdmodel"], "--graph"), (["run", "m.pdmodel", "--feed", "x=x.npy"], "--out"),
+    [(["run", "m.pdmodel", "--feed", "x=x.npy"], "--out"),
      (["run", "m.pdmodel", "--feed", "x=x.npy"], "--trace")],
 )  # fmt: skip
 def test_a_directory_in_place_of_a_file(

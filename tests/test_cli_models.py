@@ -129,9 +129,9 @@ def test_show_plan_is_the_code_that_runs(oprack: Command, model: Path, feed: str
     assert "'x' was not fed" in oprack.err
 
 
-def test_show_draws_a_graph(oprack: Command, tmp_path: Path) -> None:
+def test_the_graph_of_a_model_is_drawn(oprack: Command, tmp_path: Path) -> None:
     picture = tmp_path / "new" / "gru.svg"
-    assert oprack("show", GRU, "--graph", picture).endswith(f"\ngraph: {picture}\n")
+    assert oprack("graph", GRU, picture) == f"graph: {picture}\n"
     root = ET.parse(picture).getroot()
     names = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     report = oprack.json("show", GRU)
@@ -143,7 +143,7 @@ def test_show_draws_a_graph(oprack: Command, tmp_path: Path) -> None:
 
 
 def test_a_graph_has_every_block_and_what_goes_in_and_out(oprack: Command, tmp_path: Path) -> None:
-    oprack("show", PROGRAMS / "while_loop", "--graph", tmp_path / "w.svg")
+    oprack("graph", PROGRAMS / "while_loop", tmp_path / "w.svg")
     names = [t.text for t in ET.parse(tmp_path / "w.svg").getroot().iter("{http://www.w3.org/2000/svg}text")]
     outer, inner = names.index("block 0"), names.index("block 1, inside block 0")
     assert outer < names.index("while (block 1)") < inner
@@ -162,8 +162,9 @@ def test_names_that_would_steer_a_terminal_or_break_xml(oprack: Command, tmp_pat
     block.append_op(evil, {"X": evil}, {"Out": "y"}, {"a": evil})
     block.append_op("fetch", {"X": evil}, {"Out": "fetch"}, {"col": 0})
     (tmp_path / "evil.pdmodel").write_bytes(program.serialize())
-    text = oprack("show", tmp_path / "evil.pdmodel", "--ops", "--graph", tmp_path / "evil.svg", code=1)
+    text = oprack("show", tmp_path / "evil.pdmodel", "--ops", code=1)
     assert "\x1b" not in text and "\x00" not in text and "\\x1b[31m" in text
+    oprack("graph", tmp_path / "evil.pdmodel", tmp_path / "evil.svg")
     ET.parse(tmp_path / "evil.svg")
     oprack("run", tmp_path / "evil.pdmodel", code=4)
     assert "\x1b" not in oprack.err and "\\x1b[31m" in oprack.err

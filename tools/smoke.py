@@ -94,7 +94,7 @@ def main() -> None:
         for number, snippet in enumerate(snippets):
             with step(f"training snippet {number + 1} of README.md"):
                 train(snippet, Path(name))
-        command("show", Path(name) / "model.pdmodel", "--graph", Path(name) / "graph.svg")
+        command("show", Path(name) / "model.pdmodel")
         with step("a model that Paddle saved"):
             run_model(checkout / "tests" / "data" / "programs" / "gru_cls")
         if {"all", "templates"} & set(extras):

@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from oprack.cli.block_graph import Edge, lay_out
+from oprack_ui.block_graph import Edge, lay_out
 
 LINE, PAD, GAP, MARGIN, LETTER = 17, 11, 46, 16, 7.3
 COLORS = ("#dbeafe", "#dcfce7", "#fef3c7", "#ede9fe", "#fee2e2")

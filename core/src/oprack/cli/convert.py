@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from oprack.cli.main import OK
-from oprack.cli.models import add_model, model_arguments
-from oprack.cli.output import printable
+from oprack.cli.output import add_model, model_arguments, printable
 from oprack.errors import InvalidArgumentError
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oprack.cli.models import add_model, model_arguments
+from oprack.cli.output import add_model, model_arguments
 
 if TYPE_CHECKING:
     from oprack_quantization.post_training import LayerReport, Quantized
@@ -59,8 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, write the program, and print what it costs."""
-    from oprack.cli.feeds import read_feeds
     from oprack.cli.main import FINDING, OK
+    from oprack.cli.output import read_feeds
     from oprack.errors import InvalidArgumentError
     from oprack.io import load_inference_model, save_inference_model
     from oprack.tensor import Scope

@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
-from oprack.cli.models import add_feeds, add_model, model_arguments
-from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
+from oprack.cli.output import (
+    add_block,
+    add_feeds,
+    add_json,
+    add_model,
+    check_file,
+    manager_of,
+    model_arguments,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from oprack.io.inference_model import InferenceModel
@@ -104,7 +113,7 @@ class _Measured:
 
 
 def _measure(args: argparse.Namespace) -> _Measured:
-    from oprack.cli.feeds import read_feeds, with_hint
+    from oprack.cli.output import read_feeds, with_hint
     from oprack.errors import FeedLoDError
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope

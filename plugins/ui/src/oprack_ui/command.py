@@ -1,8 +1,9 @@
-"""oprack ui [MODEL] [--params FILE] [--port PORT] [--memory-limit BYTES] [--block NAME]"""
+"""oprack ui [MODEL] [--params FILE] [--port PORT] [--memory-limit BYTES] [--block NAME]; oprack graph MODEL OUT.svg"""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,3 +54,30 @@ def run(args: argparse.Namespace) -> int:
     if args.model:
         model = ShownModel(args.model, args.params, manager, args.memory_limit, args.loop_limit)
     return serve(make_app(manager, model), args.port)
+
+
+def configure_graph(parser: argparse.ArgumentParser) -> None:
+    """The options of `oprack graph`."""
+    from oprack.cli.output import add_model
+
+    add_model(parser)
+    parser.add_argument(
+        "out", metavar="OUT.svg", help="the picture: the ops of every block, and variables between them"
+    )
+    parser.set_defaults(run=run_graph)
+
+
+def run_graph(args: argparse.Namespace) -> int:
+    """Draw the graph of a model."""
+    from oprack.cli.output import check_file, model_arguments
+    from oprack.io.atomic import write_atomic
+    from oprack.io.inference_model import load_program
+
+    from oprack_ui.block_graph import draw_program
+
+    check_file("OUT.svg", args.out, "model.svg")
+    path, model_filename, _ = model_arguments(args)
+    program, _, _ = load_program(path, model_filename=model_filename)
+    write_atomic(Path(args.out), draw_program(program).encode())
+    print(f"graph: {args.out}")
+    return 0

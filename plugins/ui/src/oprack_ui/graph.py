@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oprack.cli.block_graph import Edge, Node, block_graph, lay_out
 from oprack.desc import BlockDesc
+
+from oprack_ui.block_graph import Edge, Node, block_graph, lay_out
 
 LETTER, PAD, LINE = 6.6, 14.0, 15.0
 GAP_Y = 38.0

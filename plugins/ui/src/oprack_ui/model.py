@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from oprack.cli.models import model_arguments
-from oprack.cli.show import describe_model
-from oprack.cli.show_passes import pass_records
+from oprack.cli.output import model_arguments
+from oprack.cli.show import describe_model, pass_records
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program, optimize_model

@@ -12,5 +12,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def oprack_commands(register: Register) -> None:
-    """The command `oprack ui`."""
+    """The commands `oprack ui` and `oprack graph`."""
     register.command("ui", f"{__package__}.command:configure", "show packs, ops and a model on a page of this machine")
+    register.command("graph", f"{__package__}.command:configure_graph", "draw the graph of a model as SVG")

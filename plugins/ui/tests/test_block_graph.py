@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oprack.cli.block_graph import BEND_WIDTH, GAP, lay_out
+from oprack_ui.block_graph import BEND_WIDTH, GAP, lay_out
 
 WIDTH = 100.0
 
