@@ -340,7 +340,7 @@ def test_run_keeps_the_rewritten_model_where_it_is_told_to(
         raise AssertionError("passes run")
 
     with monkeypatch.context() as patch:
-        patch.setattr("oprack.inference.loading.optimize_model", fails)
+        patch.setattr("oprack.inference.predictor.optimize_model", fails)
         assert oprack.json(*arguments, "--cache", tmp_path / "kept")["outputs"] == plain
     oprack(*arguments, "--cache", tmp_path / "kept", "--no-passes", code=3)
     assert "--no-passes, --reference and --check-nan run none" in oprack.err

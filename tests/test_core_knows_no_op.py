@@ -29,7 +29,7 @@ OTHERWISE_MEANT = {
     "interpreter/symbol.py": {"mul", "pow"},  # Python's operators, as in the next one
     "layers/operators.py": {"matmul"},
     "layers/ints.py": {"shape"},
-    "layers/param_attr.py": {"shape"},  # an attribute of ops that fill a variable
+    "layers/variable.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next four
     "desc/var_desc.py": {"shape"},
     "runtime/prepared.py": {"shape"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import oprack
-from oprack.layers.param_attr import Initializer
+from oprack.layers.variable import Initializer
 from oprack.op import Attr, Input, OpDef, Output, dtype_of_attr
 from oprack.types import AttrType
 

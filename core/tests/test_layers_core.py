@@ -344,7 +344,7 @@ def test_generated_layers_of_a_module(programs):
 def test_namespaces_hold_the_cores_own_names(rack):
     assert {"data", "program_guard", "LayerHelper"} <= set(dir(layers))
     assert dir(oprack.optimizer) == [] and layers.ParamAttr is oprack.ParamAttr
-    assert oprack.initializer.Initializer is layers.param_attr.Initializer
+    assert oprack.initializer.Initializer is layers.variable.Initializer
     with pytest.raises(UnknownLayerError, match=r"oprack\.optimizer has no 'Adam'.*`pip install oprack-optimizer`"):
         oprack.optimizer.Adam  # noqa: B018
     assert not hasattr(layers, "fc") and not hasattr(layers, "__wrapped__")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack.kernel import KernelSpecialization, kernel
-from oprack.kernel.stretch import JoinedSteps, StretchStep
+from oprack.kernel.specialization import JoinedSteps, StretchStep
 from oprack.op import Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program

@@ -6,7 +6,7 @@ from typing import Any
 
 from oprack.layers.namespace import core_and_packs
 
-_getattr, _dir = core_and_packs("initializer", {"Initializer": "oprack.layers.param_attr"})
+_getattr, _dir = core_and_packs("initializer", {"Initializer": "oprack.layers.variable"})
 
 
 def __getattr__(name: str) -> Any:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from oprack.desc.op_desc import OpDesc
-from oprack.desc.program_desc import BlockDesc, ProgramDesc
-from oprack.desc.validate import check_blocks
+from oprack.desc.program_desc import BlockDesc, ProgramDesc, check_blocks
 from oprack.desc.var_desc import VarDesc
 from oprack.errors import CorruptModelError
 from oprack.types import AttrType, VarType

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from oprack.desc.op_desc import OpDesc
 from oprack.desc.var_desc import VarDesc
-from oprack.errors import NotFoundError, did_you_mean
+from oprack.errors import BlockCycleError, NotFoundError, did_you_mean
 
 
 class BlockDesc:
@@ -217,7 +217,6 @@ class ProgramDesc:
             CorruptModelError: When the bytes are not a serialized program.
             BlockCycleError: When blocks contain each other or a block index is out of range.
         """
-        from oprack.desc.validate import check_blocks
         from oprack.desc.wire import read_program
 
         program = cls()
@@ -271,3 +270,66 @@ class ProgramDesc:
 
     def __repr__(self) -> str:
         return f"<ProgramDesc: {len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops>"
+
+
+def check_blocks(program: ProgramDesc) -> None:
+    """Check that the blocks form trees, in time and memory linear in the number of blocks and ops.
+
+    Raises:
+        BlockCycleError: An index is out of range, or a block is its own ancestor or sub-block.
+    """
+    count = len(program.blocks)
+    sub_blocks: list[list[int]] = []
+    for position, block in enumerate(program.blocks):
+        if block.idx != position:
+            raise BlockCycleError(f"block at position {position} says that its idx is {block.idx}; expected {position}")
+        # Block 0 alone has no parent; Paddle writes -1 there.
+        if not (0 <= block.parent_idx < count or (block.parent_idx == -1 and position == 0)):
+            raise BlockCycleError(
+                f"block {position}: parent_idx is {block.parent_idx}; expected "
+                + ("-1" if position == 0 else f"one of the blocks 0 to {count - 1}")
+            )
+        if not -1 <= block.forward_block_idx < count:
+            raise BlockCycleError(
+                f"block {position}: forward_block_idx is {block.forward_block_idx}; expected -1 to {count - 1}"
+            )
+        sub_blocks.append([])
+        for op in block.ops:
+            for attr, indices in op.block_attrs().items():
+                for index in indices:
+                    if not 0 <= index < count:
+                        raise BlockCycleError(
+                            f"block {position}: attribute {attr!r} of op {op.type} names block {index}; expected one "
+                            f"of the blocks 0 to {count - 1}"
+                        )
+                sub_blocks[-1] += indices
+    _check_acyclic([[b.parent_idx] if b.parent_idx >= 0 else [] for b in program.blocks], "parents")
+    _check_acyclic(sub_blocks, "sub-blocks")
+
+
+def _check_acyclic(targets: list[list[int]], relation: str) -> None:
+    """Search depth-first for a cycle.
+
+    The stack is explicit because an untrusted file decides how deep the search goes: recursion could overflow.
+    """
+    unvisited, on_path, done = 0, 1, 2
+    state = [unvisited] * len(targets)
+    for start in range(len(targets)):
+        if state[start] != unvisited:
+            continue
+        state[start] = on_path
+        path = [start]
+        pending = [iter(targets[start])]
+        while path:
+            target = next(pending[-1], None)
+            if target is None:
+                state[path.pop()] = done
+                pending.pop()
+            elif state[target] == on_path:
+                cycle = [*path[path.index(target) :], target]
+                shown = " -> ".join(map(str, cycle if len(cycle) <= 8 else [*cycle[:8], "..."]))
+                raise BlockCycleError(f"{relation} of the blocks run in a circle: {shown}; expected a tree of blocks")
+            elif state[target] == unvisited:
+                state[target] = on_path
+                path.append(target)
+                pending.append(iter(targets[target]))

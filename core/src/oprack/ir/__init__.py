@@ -4,9 +4,17 @@ from oprack.ir.driver import Fusion, Fusions, fusion
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match
 from oprack.ir.nodes import OpNode, VarNode, one_dtype
-from oprack.ir.passes import Pass, find_pass, registered_passes, select_passes
+from oprack.ir.passes import (
+    ModelWarning,
+    Optimized,
+    Pass,
+    PassReport,
+    find_pass,
+    optimize,
+    registered_passes,
+    select_passes,
+)
 from oprack.ir.pattern import PatternBuilder
-from oprack.ir.run_passes import ModelWarning, Optimized, PassReport, optimize
 from oprack.ir.verify import verify
 
 __all__ = [

@@ -18,11 +18,6 @@ if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test com
     from oprack.layers import unique_name as unique_name
     from oprack.layers.append import append_op as append_op
     from oprack.layers.backward import append_backward as append_backward, gradients as gradients
-    from oprack.layers.checks import (
-        check_dtype as check_dtype,
-        check_type as check_type,
-        check_variable as check_variable,
-    )
     from oprack.layers.framework import (
         current_op_role as current_op_role,
         default_main_program as default_main_program,
@@ -39,21 +34,29 @@ if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test com
         data as data,
     )
     from oprack.layers.ints import int_list as int_list
-    from oprack.layers.param_attr import ParamAttr as ParamAttr, ParamAttrLike as ParamAttrLike
-    from oprack.layers.variable import Parameter as Parameter, Variable as Variable, variable_of as variable_of
+    from oprack.layers.variable import (
+        ParamAttr as ParamAttr,
+        ParamAttrLike as ParamAttrLike,
+        Parameter as Parameter,
+        Variable as Variable,
+        check_dtype as check_dtype,
+        check_type as check_type,
+        check_variable as check_variable,
+        variable_of as variable_of,
+    )
     # isort: on
 
 _HOMES = {
     "LayerHelper": "oprack.layers.helper",
-    "ParamAttr": "oprack.layers.param_attr",
-    "ParamAttrLike": "oprack.layers.param_attr",
+    "ParamAttr": "oprack.layers.variable",
+    "ParamAttrLike": "oprack.layers.variable",
     "Parameter": "oprack.layers.variable",
     "Variable": "oprack.layers.variable",
     "append_backward": "oprack.layers.backward",
     "append_op": "oprack.layers.append",
-    "check_dtype": "oprack.layers.checks",
-    "check_type": "oprack.layers.checks",
-    "check_variable": "oprack.layers.checks",
+    "check_dtype": "oprack.layers.variable",
+    "check_type": "oprack.layers.variable",
+    "check_variable": "oprack.layers.variable",
     "create_global_var": "oprack.layers.inputs",
     "create_parameter": "oprack.layers.inputs",
     "current_op_role": "oprack.layers.framework",

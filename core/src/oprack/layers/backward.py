@@ -6,8 +6,7 @@ from typing import Any
 
 from oprack import autodiff
 from oprack.layers.append import errors_at_user_line
-from oprack.layers.checks import check_variable
-from oprack.layers.variable import Parameter, Variable, variable_of
+from oprack.layers.variable import Parameter, Variable, check_variable, variable_of
 
 
 def append_backward(

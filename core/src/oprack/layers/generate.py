@@ -7,9 +7,8 @@ from keyword import iskeyword
 from typing import Any
 
 from oprack.layers.append import errors_at_user_line
-from oprack.layers.checks import check_type, check_variable
 from oprack.layers.helper import LayerHelper
-from oprack.layers.variable import Variable
+from oprack.layers.variable import Variable, check_type, check_variable
 from oprack.op.proto import OpProto
 from oprack.op.signature import layer_signature, outputs_along_axis, told_outputs
 from oprack.packs import op_info

@@ -11,10 +11,16 @@ from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError
 from oprack.layers import unique_name
 from oprack.layers.append import append_op, errors_at_user_line
-from oprack.layers.checks import check_variable
 from oprack.layers.framework import default_main_program, default_startup_program
-from oprack.layers.param_attr import Initializer, ParamAttr, default_initializer
-from oprack.layers.variable import Parameter, Variable, variable_of
+from oprack.layers.variable import (
+    Initializer,
+    ParamAttr,
+    Parameter,
+    Variable,
+    check_variable,
+    default_initializer,
+    variable_of,
+)
 from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
 from oprack.program import ParameterInfo, Program

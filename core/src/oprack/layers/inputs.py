@@ -11,8 +11,7 @@ from oprack.errors import AlreadyExistsError, InvalidArgumentError
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.framework import default_main_program
 from oprack.layers.helper import LayerHelper
-from oprack.layers.param_attr import ParamAttr, constant
-from oprack.layers.variable import Parameter, Variable
+from oprack.layers.variable import ParamAttr, Parameter, Variable, constant
 from oprack.types import dtype_name
 
 

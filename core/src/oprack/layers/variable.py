@@ -1,18 +1,21 @@
-"""Variable: a handle on a variable of a program, with Python's operators, which append ops."""
+"""Variable, a handle with operators that append ops; ParamAttr, which says how one is made; checks of arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from oprack.desc import BlockDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.layers import unique_name
-from oprack.layers.append import append_op
+from oprack.layers.append import append_op, errors_at_user_line
 from oprack.layers.framework import VariableHandle
 from oprack.layers.operators import SIGNS, offer_operators
+from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
 from oprack.program import ParameterInfo, Program
+from oprack.records import dataclass
 from oprack.types import dtype_enum, dtype_name
 
 if TYPE_CHECKING:
@@ -155,3 +158,173 @@ def variable_of(program: Program, name: str, block: BlockDesc | None = None) -> 
             return (Parameter if desc.is_parameter else Variable)(program, owner, desc)
     start.var(name)  # raises, with names alike
     raise NotFoundError(f"variable {name!r} does not exist")
+
+
+class Initializer(ABC):
+    """Called with a variable of a startup program; appends the op that fills it."""
+
+    @abstractmethod
+    def __call__(self, var: Variable) -> None:
+        """Append the op to block 0 of the variable's program."""
+
+    def append(self, op_type: str, var: Variable, attrs: Mapping[str, Any]) -> None:
+        """Append an op without inputs whose output Out is the variable, which also says its `shape` and `dtype`."""
+        common = {"shape": list(var.shape), "dtype": int(dtype_enum(var.dtype))}
+        program = var.program
+        append_op(op_type, {}, {"Out": var}, {**common, **attrs}, program=program, block=program.global_block())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def constant(value: float) -> Initializer:
+    """`oprack.initializer.Constant(value)` of the pack that brings it. Raises UnknownLayerError."""
+    return default_manager().layer("initializer", "Constant")(value)  # type: ignore[no-any-return]
+
+
+def default_initializer(is_bias: bool) -> Initializer:
+    """0 for biases, `oprack.initializer.Xavier()` for all else. Raises UnknownLayerError when no pack brings it."""
+    found: Initializer = constant(0.0) if is_bias else default_manager().layer("initializer", "Xavier")()
+    return found
+
+
+@dataclass
+class ParamAttr:
+    """Attributes of a parameter, for `param_attr` and `bias_attr` of layers.
+
+    Attributes:
+        name: Its name; None: made by the layer, as `fc_0.w_0`. Two layers that give one name share the parameter.
+        initializer: What it starts from; None: chosen by the layer.
+        learning_rate: A factor of the optimizer's.
+        regularizer: Its weight decay, in place of the optimizer's; None: the optimizer's.
+        trainable: Whether it is trained; False: it stays as it was filled.
+        need_clip: Whether gradient clipping takes it in.
+    """
+
+    name: str | None = None
+    initializer: Any = None
+    learning_rate: float = 1.0
+    regularizer: Any = None
+    trainable: bool = True
+    need_clip: bool = True
+
+    @staticmethod
+    def of(value: Any) -> ParamAttr | None:
+        """What a layer's argument stands for.
+
+        Args:
+            value: None or True for the defaults, False for no parameter, a str for its name, an initializer or a
+                regularizer alone, or a ParamAttr.
+
+        Returns:
+            The ParamAttr; None for False.
+
+        Raises:
+            InvalidArgumentError: It is something else.
+        """
+
+        if value is None or value is True:
+            return ParamAttr()
+        if value is False:
+            return None
+        if isinstance(value, ParamAttr):
+            return value
+        if isinstance(value, str):
+            return ParamAttr(name=value)
+        if isinstance(value, Initializer):
+            return ParamAttr(initializer=value)
+        if callable(value):
+            return ParamAttr(regularizer=value)
+        raise InvalidArgumentError(
+            f"param_attr: got {value!r} ({type(value).__name__}); expected ParamAttr, a name, an initializer, a "
+            "regularizer, None for the defaults, or False for no parameter"
+        )
+
+
+ParamAttrLike: TypeAlias = "ParamAttr | Initializer | Callable[..., Any] | str | bool | None"
+"""What `param_attr` and `bias_attr` of layers may be, as ParamAttr.of takes it; a Callable is a regularizer."""
+
+
+def check_type(value: Any, argument: str, layer: str, expected: type | tuple[type, ...]) -> None:
+    """Refuse an argument of another type.
+
+    Args:
+        value: The argument.
+        argument: What the layer calls it.
+        layer: The layer, for the error.
+        expected: A type or several.
+
+    Raises:
+        InvalidArgumentError: The value is no instance of them.
+    """
+    if not isinstance(value, expected):
+        kinds = expected if isinstance(expected, tuple) else (expected,)
+        names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
+        with errors_at_user_line():
+            raise InvalidArgumentError(
+                f"{layer}: {argument} is {_shown(value)} ({type(value).__name__}); expected {names}"
+                + (_advice(value) if Variable in kinds else "")
+            )
+
+
+def _advice(value: Any) -> str:
+    if hasattr(value, "__oprack_value__"):
+        return (
+            " of a program; layers write programs, and this is an eager tensor: call the op itself with it, "
+            "oprack.functional.<op>(x), or a module of oprack.nn"
+        )
+    return "; make a Variable of an array with oprack.layers.assign(array)"
+
+
+def check_dtype(dtype: object, argument: str, layer: str, expected: Collection[str]) -> str:
+    """The name of a dtype, checked.
+
+    Args:
+        dtype: The dtype, in any way that `oprack.types.dtype_name` takes.
+        argument: What the layer calls it.
+        layer: The layer, for the error.
+        expected: Names of dtypes.
+
+    Returns:
+        The name.
+
+    Raises:
+        InvalidArgumentError: It is none of them.
+    """
+    name = "of no dtype" if dtype is None else dtype_name(dtype)
+    if name not in expected:
+        with errors_at_user_line():
+            raise InvalidArgumentError(
+                f"{layer}: {argument} is {name}; expected {' or '.join(sorted(expected))}; convert it with "
+                f"layers.cast({argument}, dtype)"
+            )
+    return name
+
+
+def check_variable(value: Any, argument: str, layer: str, dtypes: Collection[str] = ()) -> Variable:
+    """The Variable that an argument is, checked.
+
+    Args:
+        value: The argument.
+        argument: What the layer calls it.
+        layer: The layer, for the error.
+        dtypes: Names of dtypes; () for any.
+
+    Returns:
+        The Variable.
+
+    Raises:
+        InvalidArgumentError: It is no Variable, or of another dtype.
+    """
+    check_type(value, argument, layer, Variable)
+    if dtypes and value.dtype not in dtypes:
+        with errors_at_user_line():
+            raise InvalidArgumentError(
+                f"{layer}: {argument} (variable {value.name!r}) is {value.dtype}; expected "
+                f"{' or '.join(sorted(dtypes))}; convert it with layers.cast({argument}, dtype)"
+            )
+    return value  # type: ignore[no-any-return]
+
+
+def _shown(value: Any) -> str:
+    return str(value.describe()) if hasattr(value, "__oprack_value__") else repr(value)

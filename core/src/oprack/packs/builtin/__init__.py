@@ -23,4 +23,4 @@ def oprack_passes(register: Register) -> None:
     register.pass_("remove_dead_code", "oprack.ir.generic:remove_dead_code", stage="fold", inference_only=False)
     register.pass_("name_every_write", "oprack.ir.generic:name_every_write", stage="fold", after=["remove_dead_code"])
     register.pass_("remove_identities", "oprack.ir.generic:remove_identities", stage="fold", after=["name_every_write"])
-    register.pass_("fold_constants", "oprack.ir.constants:fold_constants", stage="fold", after=["remove_identities"])
+    register.pass_("fold_constants", "oprack.ir.generic:fold_constants", stage="fold", after=["remove_identities"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from oprack.ir import Graph, OpNode, VarNode
-from oprack.ir.constants import fold_constants
+from oprack.ir.generic import fold_constants
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 PRODUCTS = ("mul", "matmul", "matmul_v2")

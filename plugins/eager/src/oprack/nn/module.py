@@ -11,7 +11,7 @@ from oprack.functional.advice import shown
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import context, place_and_dtype
 from oprack.layers import unique_name
-from oprack.layers.param_attr import Initializer
+from oprack.layers.variable import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
 from oprack.packs.advice import instead, require_keywords
 from oprack.tensor import LoDTensor, numpy_dtype

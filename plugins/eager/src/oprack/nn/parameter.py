@@ -10,9 +10,8 @@ from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import executor, home
 from oprack.layers import unique_name
-from oprack.layers.param_attr import Initializer, ParamAttr
-from oprack.layers.param_attr import default_initializer as chosen
-from oprack.layers.variable import Variable
+from oprack.layers.variable import Initializer, ParamAttr, Variable
+from oprack.layers.variable import default_initializer as chosen
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.meta import CPU, tensor_meta

@@ -13,7 +13,7 @@ from itertools import pairwise
 from operator import is_, itemgetter
 from typing import Any
 
-from oprack.kernel.stretch import JoinedSteps, StretchStep
+from oprack.kernel.specialization import JoinedSteps, StretchStep
 
 from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER
 from oprack_onednn.chain.memory import memory_order

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from oprack.kernel.stretch import Argument, StretchStep
+from oprack.kernel.specialization import Argument, StretchStep
 from oprack.records import dataclass
 
 from oprack_onednn.dnnl.operands import FLOAT

@@ -12,8 +12,7 @@ from typing import Any
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.errors import OprackError
-from oprack.ir.passes import registered_passes
-from oprack.ir.run_passes import optimize
+from oprack.ir.passes import optimize, registered_passes
 from oprack.op.desc_rules import infer_op
 from oprack.op.info import OpInfo
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast, split
