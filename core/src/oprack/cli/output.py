@@ -81,6 +81,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: s
         print((indent + "  ".join(cells)).rstrip())
 
 
+# Models and what they are fed -----------------------------------------------------------------------------------------
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",

@@ -212,6 +212,7 @@ def find_pass(name: str, manager: PackManager | None = None) -> Pass:
     raise NotFoundError(f"no installed pack brings pass {name!r}; there are {', '.join(p.name for p in passes)}")
 
 
+# Running them --------------------------------------------------------------------------------------------------------
 DEBUG = "OPRACK_IR_DEBUG"
 """Environment variable: 1 = verify every graph before the first pass and after each."""
 

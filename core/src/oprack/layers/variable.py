@@ -160,6 +160,7 @@ def variable_of(program: Program, name: str, block: BlockDesc | None = None) -> 
     raise NotFoundError(f"variable {name!r} does not exist")
 
 
+# How parameters are made ---------------------------------------------------------------------------------------------
 class Initializer(ABC):
     """Called with a variable of a startup program; appends the op that fills it."""
 
@@ -245,6 +246,7 @@ ParamAttrLike: TypeAlias = "ParamAttr | Initializer | Callable[..., Any] | str |
 """What `param_attr` and `bias_attr` of layers may be, as ParamAttr.of takes it; a Callable is a regularizer."""
 
 
+# Checks of arguments: errors name layer, argument, what was passed and what is expected -------------------------------
 def check_type(value: Any, argument: str, layer: str, expected: type | tuple[type, ...]) -> None:
     """Refuse an argument of another type.
 

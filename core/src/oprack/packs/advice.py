@@ -213,6 +213,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 and "\n" not in text else "..."
 
 
+# Packs: left out, broken, unknown, in conflict -----------------------------------------------------------------------
 ALL_PACKS = '`pip install "oprack[cpu]"` everything for the CPU'
 _EVERY_PACK = ALL_PACKS.replace(" everything", " brings everything")
 NO_PACK = f"no op pack is installed, so there is no op to run: {_EVERY_PACK}"

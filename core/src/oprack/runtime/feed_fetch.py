@@ -1,4 +1,4 @@
-"""feed and fetch: the ops through which values enter and leave a program, and the checks of what is fed."""
+"""How values enter and leave a run: the ops feed and fetch, what is fed and fetched, numbers that Python computes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ class FetchOp(OperatorBase):
         var.value[col] = value
 
 
+# What is fed ---------------------------------------------------------------------------------------------------------
 def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     """Convert and check a value that is fed.
 
@@ -287,6 +288,7 @@ def wrong_names(block: BlockDesc, inputs: Sequence[str], missing: Sequence[str],
     )
 
 
+# What is fetched -----------------------------------------------------------------------------------------------------
 _LAST = 3  # ops whose outputs a message names
 
 

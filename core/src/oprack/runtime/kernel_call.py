@@ -13,7 +13,6 @@ from oprack.kernel.invoke import ObjectArguments, call, invoke, returned
 from oprack.records import dataclass
 from oprack.runtime import checks
 from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
-from oprack.runtime.operator import no_buffer_text
 from oprack.runtime.run_context import OperatorContext
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
 from oprack.types import ALL_DTYPES, COMPLEX, DTYPE_NAMES, EMPTY_VAR, FLOATS, HALF_FLOATS, dtype_name
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 _DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
 _FLOATING = FLOATS | HALF_FLOATS | COMPLEX
+Signature = tuple[Any, ...] | None
 Shares = Sequence[tuple[tuple[str, int], tuple[str, int]]]
 Values = Mapping[str, Sequence[Any]]
 
@@ -104,7 +104,9 @@ class _Given(ObjectArguments):
             return value
         if slot in op.info.no_need_buffer_vars:
             # of this input the op needs no more than shape and LoD
-            array = ShapeOnly(value.array, no_buffer_text(op.type, slot, self._candidate))
+            spec = self._candidate.spec
+            who = f"op {op.type}, input {slot}: kernel {spec.name} of {spec.owner} ({spec.where})"
+            array = ShapeOnly(value.array, who)
             value = LoDTensor(array, value.lod, place=value.place, check=False)
         return value if container else value.array
 
@@ -334,9 +336,6 @@ def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, out
 
 
 # The record of a run, from which a plan is generated ------------------------------------------------------------------
-Signature = tuple[Any, ...] | None
-
-
 def signature(value: Any) -> Signature:
     """What the choice of kernels depends on: class, dtype, place and number of LoD levels, never the shape."""
     if isinstance(value, LoDTensor):

@@ -88,8 +88,6 @@ class OperatorWithKernel(OperatorBase):
         self.too_few = next((few for slot, count in counts if (few := slot.too_few(count))), "")
         # gradients have the shape of what they are of; sizes are compared, since [1] and [] stand for one another
         self._pairs = [(s, f"{s}@GRAD") for s in self._in_slots if f"{s}@GRAD" in self._in_slots]
-        self.declined: dict[str, str] = {}
-        """Kernels that declined in the last run on the reference path, and why."""
         self.first_inplace = self._inplace().get(self._out_slots[0]) if self._out_slots else None
 
     def kernels(self) -> Iterable[KernelSpec]:

@@ -1,9 +1,9 @@
-"""Operators: an OpDesc made runnable. OperatorWithKernel runs a kernel; others run themselves over a Scope."""
+"""Operators: an OpDesc made runnable. Those of this base run themselves; `kernel_operator` has those with kernels."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError, OprackError, PreconditionNotMetError
@@ -17,7 +17,6 @@ from oprack.types import DTYPE_NAMES, EMPTY_VAR, AttrType
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
-    from oprack.kernel import Candidate
     from oprack.runtime.run_context import RunContext
 
 OF_PLACES: dict[str, type] = {}
@@ -42,6 +41,7 @@ class OperatorBase(CreatorFacet):
         attrs: All attributes.
         tensor_attrs: Attributes whose value the program takes from variables, with the names of these.
         key: Names the op in its program, whatever passes did to its position; random numbers are drawn by it.
+        declined: Kernels that declined in the last run on the reference path, and why.
 
     Raises:
         AttributeValueError: An attribute is missing or out of range.
@@ -62,6 +62,7 @@ class OperatorBase(CreatorFacet):
         self.attrs: dict[str, Any] = (
             info.checker.stored(info.checker.check(desc.attrs, self.tensor_attrs)) if info.checker else dict(desc.attrs)
         )
+        self.declined: dict[str, str] = {}
         self.key = f"{block.idx}/{index if desc.origin is None else desc.origin}/{self.type}"
 
     def input(self, slot: str) -> str:
@@ -148,7 +149,20 @@ class OperatorBase(CreatorFacet):
 
     def describe(self, scope: Scope | None = None) -> str:
         """The op with its variables (shapes and dtypes, when a scope is given), attributes and creating line."""
-        return describe_operator(self, scope)
+        protos = self.info.proto.attrs
+        attrs = [
+            f"{k}={_short(v)}"
+            for k, v in self.attrs.items()
+            if k not in COMMON_ATTRS and (k not in protos or protos[k].default != v)
+        ]
+        lines = [f"op {self.type}, number {self.index} of block {self.block.idx}, pack {self.info.pack}"]
+        lines += [*_described("input ", self.inputs, scope), *_described("output", self.outputs, scope)]
+        if attrs:
+            lines.append("  attributes " + ", ".join(attrs))
+        lines += [f"  kernel {kernel} declined: {reason}" for kernel, reason in self.declined.items()]
+        if where := created_at(self.attrs):
+            lines.append(f"  created by {where}")
+        return "\n".join(lines)
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         """What the op does; every class has its own.
@@ -212,6 +226,18 @@ def _short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def _described(what: str, slots: Mapping[str, Sequence[str]], scope: Scope | None) -> Iterator[str]:
+    """A line for each variable of some slots."""
+    for slot, names in slots.items():
+        for i, name in enumerate(names):
+            label = slot if len(names) == 1 else f"{slot}[{i}]"
+            value = ""
+            if scope is not None:
+                var = scope.find_var(name)
+                value = ": " + describe_value(var.value if var else None)
+            yield f"  {what} {label} = {name!r}{value}"
+
+
 def created_at(attrs: Mapping[str, Any]) -> str:
     """The line of the user's program that created the op, from attribute op_callstack; "" when it is not recorded.
 
@@ -226,41 +252,3 @@ def created_at(attrs: Mapping[str, Any]) -> str:
     i = next(k for k, line in enumerate(stack) if line.strip() == chosen[0])
     code = stack[i + 1].strip() if i + 1 < len(stack) else ""
     return f"{chosen[0]}: {code}" if code and not code.startswith("File ") else chosen[0]
-
-
-def describe_operator(op: OperatorBase, scope: Scope | None = None) -> str:
-    """Slots with their variables, attributes that differ from the defaults, and the creating line."""
-
-    def slots(title: str, given: Mapping[str, Sequence[str]]) -> list[str]:
-        lines = []
-        for slot, names in given.items():
-            for i, name in enumerate(names):
-                label = slot if len(names) == 1 else f"{slot}[{i}]"
-                value = ""
-                if scope is not None:
-                    var = scope.find_var(name)
-                    value = ": " + describe_value(var.value if var else None)
-                lines.append(f"  {title} {label} = {name!r}{value}")
-        return lines
-
-    protos = op.info.proto.attrs
-    attrs = [
-        f"{k}={_short(v)}"
-        for k, v in op.attrs.items()
-        if k not in COMMON_ATTRS and (k not in protos or protos[k].default != v)
-    ]
-    lines = [f"op {op.type}, number {op.index} of block {op.block.idx}, pack {op.info.pack}"]
-    lines += slots("input ", op.inputs) + slots("output", op.outputs)
-    if attrs:
-        lines.append("  attributes " + ", ".join(attrs))
-    for kernel, reason in getattr(op, "declined", {}).items():
-        lines.append(f"  kernel {kernel} declined: {reason}")
-    where = created_at(op.attrs)
-    if where:
-        lines.append(f"  created by {where}")
-    return "\n".join(lines)
-
-
-def no_buffer_text(op_type: str, slot: str, chosen: Candidate) -> str:
-    """Who reads an input without a buffer, for the error."""
-    return f"op {op_type}, input {slot}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where})"

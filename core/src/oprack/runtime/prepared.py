@@ -1,4 +1,7 @@
-"""Prepared programs: operators are made once for each program and place, and remember their choices."""
+"""Prepared programs: operators are made once for each program and place, and remember their choices.
+
+A block of one runs through its plan, or op by op; `create_op` makes a program of one op.
+"""
 
 from __future__ import annotations
 
@@ -220,6 +223,7 @@ class PreparedCache:
             return found[1]
 
 
+# Preparing -----------------------------------------------------------------------------------------------------------
 def prepared_desc(desc: ProgramDesc, manager: Any) -> ProgramDesc:
     """The program as it runs.
 
@@ -237,6 +241,7 @@ def prepared_desc(desc: ProgramDesc, manager: Any) -> ProgramDesc:
     return desc
 
 
+# Running a block -----------------------------------------------------------------------------------------------------
 def run_block(run: RunContext, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
     """Run a block of the program, after creating its own variables.
 
@@ -313,6 +318,7 @@ def _free_buffer(var: Variable | None) -> None:
         var.value = LoDTensor(array, value.lod, place=value.place, check=False)
 
 
+# One op --------------------------------------------------------------------------------------------------------------
 Names = Mapping[str, str | Sequence[str]]
 
 
