@@ -5,20 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy_kernels import numpy_result
+from oprack.kernel import KernelContext
 from oprack_onednn.kernels.crf_decoding import crf_decoding
 
 
-class Context:
-    """What the kernels ask of their KernelContext."""
-
-    op_type = "crf_decoding"
-
-    def __init__(self, lengths=None):
-        self.attrs = {}
-        self.levels = [] if lengths is None else [[0, *np.cumsum(lengths).tolist()]]
-
-    def lod(self, slot, i=0):
-        return self.levels
+def context(lengths=None):
+    """A context of the op for sequences of these lengths, or for padded ones."""
+    lods = {} if lengths is None else {"Emission": [[[0, *np.cumsum(lengths).tolist()]]]}
+    return KernelContext("crf_decoding", lods=lods)
 
 
 def scores(*shape, ties=False):
@@ -47,7 +41,7 @@ LENGTHS = [
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
 def test_paths(monkeypatch, lengths, tags, ties):
     emission, transition = scores(sum(lengths), tags, ties=ties), scores(tags + 2, tags, ties=ties)
-    got, want = both(monkeypatch, Context(lengths), emission, transition)
+    got, want = both(monkeypatch, context(lengths), emission, transition)
     np.testing.assert_array_equal(got, want)
 
 
@@ -58,14 +52,14 @@ def test_forbidden_transitions(monkeypatch, lengths):
     forbidden = np.random.default_rng(0).random(transition.shape) < 0.5
     forbidden[:, 0] = False
     transition[forbidden] = -np.inf
-    np.testing.assert_array_equal(*both(monkeypatch, Context(lengths), emission, transition))
+    np.testing.assert_array_equal(*both(monkeypatch, context(lengths), emission, transition))
 
 
 def test_transitions_may_change_between_runs(monkeypatch):
     emission, transition = scores(40, 7), scores(9, 7)
     for sign in (1, -1):
         transition *= sign
-        np.testing.assert_array_equal(*both(monkeypatch, Context([15, 25]), emission, transition))
+        np.testing.assert_array_equal(*both(monkeypatch, context([15, 25]), emission, transition))
 
 
 @pytest.mark.parametrize("lengths", [[4, 6, 0, 1, 6, 2], [6, 0]], ids=str)
@@ -74,16 +68,16 @@ def test_padded_sequences(monkeypatch, lengths, label):
     emission, transition = scores(len(lengths), 6, 8), scores(10, 8)
     length = np.array(lengths, np.int64)
     more = {"Label": np.random.default_rng(0).integers(0, 2, (len(lengths), 6))} if label else {"Label": None}
-    got, want = both(monkeypatch, Context(), emission, transition, **more, Length=length)
+    got, want = both(monkeypatch, context(), emission, transition, **more, Length=length)
     np.testing.assert_array_equal(got, want)
 
 
 def test_agreement_with_labels(monkeypatch):
     lengths, transition = [9, 0, 12, 3], scores(8, 6)
     emission = scores(sum(lengths), 6)
-    path, _ = both(monkeypatch, Context(lengths), emission, transition)
+    path, _ = both(monkeypatch, context(lengths), emission, transition)
     path[::3] += 1
-    got, want = both(monkeypatch, Context(lengths), emission, transition, Label=path)
+    got, want = both(monkeypatch, context(lengths), emission, transition, Label=path)
     np.testing.assert_array_equal(got, want)
     assert got[::3].sum() == 0 and got.sum() == 24 - 8
 
@@ -91,6 +85,6 @@ def test_agreement_with_labels(monkeypatch):
 @pytest.mark.parametrize("lengths, tags", [([0, 0], 5), ([4, 3], 300)], ids=str)
 def test_what_numpy_does(lengths, tags):
     """Nothing at all, and more labels than a byte counts."""
-    ctx, emission, transition = Context(lengths), scores(sum(lengths), tags), scores(tags + 2, tags)
+    ctx, emission, transition = context(lengths), scores(sum(lengths), tags), scores(tags + 2, tags)
     want = numpy_result("crf_decoding", {"Emission": emission, "Transition": transition}, ctx)
     assert crf_decoding(emission, transition, ctx=ctx) is NotImplemented and want.shape == (sum(lengths), 1)

@@ -8,6 +8,7 @@ from numpy_kernels import numpy_result
 from oprack import Program, Scope
 from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
+from oprack.kernel import KernelContext
 from oprack.op.desc_rules import grad_op_descs
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
@@ -22,18 +23,8 @@ NAMES = {
 }
 
 
-class Context:
-    """What the kernels ask of their KernelContext."""
-
-    def __init__(self, op_type, offsets, **attrs):
-        self.op_type, self.offsets = op_type, offsets
-        self.attrs = {a.name: a.default for a in default_manager().op_info(op_type).proto.attrs.values()} | attrs
-
-    def lod(self, slot, i=0):
-        return [self.offsets]
-
-    def wants(self, slot, i=0):
-        return True
+class Context(KernelContext):
+    """Of ops whose intermediate outputs nobody reads."""
 
     def is_read(self, *slots):
         return False
@@ -56,7 +47,8 @@ def slots(op_type, lengths, states, bias=True, peepholes=False):
 
 def run(op_type, given, lengths, **attrs):
     """(what this library's kernel gives, what NumPy's gives)."""
-    ctx = Context(op_type, [0, *np.cumsum(lengths).tolist()], **attrs)
+    offsets = [0, *np.cumsum(lengths).tolist()]
+    ctx = Context(op_type, attrs, {"Input": [[offsets]]}, packs=default_manager())
     want = numpy_result(op_type, given, ctx)
     return FUNCTIONS[op_type][0](**given, **{n: ctx.attrs[n] for n in NAMES[op_type]}, ctx=ctx), want
 

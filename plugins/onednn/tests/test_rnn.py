@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy_kernels import numpy_result
+from oprack.kernel import KernelContext
 from oprack.packs.manager import default_manager
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.kernels import _recurrent
@@ -13,16 +14,6 @@ from oprack_onednn.kernels.rnn import rnn
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_RELU": 1, "RNN_TANH": 1}
 INPUTS, HIDDEN = 12, 16
-
-
-class Context:
-    """What the kernels ask of their KernelContext."""
-
-    op_type = "rnn"
-
-    def __init__(self, **attrs):
-        proto = default_manager().op_info("rnn").proto.attrs
-        self.attrs = {a.name: a.default for a in proto.values()} | attrs
 
 
 def normal(*shape, seed=0):
@@ -43,7 +34,8 @@ def arguments(mode, layers, sides, steps, batch):
 
 def both(monkeypatch, lengths, steps, batch, **attrs):
     """(what this library's kernel gives, what NumPy's gives); it is an error when the first leaves it to NumPy."""
-    ctx = Context(hidden_size=HIDDEN, input_size=INPUTS, is_test=True, **attrs)
+    given = {"hidden_size": HIDDEN, "input_size": INPUTS, "is_test": True} | attrs
+    ctx = KernelContext("rnn", given, packs=default_manager())
     sides = 2 if ctx.attrs["is_bidirec"] else 1
     x, states, weights = arguments(ctx.attrs["mode"], ctx.attrs["num_layers"], sides, steps, batch)
     slots = {"Input": x, "PreState": states, "WeightList": weights, "SequenceLength": lengths}
