@@ -118,11 +118,19 @@ class KernelContext:
         return True
 
     def input_count(self, slot: str) -> int:
-        """Number of variables of an input slot."""
+        """Number of variables of an input slot.
+
+        Raises:
+            PreconditionNotMetError: The kernel was called on arrays alone, so that there is no run.
+        """
         raise self._not_in_a_run()
 
     def output_count(self, slot: str) -> int:
-        """Number of variables of an output slot."""
+        """Number of variables of an output slot.
+
+        Raises:
+            PreconditionNotMetError: The kernel was called on arrays alone, so that there is no run.
+        """
         raise self._not_in_a_run()
 
     def output_dtype(self, slot: str) -> str | None:
@@ -130,7 +138,11 @@ class KernelContext:
         return None
 
     def generator(self, seed: int = 0) -> np.random.Generator:
-        """Random generator of this draw; a seed other than 0 gives the same numbers on every run."""
+        """Random generator of this draw; a seed other than 0 gives the same numbers on every run.
+
+        Raises:
+            PreconditionNotMetError: The kernel was called on arrays alone, so that there is no run.
+        """
         raise self._not_in_a_run()
 
     def run_op(

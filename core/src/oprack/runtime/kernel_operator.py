@@ -295,7 +295,15 @@ class OperatorWithKernel(OperatorBase):
 
     # what the kernel gets -------------------------------------------------------------------------------------------
     def require_inputs(self, values: Mapping[str, Sequence[Any]]) -> None:
-        """Refuse a needed input without a value, or too few of a list, before rules run."""
+        """Refuse a needed input without a value, or too few of a list, before rules run.
+
+        Args:
+            values: Values by input slot.
+
+        Raises:
+            InvalidArgumentError: An input that the op needs is absent, or a list has too few.
+            PreconditionNotMetError: It holds no value.
+        """
         if self.too_few:
             raise InvalidArgumentError(f"op {self.type}: input {self.too_few}")
         for slot in self.needed:
@@ -343,7 +351,18 @@ class OperatorWithKernel(OperatorBase):
         return prepared
 
     def resolved_attrs(self, scope: Scope) -> dict[str, Any]:
-        """All attributes; where the program names a variable for one, its value, with the attribute's type."""
+        """All attributes; where the program names a variable for one, its value, with the attribute's type.
+
+        Args:
+            scope: Where these variables are.
+
+        Returns:
+            The attributes, checked.
+
+        Raises:
+            PreconditionNotMetError: A variable holds no value, or not one element.
+            AttributeValueError: A value is out of range.
+        """
         resolved = dict(self.attrs)
         for name, source in self.tensor_attrs.items():
             proto = self.info.proto.attrs[name]
