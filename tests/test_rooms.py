@@ -18,7 +18,6 @@ MODULES = 12
 LARGER = {
     "core": 16,
     "functional": 14,
-    "layers": 13,
     "op": 16,
     "packs": 18,
     "parallel/eager": 13,

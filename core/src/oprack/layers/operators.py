@@ -17,7 +17,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oprack.errors import UnknownLayerError
-from oprack.packs import report
+from oprack.packs import advice
 from oprack.packs.advice import home
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
@@ -67,7 +67,7 @@ class _Awaited:
         pack = next(filter(None, (home(namespace, self.name) for namespace in self.namespaces)), "")
         raise UnknownLayerError(
             f"operator {self.sign} of {self.owner.__name__}s is unknown: no installed pack brings it; "
-            + (report.install(pack, manager.discovered()) if pack else "install the pack that does")
+            + (advice.install(pack, manager.discovered()) if pack else "install the pack that does")
             + f", or a pack of your own does by register.layer({self.name!r}, 'module:function', "
             f"namespace={self.namespaces[-1]!r})"
         )
