@@ -103,8 +103,12 @@ class ProgramSubject:
         """A plan may do nothing that the reference does not."""
         return False
 
+    def remember(self) -> None:
+        """Keep the state before an action, which `reconciled` compares with."""
+        self.before = {n: None if a is None else a.copy() for n, a in self.state().items()}
+
     def reconciled(self, reference: ProgramSubject) -> str:
-        """After a run that failed: what an op writes is all new or all old, or this says what is torn.
+        """After an action that failed: what an op writes is all new or all old, or this says what is torn.
 
         Ops behind the one that failed may have run in a plan, or ops before it not; both go on from the reference.
         """
@@ -151,7 +155,6 @@ class Run(Action):
     wide: bool = among(False, True)
 
     def apply(self, subject: ProgramSubject) -> dict[str, Any]:
-        subject.before = {n: None if a is None else a.copy() for n, a in subject.state().items()}
         feed = {"x": fresh([self.rows, WIDTH + self.wide], subject.number(), subject.dtype)}
         for i, var in enumerate(subject.rows):
             last = i == len(subject.rows) - 1

@@ -204,10 +204,15 @@ class NetSubject:
     def excuses(self, want: Outcome, got: Outcome) -> bool:
         """Whether this engine may refuse what the reference does, or has not got as far as the reference before both
         failed."""
+        if self.open_dims and got.refused and self.has("counts_rows"):
+            return True  # also before the reference meets another mistake of the call, further on
         if not want.ok and not got.ok:
             # eager gradients go as far as the op that refuses
             return self.has("writes") or (self.asked is not None and self.asked.changed)
-        return bool(self.open_dims and want.ok and got.refused and self.has("counts_rows"))
+        return False
+
+    def remember(self) -> None:
+        """Called before each action, for what `reconciled` needs."""
 
     def reconciled(self, reference: NetSubject) -> str:
         """What a call that failed left half done; "" where the state should be the reference's."""

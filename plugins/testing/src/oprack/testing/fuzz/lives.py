@@ -102,6 +102,7 @@ class Life:
         if self.over or not (action.applies(self.reference) and action.applies(self.subject)):
             return None
         self.done.append(action)
+        self.subject.remember()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             want, got = (attempt(partial(action.apply, s)) for s in (self.reference, self.subject))
