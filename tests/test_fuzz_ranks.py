@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,10 @@ import pytest
 from oprack import functional as F
 from oprack import parallel, to_tensor
 from oprack.errors import CollectiveError
+from oprack.interpreter.op_expr import OpExpr
+from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.layout import Layout
+from oprack.testing.fuzz.rank_runs import Call, RankProgram, Start, accepted, check
 from oprack.testing.fuzz.ranks import Maker, search
 from oprack.testing.worlds import ThreadWorld
 
@@ -51,6 +56,61 @@ def test_real_ranks_agree_as_well(tmp_path: Path) -> None:
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 failures (seed 7, rank 3 of 4)" in done.stdout
+
+
+def _call(op_type: str, in_place: bool = False, **attrs: Any) -> OpExpr:
+    info = default_manager().op_info(op_type)
+    checked = info.checker.check(attrs) if info.checker is not None else attrs
+    outputs = (("Out", (True,)),) if op_type != "dropout" else (("Out", (True,)), ("Mask", (True,)))
+    return OpExpr(info, checked, (("X", 1),), outputs, {"X": "Out"} if in_place else {}, flat=True)
+
+
+def test_programs_that_draw_random_numbers_are_left_out() -> None:
+    """One element is dropped or kept, so two draws are often alike: by them nobody tells that something is drawn."""
+    start = Start("t0", np.array([0.5]), (), ("P",), False, True)
+    for attrs, usable in ({}, False), ({"fix_seed": True, "seed": 3}, False), ({"is_test": True}, True):
+        program = RankProgram((3,), (start,), (Call(_call("dropout", **attrs), ("t0",), ("t1", "")),))
+        for _ in range(8):
+            assert (accepted(program) is not None) is usable
+
+
+def test_a_tensor_in_whose_memory_another_lies_is_not_overwritten() -> None:
+    """On one process the other one changes as well; a write to a global tensor is seen in that alone."""
+    start = Start("t0", np.array([0.5]), (), ("B", "B"), False, True)
+    viewed = RankProgram((3, 2), (start,), (Call(_call("unbind", axis=0), ("t0",), ("t1",)),))
+    found = accepted(viewed)
+    assert found is not None
+    assert found.shared == {"t0", "t1"}
+    apart = accepted(replace(viewed, steps=(Call(_call("log2"), ("t0",), ("t1",)),)))
+    assert apart is not None
+    assert not apart.shared
+    written = replace(viewed, steps=(*viewed.steps, Call(_call("log2", in_place=True), ("t0",), ("t0",))))
+    assert "t1: 1 of 1 elements differ" in check(written)
+
+
+def test_slow_ranks_are_waited_for_and_stuck_ones_are_not() -> None:
+    def slow(world: Any) -> Any:
+        if world.rank == 1:
+            time.sleep(0.3)
+        return world.all_reduce(np.ones(1)), world.rank and world.receive([1], "f8", 0)
+
+    def sends(world: Any) -> Any:
+        if world.rank == 0:
+            world.send(np.ones(1), 1)
+        return slow(world)
+
+    assert len(ThreadWorld(2).run(sends)) == 2
+    start = time.monotonic()
+    with pytest.raises(CollectiveError, match=r"of 2 ranks 1 have ended and all others wait.*receive from rank 0"):
+        ThreadWorld(2).run(slow)  # nobody sends
+
+    def ring(world: Any) -> None:
+        groups = [parallel.placement("cpu", (2, 2)).group(axis) for axis in (0, 1)]
+        groups[world.rank in (1, 2)].all_reduce(np.ones(1))  # 0 waits for 2, which for 3, which for 1, which for 0
+
+    with pytest.raises(CollectiveError, match=r"of 4 ranks 0 have ended and all others wait.*axis0.*axis1"):
+        ThreadWorld(4).run(ring)
+    assert time.monotonic() - start < 30
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
-import queue
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,15 +18,63 @@ WAIT = 60.0
 _ALONE = "another rank failed or does not come"
 
 
+class _Room:
+    """Where the ranks of a world wait for each other.
+
+    That none can go on is known at once, and for certain: each waits for what only the others could do. Time says less,
+    since ranks of a busy machine are slow.
+    """
+
+    def __init__(self, size: int, wait: float) -> None:
+        self.size, self.wait = size, wait
+        self.moved = threading.Condition()
+        self.waiting: dict[ThreadCommunicator, Callable[[], bool]] = {}
+        self.gone, self.closed, self.stuck = 0, False, ""
+
+    def until(self, one: ThreadCommunicator, holds: Callable[[], bool]) -> None:
+        """Wait, with `moved` held, until something holds; raises CollectiveError when that can't be any more."""
+        self.waiting[one] = holds
+        try:
+            self._look()
+            self.moved.wait_for(lambda: holds() or self.closed, self.wait)
+        finally:
+            del self.waiting[one]
+        if not holds():
+            self.close()
+            last = f"; {one.record[-1]}" if one.record else ""
+            raise CollectiveError(f"{one!r}: {self.stuck or _ALONE + last}")
+
+    def leave(self) -> None:
+        """A rank has ended."""
+        with self.moved:
+            self.gone += 1
+            self._look()
+
+    def close(self) -> None:
+        """Nobody waits any longer."""
+        with self.moved:
+            self.closed = True
+            self.moved.notify_all()
+
+    def _look(self) -> None:
+        """Close if no rank can go on; one that may, but has not yet, is still among those that wait."""
+        waiting = self.waiting
+        if self.closed or not waiting or len(waiting) + self.gone < self.size:
+            return
+        if not any(holds() for holds in waiting.values()):
+            where = ", ".join(f"{one!r} ({one.record[-1] if one.record else 'at its first call'})" for one in waiting)
+            self.stuck = f"of {self.size} ranks {self.gone} have ended and all others wait for each other: {where}"
+            self.close()
+
+
 class _Meeting:
     """Where the ranks of a group exchange values."""
 
-    def __init__(self, size: int, wait: float) -> None:
-        self.barrier, self.wait = threading.Barrier(size), wait
+    def __init__(self, size: int, room: _Room) -> None:
+        self.room, self.here, self.turn = room, 0, 0
         self.values: list[Any] = [None] * size
-        self.mail: dict[tuple[int, int], queue.SimpleQueue[Any]] = {
-            (a, b): queue.SimpleQueue() for a in range(size) for b in range(size)
-        }
+        self.found: list[Any] = []
+        self.mail: dict[tuple[int, int], deque[Any]] = {(a, b): deque() for a in range(size) for b in range(size)}
         self.groups: dict[Any, _Meeting] = {}
 
 
@@ -44,23 +90,22 @@ class ThreadCommunicator(Communicator):
 
     def exchange(self, value: Any) -> list[Any]:
         """The values of all ranks, of arrays copies: a rank that goes on may overwrite its own, as a process may."""
-        meeting = self._meeting
-        try:
-            meeting.values[self.rank] = _copied(value)
-            meeting.barrier.wait(meeting.wait)
-            found = list(meeting.values)
-            meeting.barrier.wait(meeting.wait)
-        except threading.BrokenBarrierError:
-            raise self._left_alone() from None
+        meeting, given = self._meeting, _copied(value)
+        with meeting.room.moved:
+            turn = meeting.turn
+            meeting.values[self.rank] = given
+            meeting.here += 1
+            if meeting.here == self.size:
+                # these are there until all have come again, so after all have taken them
+                meeting.found, meeting.here, meeting.turn = list(meeting.values), 0, turn + 1
+                meeting.room.moved.notify_all()
+            meeting.room.until(self, lambda: meeting.turn != turn)
+            found = list(meeting.found)
         if len({isinstance(v, str) for v in found}) > 1:
             raise CollectiveError(
                 f"{self!r}: the ranks run different collectives, this one {', '.join(self.record)[-200:]}"
             )
         return found
-
-    def _left_alone(self) -> CollectiveError:
-        last = f"; {self.record[-1]}" if self.record else ""
-        return CollectiveError(f"{self!r}: {_ALONE}{last}")
 
     def _all_reduce(self, x: Any, op: str) -> Any:
         return reduced(op, self.exchange(x))
@@ -81,14 +126,15 @@ class ThreadCommunicator(Communicator):
         return self.exchange(x)[root].copy()
 
     def _send(self, x: Any, to: int) -> None:
-        self._meeting.mail[self.rank, to].put(x.copy())
+        with self._meeting.room.moved:
+            self._meeting.mail[self.rank, to].append(x.copy())
+            self._meeting.room.moved.notify_all()
 
     def _receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
-        end = time.monotonic() + self._meeting.wait
-        while time.monotonic() < end and not self._meeting.barrier.broken:
-            with contextlib.suppress(queue.Empty):
-                return self._meeting.mail[source, self.rank].get(timeout=0.05)
-        raise self._left_alone()
+        with self._meeting.room.moved:
+            box = self._meeting.mail[source, self.rank]
+            self._meeting.room.until(self, lambda: bool(box))
+            return box.popleft()
 
     def _gather_facts(self, value: Any) -> list[Any]:
         return [json.loads(text) for text in self.exchange(json.dumps(value))]
@@ -96,16 +142,13 @@ class ThreadCommunicator(Communicator):
     def _split(self, color: int, key: int, name: str) -> Communicator:
         asked = self.exchange((color, key))
         ranks = sorted((k, r) for r, (c, k) in enumerate(asked) if c == color)
-        with _LOCK:
-            tag = (self.count, color)
-            meeting = self._meeting.groups.setdefault(tag, _Meeting(len(ranks), self._meeting.wait))
+        room, tag = self._meeting.room, (self.count, color)
+        with room.moved:
+            meeting = self._meeting.groups.setdefault(tag, _Meeting(len(ranks), room))
         return ThreadCommunicator(meeting, ranks.index((key, self.rank)), len(ranks), name)
 
     def abort(self, code: int, reason: str = "") -> None:
-        self._meeting.barrier.abort()
-
-
-_LOCK = threading.Lock()
+        self._meeting.room.close()
 
 
 class ThreadWorld:
@@ -113,7 +156,7 @@ class ThreadWorld:
 
     Args:
         size: Number of ranks.
-        wait: Seconds after which a rank no longer waits for the others.
+        wait: Seconds after which a rank no longer waits for another that computes, or waits for something else.
     """
 
     def __init__(self, size: int, wait: float = WAIT) -> None:
@@ -131,7 +174,8 @@ class ThreadWorld:
         Raises:
             Exception: What the first rank that failed raised; the other ranks are released.
         """
-        meeting = _Meeting(self.size, self.wait)
+        room = _Room(self.size, self.wait)
+        meeting = _Meeting(self.size, room)
         results: list[Any] = [None] * self.size
         errors: list[tuple[int, BaseException]] = []
 
@@ -142,7 +186,9 @@ class ThreadWorld:
                     results[r] = function(world)
             except BaseException as e:
                 errors.append((r, e))
-                _release(meeting)
+                room.close()
+            finally:
+                room.leave()
 
         threads = [threading.Thread(target=rank, args=(r,), name=f"rank {r}", daemon=True) for r in range(self.size)]
         for t in threads:
@@ -161,12 +207,6 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_copied(v) for v in value]
     return value.copy() if hasattr(value, "flags") else value
-
-
-def _release(meeting: _Meeting) -> None:
-    meeting.barrier.abort()
-    for group in list(meeting.groups.values()):
-        _release(group)
 
 
 def reduced(op: str, arrays: Sequence[Any]) -> Any:

@@ -21,7 +21,8 @@ def in_place_calls(expr: OpExpr, computed: Callable[..., Any], recorded: bool) -
     """The function that serves calls in place.
 
     An argument that is overwritten keeps its layout: what the call gives is brought into it. One that gets another
-    shape lies as the call gives it.
+    shape lies as the call gives it. Results of earlier calls never change with it, whereas on one process those of
+    reshapes and slices lie in its memory: whether parts do goes by the layouts that ranks choose.
 
     Args:
         expr: The expression, with its pairs of slots.

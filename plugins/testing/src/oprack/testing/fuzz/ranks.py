@@ -140,10 +140,14 @@ class _Making:
         ]
 
     def _may_overwrite(self, reads: Sequence[str], starts: Sequence[Start]) -> bool:
-        """Now and then, where no tensor is a leaf with a gradient, or by a move two tensors here and one there."""
+        """Now and then, where no tensor is a leaf with a gradient, or by a move two tensors here and one there.
+
+        Nor may another one lie in its memory: here it is changed as well, while a write to a global tensor is seen in
+        that alone.
+        """
         moved = {n for s in self.now.steps if isinstance(s, Move) for n in (*s.reads, *s.makes)}
         kept = moved | {s.name for s in (*self.now.starts, *starts) if s.grad}
-        return self.rng.random() < 0.2 and kept.isdisjoint(reads)
+        return self.rng.random() < 0.2 and (kept | self.result.shared).isdisjoint(reads)
 
     def _taken(self, value: LoDTensor, sizes: dict[int, int]) -> str | None:
         """A tensor of the program that may stand for a recorded one, by which sizes then go."""
