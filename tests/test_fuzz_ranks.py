@@ -88,6 +88,17 @@ def test_a_tensor_in_whose_memory_another_lies_is_not_overwritten() -> None:
     assert "t1: 1 of 1 elements differ" in check(written)
 
 
+def test_no_tensor_gets_two_results_of_a_call_in_place() -> None:
+    """Which of them it then holds, nothing says."""
+    maker, written = Maker([CASES], RECORDS, ops=["adadelta"]), 0
+    for seed in (17, 26):
+        for step in maker.program(seed)[0].steps:
+            if isinstance(step, Call) and step.expr.in_place:
+                assert len({*step.makes}) == len(step.makes)
+                written += 1
+    assert written
+
+
 def test_slow_ranks_are_waited_for_and_stuck_ones_are_not() -> None:
     def slow(world: Any) -> Any:
         if world.rank == 1:

@@ -117,8 +117,16 @@ class _Making:
             (s, tuple(n != EMPTY_VAR for n in call.outputs[s])) for s in proto.outputs if call.outputs.get(s)
         )
         tied = {s: o for s, o in (info(call.type).inplace or {}).items() if s in dict(inputs) and o in dict(outputs)}
-        in_place = tied if tied and self._may_overwrite(reads, starts) else {}
-        makes = self._makes(proto, inputs, outputs, reads, in_place)
+        slots = (s for s, n in inputs for _ in range(n))
+        over = {tied[s]: name for s, name in zip(slots, reads, strict=True) if s in tied}
+        once = len({*over.values()}) == len(over)  # which of two results a tensor then holds, nothing says
+        in_place = tied if tied and once and self._may_overwrite(reads, starts) else {}
+        makes = [
+            (over.get(slot) if in_place else None)
+            or (next(self.names) if flag and not proto.outputs[slot].intermediate else "")
+            for slot, flags in outputs
+            for flag in flags
+        ]
         try:
             checker = info(call.type).checker
             checked = checker.check(attrs) if checker is not None else attrs
@@ -127,17 +135,6 @@ class _Making:
             return None
         step = Call(expr, tuple(reads), tuple(makes))
         return replace(self.now, starts=(*self.now.starts, *starts), steps=(*self.now.steps, step))
-
-    def _makes(
-        self, proto: Any, inputs: Any, outputs: Any, reads: Sequence[str], in_place: Mapping[str, str]
-    ) -> list[str]:
-        at = dict(zip((s for s, n in inputs for _ in range(n)), reads, strict=True))
-        over = {out: at[source] for source, out in in_place.items()}
-        return [
-            over.get(slot) or (next(self.names) if flag and not proto.outputs[slot].intermediate else "")
-            for slot, flags in outputs
-            for flag in flags
-        ]
 
     def _may_overwrite(self, reads: Sequence[str], starts: Sequence[Start]) -> bool:
         """Now and then, where no tensor is a leaf with a gradient, or by a move two tensors here and one there.
