@@ -1,15 +1,25 @@
 """Runs that end early: what a step leaves behind, what comes out, and what the next run gives."""
 
+import ast
+import random
+import signal
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from oprack import Executor, Program, Scope, layers, nn, optimizer, program_guard, to_tensor
+from oprack.cache import Budget
 from oprack.desc import OpDesc
 from oprack.errors import BlockDepthError, OprackError
 from oprack.packs.manager import default_manager
+from oprack.runtime.prepared import PreparedCache
+from oprack.tensor import CPUPlace
 from oprack.testing.fuzz.injection import Injections, Interrupter
 
+ROOT = Path(__file__).parents[1]
+SOURCES = [f for part in ("core", "plugins/*", "op_packages/*") for f in ROOT.glob(f"{part}/src/**/*.py")]
 BOTH = pytest.mark.parametrize("prepared", [True, False], ids=["plan", "reference"])
 
 
@@ -18,6 +28,52 @@ def test_interruptions_at_random_lines_come_out_as_they_are_and_leave_nothing_to
     report = Injections(default_manager(), seed=7).run(seconds=15, most=120)
     assert not report.failures
     assert report.injected > 20
+
+
+def test_locks_are_taken_by_with_alone() -> None:
+    """The handler of a signal may raise behind a call of acquire(), in front of the try block that gives it back."""
+    assert len(SOURCES) > 400
+    for file in SOURCES:
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "acquire" in text else ():
+            assert not (isinstance(node, ast.Attribute) and node.attr == "acquire"), f"{file}:{node.lineno}"
+
+
+def test_a_timer_never_leaves_a_lock_taken() -> None:
+    def stop(number: int, frame: Any) -> None:
+        raise TimeoutError
+
+    budget, rng, stopped = Budget(1 << 20), random.Random(3), 0
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        while stopped < 300:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 1e-4))
+                while True:
+                    budget.settle()
+            except TimeoutError:
+                stopped += 1
+            assert not budget._lock.locked()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_interruptions_at_lines_are_where_signals_are_handled() -> None:
+    """Python handles none between a with block and its exit, where tracing stops once more."""
+    cache, manager = PreparedCache(), default_manager()
+    desc = Training(True).main.desc
+
+    def get(at: int) -> int:
+        one = Interrupter("interrupt", at)
+        with suppress(KeyboardInterrupt), one.active():
+            cache.get(desc, manager, CPUPlace())
+        assert not cache._lock.locked(), one.where
+        return one.lines
+
+    lines = [get(0), get(0)][1]
+    assert lines > 10
+    assert all(get(at) <= lines for at in range(1, lines + 1))
 
 
 class Training:

@@ -252,9 +252,10 @@ class Budget:
     def settle(self) -> None:
         """Add up what was booked, and drop what was used longest ago while it is too much."""
         # A finalizer may come here while this thread has the lock, and another thread that has it does the same.
-        if not self._lock.acquire(blocking=False):
+        if self._lock.locked():
             return
-        try:
+        # By `with`, since a signal's handler may raise behind a call of acquire(), and in front of the try block.
+        with self._lock:
             self._add_up()
             limit = self.limit
             epochs, self._added = divmod(self._added, limit // _EPOCHS + 1)
@@ -264,8 +265,6 @@ class Budget:
                     cache.age()
             if self._used > limit:
                 self._reduce(limit - limit // _SLACK)
-        finally:
-            self._lock.release()
 
     def _add_up(self) -> None:
         while self._bookings:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,33 +79,27 @@ def _noted() -> Iterator[_Reads]:
     token = None
     try:
         token = _reads.set(reads)
-        lock = _acquired()
-        try:
+        with _lock:
             _under_way.add(reads)
             _note_reads()
-        finally:
-            lock.release()
         yield reads
     finally:
-        lock = _acquired()
-        try:
+        with _lock:
             _under_way.discard(reads)
             if not _under_way:
                 _note_nothing()
-        finally:
-            lock.release()
         if token is not None:
             _reads.reset(token)
 
 
-def _acquired() -> threading.Lock:
-    """The lock of captures, acquired; a new one where who held it, for microseconds, was interrupted in between."""
+def _unlock() -> None:
+    """In a process that was forked: a thread that is not in it may have had the lock."""
     global _lock
-    lock = _lock
-    if not lock.acquire(timeout=0.2):
-        lock = _lock = threading.Lock()
-        lock.acquire()
-    return lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _note_reads() -> None:

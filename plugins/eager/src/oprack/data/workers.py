@@ -221,14 +221,12 @@ class _Answers:
     def put(self, data: bytes) -> None:
         """Send an answer, now or once there is room for it."""
         # A thread waits for the interpreter, up to 5 ms; a small answer has room in a pipe that takes any.
-        if len(data) <= _SMALL and self._room is not None and self._waiting.empty() and self._lock.acquire(False):
-            try:
+        if len(data) <= _SMALL and self._room is not None and self._waiting.empty() and not self._lock.locked():
+            with self._lock:
                 if self._room.poll(0):
                     with contextlib.suppress(OSError):  # the main process wants no more
                         self._connection.send_bytes(data)
                     return
-            finally:
-                self._lock.release()
         self._waiting.put(data)
 
     def _send(self) -> None:

@@ -236,18 +236,16 @@ class Predictor:
             PreconditionNotMetError: An input is not set, or another thread is running this predictor.
             FeedError: An input does not fit. Ops may raise other errors.
         """
-        if not self._lock.acquire(blocking=False):
+        if self._lock.locked():
             raise PreconditionNotMetError(
                 "this predictor is running in another thread; give each thread predictor.clone() of its own"
             )
-        try:
+        with self._lock:
             if inputs is not None:
                 self._fill(inputs)
             self._run()
             # Copies: the next run may write its outputs to the same memory.
             return [np.array(s.array, copy=True) for s in self._outputs.values()] if inputs is not None else None
-        finally:
-            self._lock.release()
 
     def _fill(self, inputs: Sequence[Any]) -> None:
         if len(inputs) != len(self._inputs):

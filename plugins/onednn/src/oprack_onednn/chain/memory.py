@@ -224,11 +224,9 @@ class Buffers:
 
     def give_back(self) -> None:
         """Give back all buffers that nobody has."""
-        if self._lock.acquire(blocking=False):
-            try:
+        if not self._lock.locked():
+            with self._lock:
                 self._sweep(self._round + 1)
-            finally:
-                self._lock.release()
 
     def _sweep(self, round: int) -> None:
         """Give back idle buffers that were taken last before a round."""

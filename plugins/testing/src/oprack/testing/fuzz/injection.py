@@ -7,6 +7,7 @@ did that had finished by then, which is the state of the reference path behind o
 
 from __future__ import annotations
 
+import linecache
 import random
 import signal
 import sys
@@ -88,7 +89,7 @@ class Interrupter:
             return self._trace if _is_ours(frame.f_code.co_filename) else None
         if event == "line":
             self.lines += 1
-            if self.lines == self.at:
+            if 0 < self.at <= self.lines and self.error is None and not leaves_with(frame):
                 self._fire(frame)
         return self._trace
 
@@ -120,6 +121,17 @@ class Interrupter:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(number, before)
             sys.unraisablehook = hook
+
+
+def leaves_with(frame: FrameType) -> bool:
+    """Whether a with block has ended, and its line comes up again before `__exit__` is called.
+
+    Python handles no signal there, so a lock that is taken by `with` is always given back; only tracing stops there.
+    """
+    code, line = frame.f_code, frame.f_lineno
+    if not linecache.getline(code.co_filename, line).lstrip().startswith("with "):
+        return False
+    return frame.f_lasti != min(start for start, _, number in code.co_lines() if number == line)
 
 
 def _is_ours(filename: str) -> bool:
