@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from oprack.cli import check
 from oprack.cli.main import main
 from oprack.testing import review
+from oprack_testing import check
 
 FAULTY_OP = '''
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpFacets, OpVersion, Output, empty_grad

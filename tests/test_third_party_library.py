@@ -15,14 +15,13 @@ from pathlib import Path
 import model_cases as mc
 import numpy as np
 import pytest
-from fresh_environment import ROOT, FreshEnvironment, build_wheel, run
+from fresh_environment import PACKAGE, ROOT, FreshEnvironment, build_wheel, run
 from oprack.io import load_inference_model, save_inference_model
 from oprack.tensor import Scope
 
 PACK = Path(__file__).parent / "fixtures" / "third_party" / "oprack-mylib"
 FOLDERS = [
-    ROOT / "core",
-    ROOT / "plugins" / "names",
+    *PACKAGE,
     *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")),
     PACK,
 ]

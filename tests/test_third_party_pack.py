@@ -13,7 +13,7 @@ from pathlib import Path
 import model_cases as mc
 import numpy as np
 import pytest
-from fresh_environment import ROOT, FreshEnvironment, build_wheel, run
+from fresh_environment import PACKAGE, ROOT, FreshEnvironment, build_wheel, run
 from oprack import Program
 from oprack.io import save_inference_model
 from oprack.tensor import Scope
@@ -92,8 +92,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> FreshEnvironment:
     """Wheels of the core, of the packs that the models need, and of the third party's pack."""
     wheels = tmp_path_factory.mktemp("wheels")
     folders = [
-        ROOT / "core",
-        ROOT / "plugins" / "names",
+        *PACKAGE,
         *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")),
         PACK,
     ]
