@@ -36,8 +36,7 @@ OTHERWISE_MEANT = {
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
     "io/manifest.py": {"shape", "size"},
-    "interpreter/bound_expr.py": {"shape"},  # Python's attribute of arrays and tensors, as in the next eight
-    "nn/module.py": {"shape"},
+    "nn/module.py": {"shape"},  # Python's attribute of arrays and tensors
     # how tensors lie over ranks, and MPI's reductions and split
     "op/sbp.py": {"mean", "split", "sum", "partial_sum", "reduce_all", "broadcast"},  # reduce_all: an attribute
     "op/sbp_signature.py": {"partial_sum", "broadcast"},

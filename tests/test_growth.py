@@ -145,5 +145,5 @@ def test_names_of_generated_code_are_compared_with_no_others() -> None:
             raise AssertionError("all names are looked through for one")
 
     generator = SegmentGenerator([], (), (), np, (), lambda op: None)  # type: ignore[arg-type, return-value]
-    generator._names = Watched(generator._names)
+    generator.names = Watched(generator.names)
     assert len({generator._named("relu", object()) for _ in range(3)}) == 3

@@ -33,7 +33,6 @@ SPLIT = {
     "Rows": "as GlobalRule",
     "StandardMembers": "as GlobalMethods",
     "TensorMethods": "as GlobalMethods",
-    "Value": "in plans; Local has a name in generated code",
     "VariableHandle": "ops are appended with it, below Variable",
 }
 

@@ -289,6 +289,11 @@ class OperatorWithKernel(OperatorBase):
         return chosen, expected
 
     @property
+    def has_shape_rule(self) -> bool:
+        """Whether there is anything to ask of the shapes of inputs."""
+        return self.info.infer_shape is not None or bool(self._pairs)
+
+    @property
     def has_kernels(self) -> bool:
         """Whether there is any kernel at the operator's place; else the CPU's runs."""
         return len(self._kernels) > 0

@@ -37,10 +37,10 @@ class Binder:
         self.writes: dict[str, list[tuple[int, Local]]] = {name: [] for name in outer}
         self._count = 0
 
-    def bind(self, i: int, record: OpRecord) -> BoundOp:
-        """Bind record number `i`; records must be bound in order."""
+    def bind(self, i: int, record: OpRecord, check: ShapeCheck | None = None) -> BoundOp:
+        """Bind record number `i`, whose shape rule may have a check already; records must be bound in order."""
         ins = self._bind_inputs(i, record)
-        check = ShapeCheck(record)
+        check = check or ShapeCheck(record)
         outs, kernel_sized = self._bind_outputs(i, record, self._viewed(record, ins), check)
         return BoundOp(record, ins, outs, check, kernel_sized)
 

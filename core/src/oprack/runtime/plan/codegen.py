@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import keyword
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from oprack.cache import Cache
+from oprack.records import dataclass
 from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.binding import Binder
 from oprack.runtime.plan.buffer_reuse import reusable_buffer
-from oprack.runtime.plan.generated import BoundOp, Generated, Local, Port, Source, present
+from oprack.runtime.plan.generated import BoundOp, Generated, Port, Source, present
 from oprack.runtime.plan.kernel_code import KernelCode
-from oprack.runtime.plan.preparation import Preparation, find_preparations
-from oprack.runtime.plan.shape_check import SHAPES
-from oprack.runtime.plan.stretches import Joinable, NewContext, Stretch, find_stretches, joinable
+from oprack.runtime.plan.shape_check import SHAPES, ShapeCheck, shapes_text
 from oprack.runtime.run_context import OperatorContext
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
+
+if TYPE_CHECKING:
+    from oprack.runtime.plan.preparation import Preparation
+    from oprack.runtime.plan.stretches import Joinable, NewContext, Stretch
+    from oprack.runtime.run_context import RunContext
 
 _LOCALS = ("run", "result", "segment", "met", "key", "joined", "made")
 
@@ -65,7 +66,11 @@ class SegmentGenerator:
         outer: Those of them that belong to a scope above, and so outlive a run that fails.
         xp: NumPy or CuPy.
         parameters: Variables that the scope goes on holding.
-        context: Makes the `ctx` of an op without LoD.
+        context: Makes the `ctx` of an op without LoD for what joins ops; None: nothing does.
+        run: The run of all calls of an eager function; None: each call has its own.
+
+    Attributes:
+        names: Objects that the code uses, by name.
     """
 
     def __init__(
@@ -75,12 +80,15 @@ class SegmentGenerator:
         outer: Collection[str],
         xp: Any,
         parameters: Collection[str],
-        context: NewContext,
+        context: NewContext | None = None,
+        run: RunContext | None = None,
     ) -> None:
-        self._records, self._keep, self._xp, self._context = records, keep, xp, context
+        self._records, self._keep, self._xp, self._context, self._run = records, keep, xp, context, run
         self._binder = Binder(records, parameters, outer)
-        self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": OperatorContext}
-        self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
+        self.names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": OperatorContext}
+        self.names |= {"ShapeOnly": ShapeOnly, "xp": xp}
+        if run is not None:
+            self.names |= {"run": run, "place": run.place}
         # By id, since functions of kernels need not hash; the namespace keeps them alive, so no id is used twice.
         self._functions: dict[int, str] = {}
         self._stretches: dict[int, Stretch] = {}
@@ -88,6 +96,9 @@ class SegmentGenerator:
 
     def generate(self) -> Generated:
         """Write both functions."""
+        from oprack.runtime.plan.preparation import find_preparations  # modules that an eager call does not need
+        from oprack.runtime.plan.stretches import find_stretches
+
         # every op is bound before any is written: only then is it known where each local is used last
         steps = [self._binder.bind(i, record) for i, record in enumerate(self._records)]
         inputs = self._binder.inputs
@@ -109,7 +120,7 @@ class SegmentGenerator:
         return Generated(
             self._function(statements, values, asking=False),
             self._function(statements, values, asking=True),
-            self._names,
+            self.names,
             [Port(n, x.tensor, bool(x.lod), bool(x.flag), x.buffer in shared) for n, x in inputs],
             [Port(n, x.tensor, bool(x.lod), shared=x.buffer in shared) for n, x in returned],
             any(step.kernel_sized for step in steps),
@@ -117,17 +128,30 @@ class SegmentGenerator:
             self._binder.writes,
         )
 
+    def one_op(self, check: ShapeCheck) -> tuple[BoundOp, list[str]]:
+        """What an eager call takes of its only op: its local variables, and the statements that check and compute."""
+        step = self._binder.bind(0, self._records[0], check)
+        written = self._statements(0, step)
+        return step, [*written.ask, *written.call, *written.compare]
+
     def _statements(self, i: int, step: BoundOp) -> _Statements:
-        code = self._code(step)
-        assigned, after = code.assigned(reusable_buffer(i, step, self._binder.buffers, self._xp))
+        code, buffer = self._code(step), reusable_buffer(i, step, self._binder.buffers, self._xp)
+        # A call in place writes to its argument's memory whichever kernel computes, for others may have views of it.
+        assigned, after = code.assigned(buffer, "None" if self._run is None else buffer)
         first, *others = [*assigned, *after]
         call = [f"{first}  # {_comment(step.record)}", *others]
         asked, compared = self._ask(i, step), self._compare(i, step)
         dead, shape_only = _read_last(i, step)
-        part = joinable(step, code.specialized, self._context)
+        part = None if self._context is None else self._joinable(step, code, self._context)
         return _Statements(
             *(asked, step.check.by_shapes, call, compared, self._meet(i, step), dead, shape_only, part),
         )
+
+    @staticmethod
+    def _joinable(step: BoundOp, code: KernelCode, context: NewContext) -> Joinable | None:
+        from oprack.runtime.plan.stretches import joinable
+
+        return joinable(step, code.specialized, context)
 
     def _function(self, statements: Sequence[_Statements], values: Sequence[str], asking: bool) -> Source:
         """The function for shapes that are new (asking), or for those that were met.
@@ -196,14 +220,14 @@ class SegmentGenerator:
         check = step.check
         if not check.needed:
             return []
-        shapes = "".join(f"{x.name}.shape, " for x in present(step.ins)).rstrip()
         code = self._code(step)
         values = [code.whole(x) for xs in step.ins.values() for x in xs]
-        asked = f"{self._named(f'shapes{i}', check)}({', '.join(['run', *values])})"
-        seen = self._named(f"seen{i}", check.seen)
-        return [
-            f"_dims = {asked}" + (f" if met is None and {seen}[{shapes}] is None else None" if check.by_shapes else "")
-        ]
+        asked = f"_dims = {self._named(f'shapes{i}', check)}({', '.join(['run', *values])})"
+        if not check.by_shapes:
+            return [asked]
+        shapes = shapes_text([x.name for x in present(step.ins)])
+        new = f"{self._named(f'seen{i}', check.seen)}[{shapes}] is None"
+        return [f"{asked} if {new if self._run is not None else f'met is None and {new}'} else None"]
 
     def _compare(self, i: int, step: BoundOp) -> list[str]:
         """The statement that holds what the kernel returned against what the shape rule said, when it was asked."""
@@ -221,44 +245,20 @@ class SegmentGenerator:
         after = self._named(f"after{i}", Cache(SHAPES))
         return [f"met = {after}[key := (met, {shapes})] or run.meet({after}, key)"]
 
-    def _code(self, step: BoundOp) -> _SegmentCode:
-        return _SegmentCode(step.record, step.ins, step.outs, self._xp, self._named)
+    def _code(self, step: BoundOp) -> KernelCode:
+        return KernelCode(step.record, step.ins, step.outs, self._xp, self._named, self._run)
 
     def _named(self, hint: str, value: Any) -> str:
         """What the code calls an object; the same name for a function that it knows already."""
         if callable(value) and id(value) in self._functions:
             return self._functions[id(value)]
         # Names v0, lod0 and own0 are those of values.
-        taken = keyword.iskeyword(hint) or hint in self._names or hint in _LOCALS or hint[:1] in "v_"
-        name = f"{hint}_{len(self._names)}" if taken or hint.startswith(("lod", "own")) else hint
-        self._names[name] = value
+        taken = keyword.iskeyword(hint) or hint in self.names or hint in _LOCALS or hint[:1] in "v_"
+        name = f"{hint}_{len(self.names)}" if taken or hint.startswith(("lod", "own")) else hint
+        self.names[name] = value
         if callable(value):
             self._functions[id(value)] = name
         return name
-
-
-class _SegmentCode(KernelCode):
-    """Calls of kernels among the local variables of a segment."""
-
-    def whole(self, value: Local | None) -> str:
-        """The value as a variable of the program would hold it."""
-        if value is None:
-            return "None"
-        return self.lod_tensor(value) if value.tensor else value.name
-
-    def lod_tensor(self, value: Local) -> str:
-        return f"LoDTensor({value.name}, {value.lod or None}, check=False)"
-
-    def context(self) -> str:
-        return f"KernelContext({self.named('op', self.record.op)}, {self.lods()}, run)"
-
-    def as_array(self, made: Local, returned: Any) -> Iterator[str]:
-        if isinstance(returned, np.generic) or not hasattr(returned, "dtype"):
-            yield f"{made.name} = xp.asarray({made.name})"
-
-    def share_lod(self, made: Local, source: Local) -> Iterator[str]:
-        made.lod = source.lod  # needs no statement: later ones read the input's offsets under their own name
-        return iter(())
 
 
 def _read_last(i: int, step: BoundOp) -> tuple[list[str], list[str]]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from oprack.records import dataclass
 from oprack.runtime.kernel_call import OpRecord
-from oprack.runtime.plan.kernel_code import Value
 from oprack.runtime.plan.shape_check import ShapeCheck
 
 
 @dataclass
-class Local(Value):
+class Local:
     """A local variable of the generated function, one for each time that a variable of the program is written.
 
     Attributes:
+        name: What holds the bare array of a LoDTensor, or the object itself when `tensor` is False.
+        lod: What holds its offsets; "" when it has none.
+        tensor: Whether it is a LoDTensor.
+        dtype: Its NumPy dtype; None for other objects.
         buffer: Number of its memory; views of one array have the same number.
         external: Whether the value enters the segment from outside.
         retained: Whether something else than the segment, such as the scope, holds the value for longer.
@@ -24,6 +27,10 @@ class Local(Value):
         flag: Parameter of the function that says whether the caller's memory may be overwritten; "" when no op asks.
     """
 
+    name: str
+    lod: str
+    tensor: bool
+    dtype: Any
     buffer: int
     external: bool = False
     retained: bool = False

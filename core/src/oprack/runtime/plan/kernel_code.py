@@ -4,39 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from oprack.errors import KernelNotFoundError
 from oprack.kernel import Candidate, KernelSpecialization
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
-from oprack.records import dataclass
 from oprack.runtime.kernel_call import OpRecord
+from oprack.runtime.plan.generated import Bound, Local
+from oprack.runtime.run_context import OperatorContext
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 
-
-@dataclass
-class Value:
-    """What generated code calls a value.
-
-    Attributes:
-        name: Variable that holds the bare array of a LoDTensor, or the object itself when `tensor` is False.
-        lod: Variable that holds its offsets; "" when it has none.
-        tensor: Whether it is a LoDTensor.
-        dtype: Its NumPy dtype; None for other objects.
-    """
-
-    name: str
-    lod: str
-    tensor: bool
-    dtype: Any
+if TYPE_CHECKING:
+    from oprack.runtime.run_context import RunContext
 
 
 class KernelCode:
     """Writes the call of a recorded op's kernel, and what the result is assigned to.
 
-    Subclasses say how a LoDTensor and a KernelContext are made, and how an output becomes an array and gets its LoD.
-    The code refers to ShapeOnly by this name.
+    The code refers to LoDTensor, KernelContext, ShapeOnly, `xp`, `run` and its `place` by these names.
 
     Args:
         record: What the recorded run decided.
@@ -44,35 +32,36 @@ class KernelCode:
         outs: Outputs by slot, None for an absent one.
         xp: NumPy or CuPy.
         named: Called with a hint and an object; returns what the code calls the object.
+        run: The run of all calls of the code; None: each call has its own.
     """
 
     def __init__(
         self,
         record: OpRecord,
-        ins: Mapping[str, Sequence[Any]],
-        outs: Mapping[str, Sequence[Any]],
+        ins: Bound,
+        outs: Bound,
         xp: Any,
         named: Callable[[str, Any], str],
+        run: RunContext | None,
     ) -> None:
-        self.record, self.ins, self.outs, self.xp, self.named = record, ins, outs, xp, named
+        self.record, self.ins, self.outs, self.xp, self.named, self._run = record, ins, outs, xp, named, run
         # of each kernel of the chain, once its call is written: what `specialize` returned, and what it takes by name
         self.specialized: list[tuple[Callable[..., Any] | None, list[str]]] = []
 
-    def lod_tensor(self, value: Any) -> str:
-        """The value as the LoDTensor that a kernel asks for."""
-        raise NotImplementedError(f"{type(self).__name__} must define lod_tensor")
+    def whole(self, value: Local | None) -> str:
+        """The value as a variable of the program would hold it."""
+        if value is None or not value.tensor:
+            return "None" if value is None else value.name
+        # of an eager call others may have the memory
+        shared = "" if self._run is None else ", place=place, shared=True"
+        return f"LoDTensor({value.name}, {value.lod or None}, check=False{shared})"
 
     def context(self) -> str:
-        """A KernelContext."""
-        raise NotImplementedError(f"{type(self).__name__} must define context")
-
-    def as_array(self, made: Any, returned: Any) -> Iterator[str]:
-        """Statements that make an array of an output that may be a scalar; the recorded run gave `returned`."""
-        raise NotImplementedError(f"{type(self).__name__} must define as_array")
-
-    def share_lod(self, made: Any, source: Any) -> Iterator[str]:
-        """Statements that give an output the LoD of an input."""
-        raise NotImplementedError(f"{type(self).__name__} must define share_lod")
+        """A KernelContext; of one run it is always the same where no input has LoD."""
+        op, lods = self.record.op, self.lods()
+        if self._run is not None and lods == "{}":
+            return self.named("context", OperatorContext(op, {}, self._run))
+        return f"KernelContext({self.named('op', op)}, {lods}, run)"
 
     # Calls ------------------------------------------------------------------------------------------------------------
     def call(self, into: str, buffer: str = "None", other_buffer: str = "None") -> str:
@@ -189,7 +178,7 @@ class KernelCode:
                 after += self._finish(value, item, (slot, i))
         return f"[{', '.join(texts)}]" if many else texts[0]
 
-    def _finish(self, made: Any, returned: Any, position: tuple[str, int]) -> Iterator[str]:
+    def _finish(self, made: Local, returned: Any, position: tuple[str, int]) -> Iterator[str]:
         """Statements that turn what the kernel returned into the values of an output, by its slot and number."""
         if isinstance(returned, LoDTensor):
             if made.lod:
@@ -198,10 +187,12 @@ class KernelCode:
             return
         if isinstance(returned, SparseValue | LoDTensorArray):
             return
-        yield from self.as_array(made, returned)
+        if isinstance(returned, np.generic) or not hasattr(returned, "dtype"):
+            yield f"{made.name} = xp.asarray({made.name})"
         if made.lod:
             slot, i = next(source for source, target in self.record.inferred.shares if target == position)
-            yield from self.share_lod(made, self.ins[slot][i])
+            # Needs no statement: what reads the offsets does so under the name of the input's.
+            made.lod = source.lod if (source := self.ins[slot][i]) else ""
 
 
 class _Texts(Arguments[Any, str]):
@@ -220,7 +211,7 @@ class _Texts(Arguments[Any, str]):
             # a ShapeOnly without the names of op and kernel: a call that fails is made again on the reference path
             x = value.name
             value = dataclasses.replace(value, name=f"({x} if {x}.__class__ is ShapeOnly else ShapeOnly({x}))")
-        text: str = self._code.lod_tensor(value) if value.tensor and container else value.name
+        text: str = self._code.whole(value) if container else value.name
         return text
 
     def attr(self, name: str) -> str:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.cache import Cache
 from oprack.desc import ProgramDesc
-from oprack.errors import InvalidArgumentError, KernelResultError
+from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM, context, home, pool
 from oprack.interpreter.op_expr import OpExpr, require_no_block
-from oprack.interruption import let_interruptions_pass
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime.checks import Limits
-from oprack.runtime.infer import lists_elements
-from oprack.runtime.kernel_call import OpRecord, is_promised
-from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
-from oprack.runtime.plan.shape_check import Promised
+from oprack.runtime.kernel_call import OpRecord
+from oprack.runtime.kernel_operator import create_operator
+from oprack.runtime.plan.shape_check import ShapeCheck
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, Place, Scope
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
     from oprack.eager_tensor import Tensor
 
 
-_SHAPES = 1024  # bounds the memory of an op that sees a new shape in every call
 Outputs = list[Any]
 
 
@@ -65,7 +60,7 @@ class BoundExpr:
     Attributes:
         record: What the reference path decided; None for an op that runs itself.
         outputs: Metas of the outputs, flat; None for those that are not computed.
-        seen: Shapes that the op's shape rule has accepted.
+        check: The op's shape rule, which knows the shapes that it has accepted; None without a record.
     """
 
     def __init__(self, expr: OpExpr, metas: Sequence[TensorMeta | None], args: Sequence[Tensor | None]) -> None:
@@ -87,8 +82,8 @@ class BoundExpr:
             rules=DETERMINISTIC_KERNELS if expr.deterministic else ANY_KERNEL,
             limits=Limits.of(),
         )
-        self.seen = Cache(_SHAPES)
         self.record: OpRecord | None = None
+        self.check: ShapeCheck | None = None
         self.outputs: list[TensorMeta | None] = []
 
     def _program(self, args: Sequence[Tensor | None]) -> ProgramDesc:
@@ -115,7 +110,9 @@ class BoundExpr:
             values = self.reference(args)
         finally:
             self.run.recorder = None
-        self.record = records[0] if records else None
+        if records:
+            self.record, self.check = records[0], ShapeCheck(records[0])
+            self.check.accept_recorded([held(a) for a in args])
         self.outputs = [None if v is None else meta_of_value(v, self.place, len(lod)) for v, lod in map(_bare, values)]
         return values
 
@@ -142,47 +139,6 @@ class BoundExpr:
             var = scope.find_var(name) if name != EMPTY_VAR else None
             values.append(None if var is None else var.value)
         return values
-
-    def accept(self, shapes: Any, args: Sequence[Tensor | None]) -> Promised | None:
-        """Run the op's shape rule for shapes that it has not seen, and return the dims that it infers.
-
-        Shapes are remembered as seen only if the result depends on them alone, and not on values or offsets. Raises
-        what the rule raises.
-        """
-        operator, settled, promised = self.operator, shapes is not None, None
-        if isinstance(operator, OperatorWithKernel):
-            values, k = {}, 0
-            for slot, count in self.expr.inputs:
-                if slot in operator.inputs:
-                    values[slot] = [held(a) for a in args[k : k + count]]
-                k += count
-            try:
-                inferred = operator.ask_shape_rule(values, operator.attrs)
-                settled, promised = settled and not inferred.from_values, inferred.dims
-                if self.run.limits.memory is not None:
-                    positions = [(s, i) for s, flags in self.expr.outputs for i in range(len(flags))]
-                    dtypes = {p: k.dtype for p, k in zip(positions, self.outputs, strict=True) if k is not None}
-                    listed = partial(lists_elements, operator, values)
-                    self.run.limits.check_outputs(
-                        operator, inferred.dims, lambda slot, i: dtypes.get((slot, i)), listed
-                    )
-            except Exception:
-                let_interruptions_pass()
-                self.reference(args)  # It fails as well, with the op and the user's line in the message.
-                raise
-        if settled:
-            self.seen[shapes] = True
-        return promised
-
-    def compare(self, promised: Promised, results: Sequence[Any], args: Sequence[Tensor | None]) -> None:
-        """Raise KernelResultError if the kernel's results do not have the dims that the shape rule inferred."""
-        positions = [(s, i) for s, flags in self.expr.outputs for i in range(len(flags))]
-        for position, value in zip(positions, results, strict=True):
-            dims = promised.get(position)
-            if dims is not None and hasattr(value, "shape") and not is_promised(value.shape, dims):
-                self.seen.clear()
-                self.reference(args)  # It raises the same error with the name of the kernel.
-                raise KernelResultError(f"op {self.operator.type}: {position[0]} has shape {list(value.shape)}")
 
 
 def _bare(value: Any) -> tuple[Any, Any]:

@@ -1,11 +1,14 @@
-"""Generates the function that serves all calls of one op expression with arguments of the same TensorMetas."""
+"""Generates the function that serves all calls of one op expression with arguments of the same TensorMetas.
+
+It is a plan of one op, between statements that take values out of tensors and others that make tensors of results.
+"""
 
 from __future__ import annotations
 
 import linecache
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +17,9 @@ from oprack.eager_tensor import Edge, Node, Tensor, share_memory
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
-from oprack.runtime.plan.kernel_code import KernelCode, Value
-from oprack.runtime.run_context import OperatorContext
-from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
+from oprack.runtime.plan.codegen import SegmentGenerator
+from oprack.runtime.plan.generated import Bound, Local
+from oprack.tensor import LoDTensor
 from oprack.tensor.meta import TensorMeta
 
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"oprack(_\w+)?(\.|$)")
 
 _number = count()
-Values = dict[str, list[Value | None]]
 
 
 def bare(value: Any) -> tuple[Any, Any]:
@@ -35,10 +37,10 @@ def bare(value: Any) -> tuple[Any, Any]:
     return (value.array, value.lod) if isinstance(value, LoDTensor) else (value, [])
 
 
-def buffer_of(array: Any) -> Any:
-    """The array itself when an op in place may write to it, else None."""
+def may_overwrite(array: Any) -> bool:
+    """Whether an op in place may write to an array's memory."""
     flags = array.flags
-    return array if flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True) else None
+    return bool(flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True))
 
 
 def put(buffer: Any, result: Any) -> Any:
@@ -50,57 +52,56 @@ def put(buffer: Any, result: Any) -> Any:
 
 
 class CallGenerator:
-    """Generates `call(a0, a1, ...)` and `finish(values, a0, a1, ...)`, which wraps what the reference path computed.
+    """Generates `call(_a0, _a1, ...)` and `finish(values, _a0, ...)`, which wraps what the reference path computed.
 
-    In the code a is an argument, x its value, l its LoD; r is the value of an output, m its LoD, o its tensor.
+    In the code _a is an argument, v a value, lod its LoD and own whether its memory may be overwritten; _o is the
+    tensor of an output.
     """
 
     def __init__(self, bound: BoundExpr, rule: BackwardRule | None) -> None:
         self.bound, self.rule, self.expr = bound, rule, bound.expr
-        self.args = [f"a{i}" for i in range(len(bound.metas))]
-        self.places: dict[str, list[int]] = {}
-        k = 0
-        for slot, n in self.expr.inputs:
-            self.places[slot] = list(range(k, k + n))
-            k += n
-        self.outs: dict[str, list[int]] = {}
-        k = 0
-        for slot, wanted in self.expr.outputs:
-            self.outs[slot] = list(range(k, k + len(wanted)))
-            k += len(wanted)
-        self.names: dict[str, Any] = {
+        self.args = [f"_a{i}" for i in range(len(bound.metas))]
+        self.places = _positions(self.expr.inputs)
+        self.outs = _positions([(slot, len(wanted)) for slot, wanted in self.expr.outputs])
+        self.names: dict[str, Any] = {}
+        self.statements: list[str] = []
+        if bound.generated:
+            assert bound.record is not None and bound.check is not None
+            plan = SegmentGenerator([bound.record], (), (), bound.run.device.xp, (), run=bound.run)
+            step, self.statements = plan.one_op(bound.check)
+            self.names = plan.names
+            self.ins, self.made = _flat(step.ins, self.places), _flat(step.outs, self.outs)
+        else:
+            self.ins, self.made = _locals(bound.metas, 0), _locals(bound.outputs, len(bound.metas))
+        self.names |= {
             "__name__": __name__,
             "Tensor": Tensor,
             "Node": Node,
             "Edge": Edge,
             "ndarray": np.ndarray,
-            "LoDTensor": LoDTensor,
-            "KernelContext": OperatorContext,
-            "ShapeOnly": ShapeOnly,
             "bare": bare,
-            "buffer_of": buffer_of,
+            "may_overwrite": may_overwrite,
             "put": put,
             "share_memory": share_memory,
             "let_interruptions_pass": let_interruptions_pass,
             "reference": bound.reference,
-            "accept": bound.accept,
-            "compare": bound.compare,
-            "seen": bound.seen,
-            "place": bound.place,
-            "run": bound.run,
-            "xp": bound.run.device.xp,
             "activate": bound.run.device.activate,
-            "quiet": lambda: np.errstate(all="ignore"),
+            "ERRORS_OF_INFINITIES": (RuntimeWarning, FloatingPointError),  # if the user's settings make some
         }
 
     def generate(self) -> Callable[..., Any]:
         """The function, with its code where tracebacks find it. `finish` is its attribute."""
-        call, finish = list(self._call()), list(self._finish())
-        given = ", ".join(self.args)
-        lines = [f"def call({given}):", *self._indented([*self._unpack(), *call, *self._wrap()])]
-        lines += [f"def finish({', '.join(['values', *self.args])}):"]
-        lines += self._indented([*self._unpack(), *finish, *self._wrap()])
-        source = "\n".join(lines) + "\n"
+        wrap = list(self._wrap())
+        call, finish = [*self._unpack(), *self._call(), *wrap], [*self._unpack(), *self._finish(), *wrap]
+        source = "\n".join(
+            [
+                f"def call({', '.join(self.args)}):",
+                *_indented(call),
+                f"def finish({', '.join(['values', *self.args])}):",
+                *_indented(finish),
+                "",
+            ]
+        )
         filename = f"<eager {self.expr.type} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self.names)
@@ -110,98 +111,46 @@ class CallGenerator:
         function.source = source
         return function  # type: ignore[no-any-return]
 
-    @staticmethod
-    def _indented(lines: list[str]) -> list[str]:
-        return ["    " + line for line in lines]
-
-    # Inputs -----------------------------------------------------------------------------------------------------------
+    # Values -----------------------------------------------------------------------------------------------------------
     def _unpack(self) -> Iterator[str]:
-        for i, meta in enumerate(self.bound.metas):
-            if meta is not None:
-                yield f"x{i} = a{i}._value"
-                if meta.lod_level:
-                    yield f"l{i} = a{i}._lod"
+        for a, x in zip(self.args, self.ins, strict=True):
+            if x is not None:
+                yield f"{x.name} = {a}._value"
+                if x.lod:
+                    yield f"{x.lod} = {a}._lod"
+                if x.flag:
+                    yield f"{x.flag} = may_overwrite({x.name})"
 
-    def _check_shapes(self) -> Iterator[str]:
-        parts = []
-        if any(meta is not None and meta.container is LoDTensorArray for meta in self.bound.metas):
-            # it grows in place: its elements are looked at every time
-            yield f"dims = accept(None, ({', '.join(self.args)},))"
-            return
-        for i, meta in enumerate(self.bound.metas):
-            if meta is not None:
-                parts.append(f"x{i}.shape")
-                if meta.lod_level:
-                    parts.append(f"(*map(len, l{i}),)")
-        if parts:
-            yield f"shapes = {parts[0] if len(parts) == 1 else '(' + ', '.join(parts) + ')'}"
-            yield f"dims = accept(shapes, ({', '.join(self.args)},)) if seen[shapes] is None else None"
-
-    # The kernel -------------------------------------------------------------------------------------------------------
     def _call(self) -> Iterator[str]:
-        if not self.bound.generated:
-            yield f"values = reference(({', '.join(self.args)}{',' if self.args else ''}))"
+        args = f"({', '.join(self.args)}{',' if self.args else ''})"
+        if not self.statements:
+            yield f"values = reference({args})"
             yield from self._finish()
             return
         for x in self.expr.in_place if self.rule is not None else ():
-            yield from (f"a{i}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
-        checks = list(self._check_shapes())
-        yield from checks
-        buffer = self._buffer()
-        made, after = self._code().assigned(buffer, buffer)
-        args = f"({', '.join(self.args)}{',' if self.args else ''})"
-        guard = "" if self.bound.place.kind == "cpu" else "with activate(): "
+            yield from (f"{self.args[i]}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
+        here = self.bound.place.kind == "cpu"
         yield "try:"
-        yield f"    {guard}{'; '.join(made)}"
-        yield "except (RuntimeWarning, FloatingPointError):"  # what the user's settings make of infinities
-        yield f"    with quiet(): {'; '.join(made)}"
-        yield "except Exception:"
+        yield from _indented(self.statements if here else ["with activate():", *_indented(self.statements)])
+        yield "except Exception as _error:"
         yield "    let_interruptions_pass()"
-        yield f"    reference({args})"  # says what is wrong
-        yield "    raise"
-        yield from after
-        if checks:
-            results = "".join(f"r{j}, " if meta is not None else "None, " for j, meta in enumerate(self.bound.outputs))
-            yield f"if dims: compare(dims, ({results}), {args})"
+        yield f"    values = reference({args})"  # says what is wrong
+        yield "    if not isinstance(_error, ERRORS_OF_INFINITIES): raise"
+        yield from _indented(self._finish())
+        if self.bound.run.device.xp is np:
+            for r in self.made:
+                if r is not None and r.tensor:
+                    yield f"if {r.name}.__class__ is not ndarray: {r.name} = xp.asarray({r.name})"
 
-    def _buffer(self) -> str:
-        """The memory that an op in place writes to."""
-        tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
-        declared = tied is not None and self.expr.outputs[0][0] in self.expr.info.inplace.values()
-        return f"buffer_of(x{tied})" if declared else "None"
-
-    def _code(self) -> _EagerKernelCode:
-        """The call among the arguments and results of this function."""
-        bound = self.bound
-        assert bound.record is not None
-
-        def values(slots: dict[str, list[int]], metas: Sequence[TensorMeta | None], name: str, lod: str) -> Values:
-            return {
-                slot: [
-                    None
-                    if (k := metas[i]) is None
-                    else Value(f"{name}{i}", f"{lod}{i}" if k.lod_level else "", k.container is LoDTensor, k.dtype)
-                    for i in places
-                ]
-                for slot, places in slots.items()
-            }
-
-        ins, outs = values(self.places, bound.metas, "x", "l"), values(self.outs, bound.outputs, "r", "m")
-        return _EagerKernelCode(bound.record, ins, outs, bound.run.device.xp, self._named, bound.run)
-
-    def _named(self, hint: str, value: Any) -> str:
-        name = f"{hint}_{len(self.names)}"
-        self.names[name] = value
-        return name
-
-    # Results ----------------------------------------------------------------------------------------------------------
     def _finish(self) -> Iterator[str]:
-        for j, meta in enumerate(self.bound.outputs):
-            if meta is not None:
-                yield f"r{j}, m{j} = bare(values[{j}])"
-        buffer = self._buffer() if self.bound.generated else "None"
-        if buffer != "None" and any(buffer in line for line in self._code().assigned(buffer, buffer)[0]):
-            yield f"r0 = put({buffer}, r0)"  # as later calls do, so that views see what the first one writes, too
+        for j, r in enumerate(self.made):
+            if r is not None:
+                yield f"{r.name}, {r.lod or '_'} = bare(values[{j}])"
+        first = next(iter(self.made), None)
+        for x in self.ins:
+            if x and x.flag and first and any(x.flag in line for line in self.statements):
+                # as later calls do, so that views see what the first one writes, too
+                yield f"{first.name} = put({x.name} if {x.flag} else None, {first.name})"
 
     # Tensors ----------------------------------------------------------------------------------------------------------
     def _tied(self, out_slot: str) -> int | None:
@@ -217,65 +166,65 @@ class CallGenerator:
         for slot in self.expr.returned:
             tied = self._tied(slot)
             for j in self.outs[slot]:
-                meta = self.bound.outputs[j]
-                if meta is None:
+                r, meta = self.made[j], self.bound.outputs[j]
+                if r is None or meta is None:
                     continue
                 if tied is not None:
-                    yield f"o{j} = a{tied}"
-                    yield f"o{j}._overwrite(r{j}, {self._node_of(j)}, {self.expr.type!r})"
+                    yield f"_o{j} = {self.args[tied]}"
+                    yield f"_o{j}._overwrite({r.name}, {self._node_of(j)}, {self.expr.type!r})"
                     continue
                 wants = self.rule is not None and j in self.rule.outputs
-                self.names[f"K{j}"] = meta.with_grad if wants else meta
-                yield f"o{j} = Tensor()"
-                yield f"o{j}._value = r{j}"
-                yield f"o{j}._meta = K{j}"
-                yield f"o{j}._node = {self._node_of(j)}"
-                if meta.lod_level:
-                    yield f"o{j}._lod = m{j}"
+                self.names[f"_K{j}"] = meta.with_grad if wants else meta
+                yield f"_o{j} = Tensor()"
+                yield f"_o{j}._value = {r.name}"
+                yield f"_o{j}._meta = _K{j}"
+                yield f"_o{j}._node = {self._node_of(j)}"
+                if r.lod:
+                    yield f"_o{j}._lod = {r.lod}"
                 if viewed:
-                    yield f"share_memory(o{j}, a{self.places[viewed][0]})"
+                    yield f"share_memory(_o{j}, {self.args[self.places[viewed][0]]})"
         yield f"return {self._result()}"
 
     def _node_of(self, j: int) -> str:
         if self.rule is None or j not in self.rule.outputs:
             return "None"
         if len(self.rule.outputs) == 1:
-            return "n"
-        return f"Edge(n, {self.rule.outputs.index(j)})"
+            return "_n"
+        return f"Edge(_n, {self.rule.outputs.index(j)})"
 
     def _node(self) -> Iterator[str]:
         rule = self.rule
         if rule is None:
             return
-        self.names["rule"] = rule
-        yield "n = Node()"
-        yield "n.rule = rule"
-        yield f"n.next = ({', '.join(f'a{i}._node' for i in rule.wrt)},)"
+        self.names["_rule"] = rule
+        yield "_n = Node()"
+        yield "_n.rule = _rule"
+        yield f"_n.next = ({', '.join(f'{self.args[i]}._node' for i in rule.wrt)},)"
         saved = [self._saved(*s) for s in rule.saved]
-        yield f"n.saved = ({', '.join(saved)}{',' if saved else ''})"
-        if len(rule.outputs) > 1 or self.bound.outputs[rule.outputs[0]] is None:
-            yield f"n.shapes = ({', '.join(f'r{j}.shape' for j in rule.outputs)},)"
+        yield f"_n.saved = ({', '.join(saved)}{',' if saved else ''})"
+        outputs = [self.made[j] for j in rule.outputs]
+        if len(outputs) > 1:
+            yield f"_n.shapes = ({', '.join(f'{r.name}.shape' for r in outputs if r is not None)},)"
         tracked = [
             i for side, i, whole in rule.saved if side == "in" and whole and (k := self.bound.metas[i]) and k.tracked
         ]
         if tracked:
-            yield f"n.versions = {{{', '.join(f'{i}: a{i}._version' for i in tracked)}}}"
+            yield f"_n.versions = {{{', '.join(f'{i}: {self.args[i]}._version' for i in tracked)}}}"
 
     def _saved(self, side: str, i: int, whole: bool) -> str:
         """What a node keeps: an argument itself, the value of an output, or a shape; with LoD where there is one."""
-        meta = self.bound.metas[i] if side == "in" else self.bound.outputs[i]
-        if meta is None:
+        x = self.ins[i] if side == "in" else self.made[i]
+        if x is None:
             return "None"
-        value, lod = (f"x{i}", f"l{i}") if side == "in" else (f"r{i}", f"m{i}")
         if not whole:
-            return f"({value}.shape, {lod if meta.lod_level else '()'})"
+            return f"({x.name}.shape, {x.lod or '()'})"
         if side == "in":
-            return f"a{i}"
-        return f"({value}, {lod})" if meta.lod_level else value
+            return self.args[i]
+        return f"({x.name}, {x.lod})" if x.lod else x.name
 
     def _result(self) -> str:
         def texts(slot: str) -> list[str]:
-            return [f"o{j}" if self.bound.outputs[j] is not None else "None" for j in self.outs[slot]]
+            return [f"_o{j}" if self.bound.outputs[j] is not None else "None" for j in self.outs[slot]]
 
         expr: OpExpr = self.expr
         if expr.flat:
@@ -290,26 +239,27 @@ class CallGenerator:
         return f"Result({', '.join(fields)})"
 
 
-class _EagerKernelCode(KernelCode):
-    """A call among the arguments of an eager function."""
+def _positions(counts: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
+    """By slot the positions of its tensors among all."""
+    positions, k = {}, 0
+    for slot, n in counts:
+        positions[slot] = list(range(k, k + n))
+        k += n
+    return positions
 
-    def __init__(self, *args: Any) -> None:
-        *others, self._run = args
-        super().__init__(*others)
 
-    def lod_tensor(self, value: Value) -> str:
-        return f"LoDTensor({value.name}, {value.lod or None}, place=place, check=False, shared=True)"
+def _flat(bound: Bound, positions: dict[str, list[int]]) -> list[Local | None]:
+    """Local variables in the order of positions; None for what a kernel has left out."""
+    return [x for slot, at in positions.items() for x in [*bound.get(slot, ()), *[None] * len(at)][: len(at)]]
 
-    def context(self) -> str:
-        """Always the same where no input has LoD."""
-        op, lods = self.record.op, self.lods()
-        if lods == "{}":
-            return self.named("context", OperatorContext(op, {}, self._run))
-        return f"KernelContext({self.named('op', op)}, {lods}, run)"
 
-    def as_array(self, made: Value, returned: Any) -> Iterator[str]:
-        if self.xp is np:
-            yield f"if {made.name}.__class__ is not ndarray: {made.name} = xp.asarray({made.name})"
+def _locals(metas: Sequence[TensorMeta | None], first: int) -> list[Local | None]:
+    """What the code calls the values of a call that runs on the reference path."""
+    return [
+        None if m is None else Local(f"v{k}", f"lod{k}" if m.lod_level else "", m.container is LoDTensor, m.dtype, k)
+        for k, m in enumerate(metas, first)
+    ]
 
-    def share_lod(self, made: Value, source: Value) -> Iterator[str]:
-        yield f"{made.lod} = {source.lod}"
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return ["    " + line for line in lines]
