@@ -235,12 +235,13 @@ class Backward:
             self._require_no_gradient(op, info, targets)
             return
         held = self._held_slots(op, index)
-        changed = _changed_gradients(make_grad_ops(info, op, (), held), op)
+        made = make_grad_ops(info, op, (), held)
+        changed = _changed_gradients(made, op)
         if not (arrived := self._arrivals(op, changed)):
             return
         # asked again, now that all gradients of later ops have arrived: a gradient op may add to what is there so far
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
-        made = make_grad_ops(info, op, slots, held)
+        made = make_grad_ops(info, op, slots, held) if slots else made
         grads = [g for g in made if not g.restores]
         self._warn_of_lost(op, info, grads, arrived)
         for g in grads:

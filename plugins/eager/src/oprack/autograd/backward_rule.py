@@ -1,21 +1,24 @@
-"""The gradient ops of a recorded call: its symbolic GradOps, resolved to saved tensors and incoming gradients."""
+"""The gradients of a recorded call: the gradient program of its op, and the function generated from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import linecache
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oprack.autograd.backward_code import BackwardGenerator
+from oprack.autodiff.walk import Backward
 from oprack.cache import Cache
-from oprack.eager_tensor import Tensor, new_tensor
+from oprack.desc import BlockDesc, OpDesc
+from oprack.eager_tensor import Edge, Tensor, new_tensor
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
+from oprack.interpreter.op_expr import OpExpr
+from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import make_grad_ops, read_outputs
-from oprack.op.grad import GradOp, SlotRef
-from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
-from oprack.records import dataclass
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.tensor.meta import TensorMeta, tensor_meta
 from oprack.types import EMPTY_VAR
@@ -25,23 +28,8 @@ if TYPE_CHECKING:
     from oprack.interpreter.bound_expr import BoundExpr
 
 _SHAPES = 256  # bounds the cache of stand-ins for tensors of which only the shape is read
-Source = tuple[str, Any]
-"""("saved", position in node.saved), ("grad", position among the outputs), ("temporary", label) or ("none", None)."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One gradient op.
-
-    Attributes:
-        grad: The symbolic op.
-        sources: Where its inputs come from, by slot.
-        targets: Where its outputs go, by slot: a position among the forward inputs, a label of a temporary, or None.
-    """
-
-    grad: GradOp
-    sources: dict[str, list[Source]]
-    targets: dict[str, list[int | str | None]]
+_ARRIVED = "@ARRIVED"
+_number = count()
 
 
 class BackwardRule:
@@ -63,77 +51,65 @@ class BackwardRule:
         self.outputs = _differentiable(bound.outputs, visible)
         self.differentiable = bound.expr.info.grad_op_maker is not None
         self.saved: list[tuple[str, int, bool]] = []
-        self.steps: list[Step] = []
         # By create_graph and which outputs receive gradients. Freed with the rule, which lives as long as the generated
         # call.
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        # By name in the gradient program, positions of the forward values.
+        self._ins = {n: i for i, n in enumerate(bound.names_in) if n != EMPTY_VAR}
+        self.outs: dict[str, int] = {}
         self._hollows = Cache(_SHAPES)
-        if self.differentiable:
-            self.positions = {"in": _positions(bound.desc.inputs), "out": _positions(bound.desc.outputs)}
-            grads = [g for g in make_grad_ops(bound.expr.info, bound.desc) if not g.restores]
-            self._drop_unread_outputs(grads)
-            self._build(grads)
-
-    def _drop_unread_outputs(self, grads: Sequence[GradOp]) -> None:
-        """Restrict the outputs to those whose gradient is read by a gradient op, in the order of the op's slots."""
-        read = read_outputs(grads)
-        flat = [j for slot, places in self.positions["out"].items() if slot in read for j in places]
-        self.outputs = [j for j in flat if j in self.outputs]
+        self.empty = not (self.wrt and self.outputs)
+        """Whether no gradient flows back through the call, by the op's definition."""
+        if self.differentiable and not self.empty:
+            if len(self.outputs) > 1:
+                # From some no gradient flows back, as the op defines it.
+                grads = [g for g in make_grad_ops(bound.expr.info, bound.desc) if not g.restores]
+                slots = [slot for slot, names in bound.desc.outputs.items() for _ in names]
+                self.outputs = [j for j in self.outputs if slots[j] in read_outputs(grads)]
+            self._whole = self._program([True] * len(self.outputs))
+            self.empty = not any(self._whole.results)
+            self._note_what_is_read()
 
     @property
     def name(self) -> str:
         """Type of the op."""
         return self.bound.expr.type
 
-    @property
-    def empty(self) -> bool:
-        """Whether no gradient flows back through the call, by the op's definition."""
-        return not (self.wrt and self.outputs) or (self.differentiable and not self.steps)
+    def _program(self, present: Sequence[bool]) -> _GradientProgram:
+        """The gradient program of the op alone.
 
-    def _build(self, grads: Sequence[GradOp]) -> None:
-        read: set[str] = set()
-        # In reverse, since an op is kept only if the caller or a later op that is kept reads what it computes.
-        for grad in reversed(grads):
-            targets = {slot: self._targets(ref) for slot, ref in grad.outputs.items()}
-            named = {t for ts in targets.values() for t in ts if isinstance(t, str)}
-            if any(isinstance(t, int) for ts in targets.values() for t in ts) or not read.isdisjoint(named):
-                info = gradient_info(default_manager(), grad.type, self.bound.expr.type)
-                sources = {
-                    slot: refs
-                    for slot, ref in grad.inputs.items()
-                    if (refs := self._sources(ref, slot not in info.no_need_buffer_vars))
-                }
-                read.update(s[1] for ss in sources.values() for s in ss if s[0] == "temporary")
-                self.steps.insert(0, Step(grad, sources, targets))
+        Args:
+            present: Which of `outputs` receive a gradient.
 
-    def _flat(self, ref: SlotRef, side: str) -> list[int]:
-        positions = self.positions[side].get(ref.slot, [])
-        return positions if ref.index is None else positions[ref.index : ref.index + 1]
+        Returns:
+            The program.
+        """
+        program = self.bound.program_by_value()
+        (block,) = program.blocks
+        self.outs = {n: j for j, n in enumerate(_flat(block.ops[0].outputs)) if n != EMPTY_VAR}
+        targets = [n for n, j in self.outs.items() if j in self.outputs and present[self.outputs.index(j)]]
+        walk = _OpWalk(block)
+        for n in targets:
+            walk.seed(n, n + _ARRIVED)
+        inputs = [self.bound.names_in[i] for i in self.wrt]
+        found = walk.run(targets, inputs)
+        program.blocks.clear()  # blocks refer to their program
+        return _GradientProgram(walk.ops, [found.get(n) for n in inputs], walk.missing)
 
-    def _targets(self, ref: SlotRef) -> list[int | str | None]:
-        if ref.role == "temporary":
-            return [ref.slot]
-        return [i if i in self.wrt else None for i in self._flat(ref, "in")]
+    def _note_what_is_read(self) -> None:
+        read: dict[tuple[str, int], bool] = {}
+        for op in self._whole.ops:
+            unread = default_manager().op_info(op.type).no_need_buffer_vars
+            for slot, names in op.inputs.items():
+                for place in filter(None, map(self.forward_value, names)):
+                    read[place] = read.get(place, False) or slot not in unread
+        self.saved = [(side, i, whole) for (side, i), whole in read.items()]
 
-    def _sources(self, ref: SlotRef, whole: bool) -> list[Source]:
-        if ref.role == "temporary":
-            return [("temporary", ref.slot)]
-        if ref.role == "output_grad":
-            return [
-                ("grad", self.outputs.index(j)) if j in self.outputs else ("none", None) for j in self._flat(ref, "out")
-            ]
-        side = "in" if ref.role == "input" else "out"
-        return [("saved", self._save(side, i, whole)) for i in self._flat(ref, side)]
-
-    def _save(self, side: str, i: int, whole: bool) -> int:
-        for k, (s, j, w) in enumerate(self.saved):
-            if (s, j) == (side, i):
-                # If another gradient op reads only the shape, the values serve both.
-                if whole and not w:
-                    self.saved[k] = (side, i, True)
-                return k
-        self.saved.append((side, i, whole))
-        return len(self.saved) - 1
+    def forward_value(self, name: str) -> tuple[str, int] | None:
+        """("in" or "out", position) of the forward value that a variable of the gradient program is, or None."""
+        if name in self._ins:
+            return "in", self._ins[name]
+        return ("out", self.outs[name]) if name in self.outs else None
 
     # Backward ---------------------------------------------------------------------------------------------------------
     def run(
@@ -154,13 +130,7 @@ class BackwardRule:
         key = (create_graph, True) if len(gradients) == 1 else (create_graph, *[g is not None for g in gradients])
         function = self._compiled.get(key)
         if function is None:
-            if not self.differentiable:
-                info = self.bound.expr.info
-                raise NotDifferentiableError(
-                    f"op {info.type} (pack {info.pack}) has no gradient, but a gradient of its result is asked for; "
-                    "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
-                )
-            function = self._compiled[key] = BackwardGenerator(self, key[1:], create_graph).generate()
+            function = self._compiled[key] = self._compile(key[1:], create_graph)
             if key == (False, True):
                 self.quick = function
         if node.saved is None:
@@ -170,6 +140,16 @@ class BackwardRule:
             )
         results: Sequence[Any] = function(node, gradients, apply, plain)
         return results
+
+    def _compile(self, present: Sequence[bool], create_graph: bool) -> Callable[..., Any]:
+        if not self.differentiable:
+            info = self.bound.expr.info
+            raise NotDifferentiableError(
+                f"op {info.type} (pack {info.pack}) has no gradient, but a gradient of its result is asked for; "
+                "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
+            )
+        program = self._whole if all(present) else self._program(present)
+        return _BackwardCode(self, present, create_graph).function(program)
 
     def may_be_complex(self, i: int) -> bool:
         """Whether a real argument may get a complex gradient, because gradient ops see only complex values."""
@@ -233,14 +213,154 @@ def _differentiable(metas: Sequence[TensorMeta | None], positions: Iterable[int]
     return [i for i in positions if (meta := metas[i]) is not None and meta.differentiable]
 
 
-def _positions(slots: dict[str, list[str]]) -> dict[str, list[int]]:
-    positions, k = {}, 0
-    for slot, names in slots.items():
-        positions[slot] = list(range(k, k + len(names)))
-        k += len(names)
-    return {s: ps for s, ps in positions.items() if ps and any(n != EMPTY_VAR for n in slots[s])}
-
-
 def _kind(meta: TensorMeta | None) -> str:
     """NumPy's letter for the kind of a tensor's dtype; "" when there is none."""
     return "" if meta is None or meta.dtype is None else str(meta.dtype.kind)
+
+
+def _flat(slots: Mapping[str, Sequence[str]]) -> list[str]:
+    return [n for names in slots.values() for n in names]
+
+
+class _GradientProgram(NamedTuple):
+    """The gradient ops of one op alone, in which the gradient that arrives for its output y is y@ARRIVED.
+
+    Attributes:
+        ops: The gradient ops.
+        results: Names of the gradients of the inputs.
+        missing: Gradients that have not arrived although an op reads them, with their variables.
+    """
+
+    ops: list[OpDesc]
+    results: list[str | None]
+    missing: dict[str, str]
+
+
+class _OpWalk(Backward):
+    """The backward pass over one op, whose missing gradients are no ops but zeros of the shapes that the node has."""
+
+    def __init__(self, block: BlockDesc) -> None:
+        super().__init__(block, (), default_manager())
+        self.missing: dict[str, str] = {}
+
+    def zeros(self, var: str, gradient: str) -> None:
+        self.missing[gradient] = var
+
+
+class _BackwardCode:
+    """Writes `back(node, gradients, apply, plain)`; see BackwardRule.run.
+
+    In the code v<i> is a saved tensor, g<i> the gradient that arrived at an output, and t<n>_<i> what a gradient op
+    computed.
+
+    Args:
+        rule: How the gradients of a call's inputs are computed.
+        present: Which outputs receive a gradient. There is one function for each combination that occurs.
+        create_graph: Whether saved outputs are connected to the graph, so that the gradients can be differentiated.
+    """
+
+    def __init__(self, rule: BackwardRule, present: Sequence[bool], create_graph: bool) -> None:
+        self.rule, self.create_graph = rule, create_graph
+        self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "rule": rule, "__name__": __name__}
+        self._lines = ["s = node.saved"]
+        # Saved outputs must not have been overwritten since; saved inputs are checked one by one in `_saved`.
+        if any(side == "out" and whole for side, _, whole in rule.saved):
+            self._lines.append("if node.lent: rule.check_outputs(node)")
+        # what the code calls variables of the gradient program
+        self._texts = {EMPTY_VAR: "None"}
+        for name, j in rule.outs.items():
+            if j in rule.outputs and present[k := rule.outputs.index(j)]:
+                self._lines.append(f"g{k} = gradients[{k}]")
+                self._texts[name + _ARRIVED] = f"g{k}"
+
+    def function(self, program: _GradientProgram) -> Callable[..., Any]:
+        """Compile the function, and register its source with linecache so that tracebacks show it.
+
+        Args:
+            program: What it computes.
+        """
+        rule, results = self.rule, program.results
+        for gradient, var in program.missing.items():
+            if (j := rule.outs[var]) in rule.outputs:  # others have no gradient at all
+                self._lines.append(f"z{j} = rule.zeros(node, {rule.outputs.index(j)})")
+                self._texts[gradient] = f"z{j}"
+        of_real = {n for i, n in zip(rule.wrt, results, strict=True) if n and rule.may_be_complex(i)}
+        for n, op in enumerate(program.ops):
+            self._call(n, op, of_real)
+        returned = [self._texts[n] if n else "None" for n in results]
+        lines = [*self._lines, f"return ({', '.join(returned)},)"]
+        source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in lines)
+        filename = f"<gradient of {rule.name} {next(_number)}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        exec(compile(source, filename, "exec"), self._names)
+        function = self._names.pop("back")
+        # The source goes with the function; otherwise a long session would fill linecache.
+        weakref.finalize(function, linecache.cache.pop, filename, None)
+        return function  # type: ignore[no-any-return]
+
+    def _call(self, n: int, op: OpDesc, of_real: Collection[str]) -> None:
+        """The lines that call a gradient op. of_real: gradients of real arguments that may come out complex."""
+        expr = self._names[f"E{n}"] = self._expr(op)
+        self._names[f"calls{n}"] = expr.calls
+        args = [self._text(name) for slot, _ in expr.inputs for name in op.inputs[slot]]
+        made = [name for slot, _ in expr.outputs for name in op.outputs[slot]]
+        targets = ["_" if name == EMPTY_VAR else f"t{n}_{k}" for k, name in enumerate(made)]
+        passed = ", ".join(args)
+        metas = ", ".join("None" if a == "None" else f"{a}._meta" for a in args)
+        # Looks up the generated call directly, to save the overhead of the interpreter.
+        self._lines.append(f"call = calls{n}.get(({metas},)) if plain else None")
+        result = f"call({passed}) if call is not None else apply(E{n}, ({passed},))"
+        self._lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {result}")
+        for name, target in zip(made, targets, strict=True):
+            self._texts.setdefault(name, target)
+            if name.partition("@RENAME@")[0] in of_real:
+                self._lines.append(f"{target} = rule.real_part({target})")
+
+    def _expr(self, op: OpDesc) -> OpExpr:
+        """A gradient op as an expression with the inputs that are present and the outputs that are needed."""
+        info = default_manager().op_info(op.type)
+        attrs = {name: value for name, value in op.attrs.items() if name not in COMMON_ATTRS}
+        if info.checker is not None:
+            attrs = info.checker.check(attrs)
+        inputs = tuple(
+            (slot, len(names))
+            for slot, p in info.proto.inputs.items()
+            if (names := op.inputs.get(slot)) and not (p.dispensable and all(self._text(n) == "None" for n in names))
+        )
+        flags = {slot: tuple(n != EMPTY_VAR for n in op.outputs.get(slot, ())) for slot in info.proto.outputs}
+        return OpExpr(info, attrs, inputs, tuple((s, f) for s, f in flags.items() if any(f)), flat=True)
+
+    def _text(self, name: str) -> str:
+        """What the code calls a variable of the gradient program; a saved value is wrapped in a tensor on first use."""
+        text = self._texts.get(name)
+        if text is None:
+            place = self.rule.forward_value(name)
+            text = self._texts[name] = "None" if place is None else self._saved(*place)
+        return text
+
+    def _saved(self, side: str, i: int) -> str:
+        """Emit the lines that wrap a saved value in a tensor; returns the name of the tensor."""
+        rule, bound = self.rule, self.rule.bound
+        k, whole = next((k, w) for k, (s, j, w) in enumerate(rule.saved) if (s, j) == (side, i))
+        like = bound.metas[i] if side == "in" else bound.outputs[i]
+        if like is None:
+            return "None"
+        name, lines = f"v{k}", self._lines
+        if not whole:
+            lines.append(f"{name} = rule.hollow({k}, s[{k}])")
+            return name
+        if side == "in":
+            lines.append(f"{name} = s[{k}]")
+            # Only memory that was written or is shared has a version to compare.
+            lines.append(f"if {name}._memory is not None: rule.check_input(node, {i}, {name})")
+            return name
+        recorded = self.create_graph and i in rule.outputs
+        # A saved output is wrapped in a new tensor: saving the tensor itself would create a reference cycle, since it
+        # refers to the node.
+        plain = tensor_meta(like.container, like.dtype, like.place, like.lod_level)
+        self._names[f"K{k}"] = plain.with_grad if recorded else plain
+        lines += [f"{name} = Tensor()", f"{name}._meta = K{k}"]
+        lines.append(f"{name}._value, {name}._lod = s[{k}]" if like.lod_level else f"{name}._value = s[{k}]")
+        node = "node" if len(rule.outputs) == 1 else f"Edge(node, {rule.outputs.index(i)})" if recorded else ""
+        lines.append(f"{name}._node = {node if recorded else 'None'}")
+        return name

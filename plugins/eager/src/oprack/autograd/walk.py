@@ -7,13 +7,20 @@ from typing import Any
 
 from oprack.autograd.after_backward import run_after_backward
 from oprack.autograd.starting_gradients import starting_gradients
-from oprack.autograd.summation import sum_expr
+from oprack.cache import Cache
 from oprack.eager_tensor import Edge, Leaf, Node, Tensor, new_tensor, split_edge
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
+from oprack.interpreter.op_expr import OpExpr
+from oprack.packs.manager import default_manager
+from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor
 from oprack.tensor.meta import CPU
+
+# Generated calls hang on the expression, so one is kept for each number of gradients; dropped with the packs that the
+# op came from.
+_SUMS = Cache(256)
 
 
 class Walk:
@@ -167,7 +174,7 @@ class Walk:
             for g in gradients[2:]:
                 total += g._value
             return new_tensor(total, meta, first._lod)
-        result: Tensor = current_mode().interpreter.apply(sum_expr(len(gradients)), gradients)
+        result: Tensor = current_mode().interpreter.apply(_sum_expr(len(gradients)), gradients)
         return result
 
     def _end(self, leaf: Leaf, gradient: Tensor | None) -> None:
@@ -182,6 +189,16 @@ class Walk:
         else:
             # A starting gradient may be part of another graph, to which `grad` must not refer without create_graph.
             tensor._grad = gradient.detach()
+
+
+def _sum_expr(count: int) -> OpExpr:
+    """The op that sums so many tensors."""
+    info = default_manager().op_info(op_for("sum_of_all"))
+    found: OpExpr | None = _SUMS[count]
+    if found is None or found.info is not info:
+        attrs = {} if info.checker is None else info.checker.check({})
+        found = _SUMS[count] = OpExpr(info, attrs, (("X", count),), (("Out", (True,)),))
+    return found
 
 
 def _first_arrival(target: Any, gradient: Tensor) -> list[list[Tensor]]:

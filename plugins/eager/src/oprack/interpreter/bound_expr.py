@@ -102,6 +102,18 @@ class BoundExpr:
         infer_op(self.desc, block, self.expr.info, lod_is_known=True, guesses=False)
         return program
 
+    def program_by_value(self) -> ProgramDesc:
+        """The program of this op alone, with variables of their own for outputs that are computed in place."""
+        program = self.run.program.source.clone()
+        block = program.blocks[0]
+        (op,) = block.ops
+        for slot in self.expr.in_place.values():
+            for i, name in enumerate(op.outputs.get(slot, ())):
+                like = block.var(name)
+                op.outputs[slot][i] = f"{slot} (output)[{i}]"
+                block.create_var(op.outputs[slot][i], dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
+        return program
+
     def first(self, args: Sequence[Tensor | None]) -> Outputs:
         """Run the first call, which decides `record` and `outputs`."""
         records: list[OpRecord] = []
