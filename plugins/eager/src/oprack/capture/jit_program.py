@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import linecache
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 from oprack.autodiff import gradients
-from oprack.autograd.custom_rule import CustomRule
+from oprack.autograd.custom_rule import CustomRule, check_unchanged
+from oprack.cache import Cache
 from oprack.capture.guards import Guards
 from oprack.capture.memory import Sharing
 from oprack.capture.to_program import ExportedProgram, Name
-from oprack.desc import OpDesc, VarDesc
+from oprack.desc import BlockDesc, OpDesc, VarDesc
+from oprack.desc.reach import reads, writes
 from oprack.eager_tensor import Edge, Node, lend, new_tensor, share_memory
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
@@ -26,13 +28,15 @@ from oprack.program import Program
 from oprack.runtime.checks import Checks
 from oprack.runtime.prepared import program_bytes
 from oprack.runtime.prepared_function import PreparedFunction
-from oprack.tensor import LoDTensor, Place
+from oprack.runtime.run_context import RandomState
+from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
 MISSED: Any = type("missed", (), {})()
 """What a call returns for which a program does not serve any more."""
 _number = count()
+_FORMS = 8  # of the tensors for which gradients are recorded
 
 
 class JitProgram:
@@ -87,6 +91,8 @@ class JitProgram:
         self._gradients: list[int | None] = []  # of `wrt`, among the results of the program of gradients
         self._saved: list[str] = []
         self._backward: PreparedFunction | None = None
+        self._read_again: list[str] = []  # by what records gradients
+        self._mode = mode
         read = self._write_backward(given | written) if self.wrt else set[str]()
         self._sharing = Sharing(block, place, given, self._made, exported.owned)
         self._set_checks(read, given)
@@ -98,8 +104,7 @@ class JitProgram:
 
     def _write_backward(self, values: set[str]) -> set[str]:
         """Append the gradient ops to a copy of the program; returns the names whose values they read."""
-        joint = self.exported.program.clone()
-        block = joint.global_block()
+        block = self.exported.program.global_block()
         count = len(block.ops)
         self.targets = [n for n in self._made if _is_differentiable(v := block.var(n)) and not v.stop_gradient]
         if not self.targets:
@@ -110,12 +115,10 @@ class JitProgram:
                 f"{self.name}: it changes argument {changed[0]} in place and gradients are recorded; "
                 "return the new values instead, or call the function itself"
             )
-        for n in self.targets:
-            like = block.var(n)
-            name = f"{n}{GRAD_SUFFIX}@given"
-            block.create_var(name, dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
-            self.cotangents.append(name)
-        names = gradients(self.targets, self.wrt, self.cotangents, block=block)
+        joint, self.cotangents, names = _with_gradients(self.exported.program, self.targets, self.wrt)
+        block = joint.global_block()
+        _, read_again = _needed_for(block, [n for n in names if n is not None])
+        self._read_again = [n for n in (*self._feeds, *self._names) if n in read_again]
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
         values_read = {n for op in block.ops[count:] for n in _values_read(op)}
         self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
@@ -170,7 +173,8 @@ class JitProgram:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), names)
         if self._backward is not None:
-            names["rule"] = CustomRule(self.name, len(self.targets), names.pop("back"), self._needed)
+            recorded = _RecordedGradients(self)
+            names["rule"] = CustomRule(self.name, len(self.targets), names.pop("back"), self._needed, recorded)
         call = names.pop("call")
         weakref.finalize(call, linecache.cache.pop, filename, None)
         return call  # type: ignore[no-any-return]
@@ -236,7 +240,13 @@ class JitProgram:
         read += [f"({results[n]}, {results[n]}._version)" for n in self._guarded_results]
         yield f"    node = {named(Node)}()"
         yield "    node.rule = rule"
-        yield f"    node.saved = ([{_listed(values[n] for n in self._saved)}], [{_listed(forms)}]), [{_listed(read)}]"
+        # for gradients that are recorded: what the call itself changes, such as running means, as it was before
+        olds = {n: f"({named(_as_tensor)}(x{i}), 0)" for i, n in enumerate(given) if n in self._changed}
+        again = [
+            olds.get(n) or f"({given[n]}, {self._versions.get(n) or given[n] + '._version'})" for n in self._read_again
+        ]
+        saved = f"[{_listed(values[n] for n in self._saved)}], [{_listed(forms)}], [{_listed(again)}]"
+        yield f"    node.saved = ({saved}), [{_listed(read)}]"
         yield f"    node.next = ({_listed(f'{given[n]}._node' for n in self.wrt)})"
         for i, o in enumerate(outputs):
             yield f"    {o}._meta = {o}._meta.with_grad"
@@ -248,7 +258,7 @@ class JitProgram:
         kept, given = [f"k{i}" for i in range(len(self._saved))], [f"y{i}" for i in range(len(self.targets))]
         forms, found = [f"f{i}" for i in range(len(given))], [f"d{i}" for i in range(len(backward.outputs))]
         yield "def back(saved, gradients):"
-        yield f"    ([{_listed(kept)}], [{_listed(forms)}]), [{_listed(given)}] = saved, gradients"
+        yield f"    ([{_listed(kept)}], [{_listed(forms)}], _), [{_listed(given)}] = saved, gradients"
         for y, form in zip(given, forms, strict=True):
             yield f"    {y} = {y}._value if {y} is not None and {y}._meta.bare else {named(_gradient)}({y}, {form})"
         yield f"    [{_listed(found)}] = {named(backward.__call__)}(({_listed([*kept, *given])}))"
@@ -263,6 +273,113 @@ def _gradient(tensor: Tensor | None, form: Any) -> Any:
         return tensor.value
     shape, meta = form
     return LoDTensor(context(meta.place).xp.zeros(shape, meta.dtype), place=meta.place)
+
+
+class _RecordedGradients:
+    """The gradients of a captured function as a function of what it was given and of the gradients that arrive.
+
+    It is run as a captured one, with a program of gradients of its own, and computes the forward values anew, since
+    gradients flow back through them as well.
+
+    Args:
+        of: The captured function.
+    """
+
+    def __init__(self, of: JitProgram) -> None:
+        self._exported, self._guards, self._place, self._mode = of.exported, of.guards, of.place, of._mode
+        self._name, self._targets, self._wrt = of.name, of.targets, of.wrt
+        self._read, self._gradients = of._read_again, of._gradients
+        self._programs = Cache(_FORMS)
+
+    def __call__(self, saved: Any, cotangents: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """The gradients of `wrt`, recorded; None where none flows."""
+        _, forms, again = saved
+        check_unchanged(self._name, again)
+        tensors = [*(x for x, _ in again), *_arrived(cotangents, forms)]
+        metas = tuple([x._meta.with_tracking for x in tensors])
+        program: JitProgram | None = self._programs[metas]
+        if program is None:
+            program = self._programs[metas] = self._program(metas)
+        found = program.call(False, *tensors)
+        return [None if at is None else found[at] for at in self._gradients]
+
+    def _program(self, metas: Sequence[TensorMeta]) -> JitProgram:
+        joint, cotangents, names = _with_gradients(self._exported.program, self._targets, self._wrt)
+        block = joint.global_block()
+        given, found = [*self._read, *cotangents], [Name(n) for n in dict.fromkeys(names) if n is not None]
+        _write_others(block, self._read)
+        block.ops, _ = _needed_for(block, found)
+        exported = ExportedProgram(joint, given, list(found), Scope(), {}, found, self._exported.owned)
+        wrt = [n for n in given if n in self._wrt or n in cotangents]
+        name = f"the gradient of {self._name}"
+        program = JitProgram(exported, self._guards, self._place, wrt, name, self._mode, metas, of_one_shape=False)
+        program._executor.random = _NoRandomState(self._name)
+        return program
+
+
+def _with_gradients(
+    program: Program, targets: Sequence[str], wrt: Sequence[str]
+) -> tuple[Program, list[str], list[str | None]]:
+    """(a copy of a program with gradient ops, names of the gradients of the targets, which are given, and of `wrt`)."""
+    joint = program.clone()
+    block = joint.global_block()
+    given = [f"{n}{GRAD_SUFFIX}@given" for n in targets]
+    for name, like in zip(given, map(block.var, targets), strict=True):
+        block.create_var(name, dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
+    return joint, given, gradients(targets, wrt, given, block=block)
+
+
+class _NoRandomState(RandomState):
+    """Refuses to draw for a computation that repeats another one, which drew other numbers.
+
+    Args:
+        name: The function that is repeated.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def generator(self, op_key: str, seed: int = 0) -> np.random.Generator:
+        if seed:
+            return super().generator(op_key, seed)
+        raise UnimplementedError(
+            f"{self._name}: gradients of its gradients need its forward values once more, but it draws random numbers "
+            f"(op {op_key}); give the op a seed, or call the function itself instead"
+        )
+
+
+def _arrived(cotangents: Sequence[Tensor | None], forms: Sequence[Any]) -> list[Tensor]:
+    """The gradients of the targets, zeros of these shapes and metas for those that are missing."""
+    return [
+        new_tensor(context(form[1].place).xp.zeros(form[0], form[1].dtype), form[1].without_grad) if g is None else g
+        for g, form in zip(cotangents, forms, strict=True)
+    ]
+
+
+def _needed_for(block: BlockDesc, targets: Collection[str]) -> tuple[list[OpDesc], set[str]]:
+    """(the ops of a block that the targets depend on, all that these read)."""
+    needed, ops = set(targets), list[OpDesc]()
+    for op in reversed(block.ops):
+        if not needed.isdisjoint(writes(op, block.program)):
+            ops.append(op)
+            needed.update(reads(op, block.program))
+    return ops[::-1], needed
+
+
+def _write_others(block: BlockDesc, given: Collection[str]) -> None:
+    """Let ops that overwrite what is given write other variables, which later ops read: a function changes nothing."""
+    current: dict[str, str] = {}
+    for i, op in enumerate(block.ops):
+        for slot, names in op.inputs.items():
+            op.inputs[slot] = [current.get(n, n) for n in names]
+        for slot, names in op.outputs.items():
+            for n in names:
+                if n in given:
+                    like = block.var(n)
+                    current[n] = f"{n}@{i}"
+                    block.create_var(current[n], dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
+            op.outputs[slot] = [current.get(n, n) for n in names]
 
 
 def _values_read(op: OpDesc) -> list[str]:
