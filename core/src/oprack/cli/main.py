@@ -27,7 +27,7 @@ COMMANDS = {
     "packs": ("packs", "list the installed packs, also broken and blocked ones"),
     "ops": ("ops", "list ops, with the pack that brings each and the places that it has kernels for"),
     "op": ("op", "describe an op: documentation, slots, attributes, gradient, kernels, and who provides what"),
-    "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them, a graph"),
+    "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them"),
     "convert": ("convert", "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
     "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),
