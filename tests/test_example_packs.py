@@ -28,7 +28,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for folder in [*OFFICIAL, *PACKS]:
         project = _project(folder)
         pack_site.write_metadata(site, project["name"], project["version"], project["entry-points"]["oprack.packs"])
-    paths = [site, pack_site.libraries(site.parent / "libraries"), *(f / "src" for f in [*OFFICIAL, *PACKS])]
+    paths = [site, pack_site.libraries(site.parent / "libraries"), *pack_site.ROOMS]
+    paths += [f / "src" for f in [*OFFICIAL, *PACKS]]
     return pack_site.environment(paths)
 
 

@@ -20,10 +20,12 @@ from mkdocs.structure.pages import Page
 from op_pages import op_pages
 from reference_pages import reference_pages
 
+# mkdocstrings looks for its folders before any event
+join(ROOT / "out" / "joined")
+
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Formulas and pictures are parts of Markdown everywhere, docstrings included, which are read from one folder."""
-    join(ROOT / "out" / "joined")
+    """Formulas and pictures are parts of Markdown everywhere, docstrings included."""
     config.markdown_extensions.append(FormulaExtension())
     config.mdx_configs["pymdownx.superfences"] = {
         "custom_fences": [{"name": "mermaid", "class": "mermaid", "format": pictures.fence}]
