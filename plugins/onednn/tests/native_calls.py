@@ -96,7 +96,7 @@ class Call:
         context = KernelContext(self.op_type, self.attrs, self.lods, packs=default_manager(), rules=WITHOUT)
         protos = default_manager().op_info(self.op_type).proto.inputs
         arrays = {s: v if protos[s].duplicable else v[0] for s, v in self.inputs.items() if v}
-        return self._by_slot(context.compute(arrays, self.attrs))
+        return self._by_slot(context.run_op(self.op_type, arrays, self.attrs, self.lods))
 
     def _by_slot(self, result):
         slots = list(default_manager().op_info(self.op_type).proto.outputs)
