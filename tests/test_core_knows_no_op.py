@@ -49,13 +49,13 @@ OTHERWISE_MEANT = {
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
     "runtime/plan/shape_check.py": {"shape"},
-    "eager_tensor.py": {"shape"},
+    "eager_tensor/tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
     "tensor/sparse_tensor.py": {"shape"},
     "tensor/shape_only.py": {"shape", "size", "where"},  # slots of a class; who asks, in a message
     "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
     "runtime/checks.py": {"fc"},
-    "tensor/meta.py": {"fc"},
+    "eager_tensor/meta.py": {"fc"},
     "testing/fuzz/life_actions.py": {"set_value", "size"},  # a method, and metadata of fields
     "testing/fuzz/life_programs.py": {"shape", "scale"},  # what is done to a variable
     "testing/fuzz/lives.py": {"shape", "size"},  # kinds of differences, and metadata of fields

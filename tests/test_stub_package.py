@@ -41,9 +41,9 @@ oprack.nn.Lniear
 oprack.functional.relu(x=3)
 """
 FOUND = [
-    '"oprack.eager_tensor.Tensor"',
+    '"oprack.eager_tensor.tensor.Tensor"',
     '"oprack_nn.modules.common.Linear"',
-    '"def (x: oprack.eager_tensor.Tensor) -> oprack.eager_tensor.Tensor"',
+    '"def (x: oprack.eager_tensor.tensor.Tensor) -> oprack.eager_tensor.tensor.Tensor"',
     '"def (input: typing.Sequence[oprack.layers.variable.Variable] | oprack.layers.variable.Variable, size: int, ',
     '"def (x: oprack.layers.variable.Variable, act: str | typing.Mapping[str, Any] | None =, name: str | None =) -> '
     'oprack.layers.variable.Variable"',
@@ -51,7 +51,7 @@ FOUND = [
     '"def (learning_rate: float, step_size: int, gamma: float =, last_epoch: int =)',
     '"oprack_random.initializers.Xavier"',
     '"oprack.layers.helper.LayerHelper"',
-    '"oprack.eager_tensor.Tensor"',
+    '"oprack.eager_tensor.tensor.Tensor"',
     'error: Module has no attribute "Lniear"; maybe "Linear"?',
     'Argument "x" to "relu" has incompatible type "int"; expected "Tensor"',
 ]

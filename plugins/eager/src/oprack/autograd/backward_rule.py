@@ -13,6 +13,7 @@ from oprack.autodiff.walk import Backward
 from oprack.cache import Cache
 from oprack.desc import BlockDesc, OpDesc
 from oprack.eager_tensor import Edge, Tensor, new_tensor
+from oprack.eager_tensor.meta import TensorMeta, tensor_meta
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
 from oprack.interpreter.op_expr import OpExpr
@@ -20,7 +21,6 @@ from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import make_grad_ops, read_outputs
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, ShapeOnly
-from oprack.tensor.meta import TensorMeta, tensor_meta
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from oprack.autograd.after_backward import run_after_backward
 from oprack.autograd.starting_gradients import starting_gradients
 from oprack.cache import Cache
 from oprack.eager_tensor import Edge, Leaf, Node, Tensor, new_tensor, split_edge
+from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
@@ -16,7 +17,6 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor
-from oprack.tensor.meta import CPU
 
 # Generated calls hang on the expression, so one is kept for each number of gradients; dropped with the packs that the
 # op came from.

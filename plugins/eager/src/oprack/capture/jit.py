@@ -12,6 +12,7 @@ from oprack.capture.call_form import SplitCall, split_call
 from oprack.capture.guards import Watch
 from oprack.capture.jit_program import MISSED, JitProgram
 from oprack.capture.to_program import InputSpec, require_local, to_program
+from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.current import current_or_none
@@ -20,7 +21,6 @@ from oprack.layers.variable import Variable
 from oprack.packs.advice import instead
 from oprack.tensor import LoDTensor
 from oprack.tensor.kinds import KINDS
-from oprack.tensor.meta import CPU
 
 # Programs that a function keeps at least: for so many kinds of calls, and of each for so many states of what it reads.
 _PROGRAMS = 256

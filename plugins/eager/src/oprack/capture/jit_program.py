@@ -18,6 +18,7 @@ from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.desc.reach import reads, writes
 from oprack.eager_tensor import Edge, Node, lend, new_tensor, share_memory
+from oprack.eager_tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
 from oprack.interpreter.devices import context, executor
@@ -30,7 +31,6 @@ from oprack.runtime.prepared import program_bytes
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.runtime.run_context import RandomState
 from oprack.tensor import LoDTensor, Place, Scope
-from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
 MISSED: Any = type("missed", (), {})()

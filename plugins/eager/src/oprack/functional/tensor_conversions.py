@@ -10,6 +10,7 @@ from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.autograd.walk import backward
 from oprack.device import transform_sparse
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import CPU, TensorMeta, tensor_meta
 from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.functional.creation import to_tensor
 from oprack.functional.tensor_ranks import GlobalMethods
@@ -21,7 +22,6 @@ from oprack.layers.append import append_op
 from oprack.layers.variable import Variable
 from oprack.packs.vocabulary import op_for
 from oprack.tensor import CUDAPlace, LoDTensor, Place, SparseValue
-from oprack.tensor.meta import CPU, TensorMeta, tensor_meta
 
 
 class Conversions(StandardMembers, GlobalMethods):

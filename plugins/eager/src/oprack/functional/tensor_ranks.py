@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.meta import TensorMeta, TensorPlacement
+from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor_methods import TensorMethods
-from oprack.tensor.meta import TensorMeta
-
-if TYPE_CHECKING:
-    from oprack.parallel.layouts.layout import Placement
 
 
 class GlobalMethods(TensorMethods):
@@ -27,7 +25,9 @@ class GlobalMethods(TensorMethods):
         """How the parts of a global tensor lie over ranks; None for a tensor of this process alone."""
         return self._meta.layout
 
-    def to_global(self, placement: Placement | None = None, sbp: Any = None, *, from_whole: bool = False) -> Tensor:
+    def to_global(
+        self, placement: TensorPlacement | None = None, sbp: Any = None, *, from_whole: bool = False
+    ) -> Tensor:
         """Make this rank's part a part of a global tensor, or give a global tensor another layout. Collective.
 
         Args:
@@ -46,10 +46,17 @@ class GlobalMethods(TensorMethods):
             CollectiveError: The parts do not make up one tensor.
             UnimplementedError: The tensor is no dense array, or lies on another placement.
         """
-        from oprack.parallel.eager.global_tensor import to_global  # most programs run on one rank
-
         x: Any = self
-        return to_global(x, placement, sbp, from_whole=from_whole)
+        layout = self._meta.layout
+        if placement is None and layout is not None:
+            placement = layout.placement
+        if placement is None or not hasattr(placement, "to_global"):
+            what = "is of this process alone" if placement is None else f"can't go to {placement!r}"
+            raise InvalidArgumentError(
+                f"to_global: {x.describe()} {what}; expected where it goes: x.to_global(placement, "
+                '"split(0)"), with placement = oprack.parallel.placement()'
+            )
+        return placement.to_global(x, sbp, from_whole)
 
     def to_local(self) -> Tensor:
         """This rank's part of a global tensor, as a tensor of this process; gradients flow through.
@@ -57,7 +64,6 @@ class GlobalMethods(TensorMethods):
         Returns:
             The part; the tensor itself when it is not global.
         """
-        from oprack.parallel.eager.global_tensor import to_local
-
         x: Any = self
-        return to_local(x)
+        layout = self._meta.layout
+        return x if layout is None else layout.to_local(x)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.desc import ProgramDesc
+from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM, context, home, pool
 from oprack.interpreter.op_expr import OpExpr, require_no_block
@@ -22,7 +23,6 @@ from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.kinds import KINDS
-from oprack.tensor.meta import TensorMeta, meta_of_value
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:

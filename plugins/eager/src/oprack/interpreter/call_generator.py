@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.eager_tensor import Edge, Node, Tensor, share_memory
+from oprack.eager_tensor.meta import TensorMeta
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
 from oprack.runtime.plan.codegen import SegmentGenerator
 from oprack.runtime.plan.generated import Bound, Local
 from oprack.tensor import LoDTensor
-from oprack.tensor.meta import TensorMeta
 
 if TYPE_CHECKING:
     from oprack.autograd.backward_rule import BackwardRule

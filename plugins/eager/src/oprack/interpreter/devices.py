@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from oprack.device import DeviceContext, DeviceContextPool
+from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
 from oprack.runtime.checks import Checks
 from oprack.tensor import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
-from oprack.tensor.meta import CPU
 from oprack.types import ALL_DTYPES, dtype_name
 
 RANDOM = RandomState()

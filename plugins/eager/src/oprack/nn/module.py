@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from oprack.eager_tensor.meta import tensor_meta
 from oprack.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from oprack.functional.advice import shown
 from oprack.functional.tensor import Tensor, to_tensor
@@ -15,7 +16,6 @@ from oprack.layers.variable import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
 from oprack.packs.advice import instead, require_keywords
 from oprack.tensor import LoDTensor, numpy_dtype
-from oprack.tensor.meta import tensor_meta
 
 
 class Changes:

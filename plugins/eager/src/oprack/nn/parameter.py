@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+from oprack.eager_tensor.meta import CPU, tensor_meta
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import executor, home
@@ -14,7 +15,6 @@ from oprack.layers.variable import Initializer, ParamAttr, Variable
 from oprack.layers.variable import default_initializer as chosen
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Place, Scope
-from oprack.tensor.meta import CPU, tensor_meta
 from oprack.types import dtype_name
 
 

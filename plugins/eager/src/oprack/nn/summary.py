@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import filled_array
 from oprack.interpreter.modes import no_grad
 from oprack.nn.module import Module
 from oprack.tensor import numpy_dtype
-from oprack.tensor.meta import CPU
 
 
 def summary(net: Module, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:

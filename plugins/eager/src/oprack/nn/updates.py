@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
@@ -19,7 +20,6 @@ from oprack.python import HAS_GIL
 from oprack.runtime import Executor
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
-from oprack.tensor.meta import CPU
 from oprack.types import GRAD_SUFFIX
 
 
@@ -270,7 +270,8 @@ class Updates:
         layout = self.parameters[position]._meta.layout
         if layout is None or array.shape != self.parameters[position].shape:
             return array
-        return array[layout.part(array.shape)].copy()
+        part: np.ndarray = array[layout.part(array.shape)]
+        return part.copy()
 
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Load a state_dict, which replaces the current state.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.meta import tensor_meta
 from oprack.errors import InvalidArgumentError, OprackError, UnimplementedError
 from oprack.interpreter.base import Wrapped
 from oprack.interpreter.devices import use_home
@@ -27,7 +28,6 @@ from oprack.runtime.checks import shapes_elsewhere
 from oprack.runtime.kernel_call import Values
 from oprack.runtime.kernel_operator import OperatorWithKernel
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
-from oprack.tensor.meta import tensor_meta
 from oprack.tensor.place import ShapesPlace
 from oprack.tensor.shape_only import LEDGER, Ledger, ShapeArray, shape_array, use_ledger
 from oprack.types import DTYPE_NAMES, EMPTY_VAR, GRAD_SUFFIX, VarType

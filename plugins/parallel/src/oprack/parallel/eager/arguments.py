@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.meta import TensorMeta
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.layouts.layout import Placement
-from oprack.tensor.meta import TensorMeta
+from oprack.parallel.layouts.layout import Placement, layout_of
 
 Metas = tuple[TensorMeta | None, ...]
 
@@ -20,7 +20,7 @@ def shapes_of(given: Sequence[Tensor | None]) -> tuple[tuple[int, ...] | None, .
 
 def common_placement(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None]) -> Placement:
     """The placement of the arguments. Raises InvalidArgumentError where they lie on several, or on none."""
-    placements = {m.layout.placement for m in metas if m is not None and m.layout is not None}
+    placements = {layout.placement for m in metas if m is not None and (layout := layout_of(m)) is not None}
     if len(placements) > 1:
         raise InvalidArgumentError(
             f"op {expr.type}: its inputs lie on {' and '.join(map(repr, placements))}; expected one placement object: "

@@ -13,6 +13,7 @@ from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
 from oprack.parallel.eager.global_plan import PLANS, Plan
 from oprack.parallel.eager.in_place import in_place_calls, out_of_place
 from oprack.parallel.eager.sequence_call import sequence_calls
+from oprack.parallel.layouts.layout import layout_of
 
 
 def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Planner | None) -> Callable[..., Any]:
@@ -33,7 +34,8 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
     if expr.in_place:
         return in_place_calls(expr, first(out_of_place(expr), metas, args, planner), planner is not None)
     placement = common_placement(expr, metas, args)
-    if any(m is not None and (m.lod_level or (m.layout is not None and m.layout.even is not m.layout)) for m in metas):
+    layouts = [None if m is None else layout_of(m) for m in metas]
+    if any(m is not None and m.lod_level for m in metas) or any(k is not None and k.even is not k for k in layouts):
         return sequence_calls(expr, metas, placement, planner)
     plans = Cache(PLANS)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.eager_tensor import Edge, Node, Tensor, new_tensor
+from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.interpreter.devices import other_draws
 from oprack.interpreter.eager import EAGER, Planner
 from oprack.interpreter.op_expr import OpExpr
@@ -18,10 +19,9 @@ from oprack.parallel.eager.global_tensor import box_part, global_tensor
 from oprack.parallel.eager.logical_shapes import logical_shapes
 from oprack.parallel.eager.results import formed, node_of
 from oprack.parallel.eager.via import op_on_parts
-from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.layout import Layout, Placement, layout_of
 from oprack.parallel.layouts.signatures import Choice, candidates, choose
 from oprack.tensor import LoDTensor, SelectedRows
-from oprack.tensor.meta import TensorMeta, meta_of_value
 
 PLANS = 1024  # batches or shapes for which a call remembers its plan
 
@@ -44,7 +44,7 @@ class Plan:
         slots_in = [slot for slot, n in expr.inputs for _ in range(n)]
         slots_out = [slot for slot, flags in expr.outputs for _ in flags]
         everywhere = placement.layout(["B"] * len(placement.shape))
-        self.sources = tuple(None if m is None else (m.layout or everywhere).even for m in metas)
+        self.sources = tuple(None if m is None else (layout_of(m) or everywhere).even for m in metas)
         self.results = self._results(metas)
         self.choice = self._chosen(slots_in, slots_out, metas)
         self._agree(metas)

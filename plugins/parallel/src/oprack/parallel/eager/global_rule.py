@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import PreconditionNotMetError, UnimplementedError
 from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_tensor import box_part, boxed, global_tensor
-from oprack.parallel.layouts.layout import dual, of_input, of_output
+from oprack.parallel.layouts.layout import dual, layout_of, of_input, of_output
 from oprack.tensor import SelectedRows
-from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
     from oprack.eager_tensor import Node
@@ -68,7 +68,7 @@ class GlobalRule:
 
     def _part(self, k: int, gradient: Tensor) -> Tensor:
         """This rank's part of the gradient of an output, as the call on the parts had it."""
-        layout, target = gradient._meta.layout, self._arriving[k]
+        layout, target = layout_of(gradient._meta), self._arriving[k]
         if layout is None:  # a tensor that the user passed to backward, the same on each rank
             layout = target.placement.layout(["B"] * len(target.sbps))
         value = box_part(gradient._value, gradient.shape, layout, target)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.errors import CollectiveError, InvalidArgumentError, UnimplementedError
 from oprack.interpreter.modes import is_grad_enabled
 from oprack.parallel.communicator import EVERY
 from oprack.parallel.eager.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
 from oprack.parallel.layouts.boxing import box
-from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement, dual
+from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement, dual, layout_of
 from oprack.parallel.layouts.moving import moved
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
-from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 
 _BROUGHT = 32
 """Of so many tensors that ranks bring, values are compared; later of every 50th."""
@@ -48,7 +48,7 @@ def global_tensor(part: Any, meta: TensorMeta, shape: Sequence[int], node: Any =
 
 def boxed(x: Tensor, target: Layout) -> Tensor:
     """A global tensor in another layout, outside of any graph; collective."""
-    source = x._meta.layout
+    source = layout_of(x._meta)
     assert source is not None
     if source is target:
         return x
@@ -69,7 +69,7 @@ def boxed_rows(x: Tensor, target: Layout, rows: Rows | None) -> Tensor:
     Returns:
         The tensor in that layout.
     """
-    source, lod = x._meta.layout, whole_lod(x)
+    source, lod = layout_of(x._meta), whole_lod(x)
     assert source is not None
     target = target.even
     part = box_rows_of(x._value, x.shape, source, target, x._rows, rows)
@@ -94,7 +94,7 @@ def box_part(part: Any, shape: Sequence[int], source: Layout, target: Layout) ->
 
 def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *, from_whole: bool = False) -> Tensor:
     """Make a tensor of this process a global one, or give a global one another layout; see Tensor.to_global."""
-    layout = x._meta.layout
+    layout = layout_of(x._meta)
     if layout is not None:
         if from_whole:
             raise InvalidArgumentError(f"to_global: {x.describe()} is global; from_whole is for tensors of one process")
@@ -200,7 +200,7 @@ def relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
 
 def to_local(x: Tensor) -> Tensor:
     """This rank's part as a tensor of this process; see Tensor.to_local."""
-    layout = x._meta.layout
+    layout = layout_of(x._meta)
     if layout is None:
         return x
     local = new_tensor(x._value, x._meta.local.without_grad, x._lod)
@@ -222,7 +222,7 @@ def to_local(x: Tensor) -> Tensor:
 
 def ones(x: Tensor) -> Tensor:
     """A tensor of ones with the shape and dtype of a global one, whole on each rank."""
-    layout = x._meta.layout
+    layout = layout_of(x._meta)
     assert layout is not None
     target = layout.placement.layout(["B"] * len(layout.sbps))
     part = np.ones_like(x._value, shape=x.shape)
@@ -236,7 +236,7 @@ def gathered(part: Any, shape: Sequence[int], layout: Layout) -> Any:
 
 def whole(x: Tensor) -> Any:
     """The logical value of a global tensor, an array or SelectedRows, the same on each rank; collective."""
-    layout = x._meta.layout
+    layout = layout_of(x._meta)
     assert layout is not None
     if layout.even is not layout:
         return boxed_rows(x, layout.placement.layout(["B"] * len(layout.sbps)), None)._value
@@ -317,4 +317,4 @@ def _require_same_copies(x: Tensor, target: Layout, checksums: Sequence[int | No
             )
 
 
-TENSOR_FUNCTIONS.update(whole=whole, gathered=gathered, ones=ones)
+TENSOR_FUNCTIONS.update(whole=whole, gathered=gathered, ones=ones, to_global=to_global, to_local=to_local)

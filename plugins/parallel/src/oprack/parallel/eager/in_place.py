@@ -10,6 +10,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.eager.global_tensor import everywhere, relaid
 from oprack.parallel.eager.results import formed
+from oprack.parallel.layouts.layout import layout_of
 
 
 def out_of_place(expr: OpExpr) -> OpExpr:
@@ -57,9 +58,9 @@ def in_place_calls(expr: OpExpr, computed: Callable[..., Any], recorded: bool) -
 
 
 def _overwritten(op_type: str, a: Tensor, z: Tensor) -> Tensor:
-    made = z._meta.layout
+    made = layout_of(z._meta)
     assert made is not None
-    layout = a._meta.layout or everywhere(made)  # one of this process alone is the same on each rank
+    layout = layout_of(a._meta) or everywhere(made)  # one of this process alone is the same on each rank
     if a._meta.layout is None and (z.shape != a.shape or z._node is not None):
         raise InvalidArgumentError(
             f"op {op_type}: {a.describe()} can't be overwritten by {z.describe()}; expected a tensor of the same "

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import TensorMeta
 from oprack.errors import OprackError
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr
 from oprack.runtime.checks import shapes_elsewhere
 from oprack.tensor import LoDTensor, ShapeOnly
-from oprack.tensor.meta import TensorMeta
 
 Shares = dict[int, int]
 """Number of an output -> number of the argument whose LoD it has."""

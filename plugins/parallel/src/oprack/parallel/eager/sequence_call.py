@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from oprack.cache import Cache
 from oprack.eager_tensor import Node, Tensor, new_tensor
+from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.eager import Planner
 from oprack.interpreter.op_expr import OpExpr
@@ -20,7 +21,6 @@ from oprack.parallel.eager.sequences import Rows, box_rows_of, joined, rows_of, 
 from oprack.parallel.layouts.layout import Layout, Placement, balanced
 from oprack.parallel.layouts.signatures import REPLICATED, Choice, choose
 from oprack.tensor import LoDTensor
-from oprack.tensor.meta import meta_of_value
 
 Lods = tuple[tuple[tuple[int, ...], ...], ...]
 

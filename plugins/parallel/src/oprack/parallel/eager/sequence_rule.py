@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import meta_of_value
 from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_rule import GlobalRule
 from oprack.parallel.eager.global_tensor import global_tensor
 from oprack.parallel.eager.sequences import Rows, box_rows_of, split_axis
-from oprack.parallel.layouts.layout import dual
+from oprack.parallel.layouts.layout import dual, layout_of
 from oprack.tensor import SelectedRows
-from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
     from oprack.eager_tensor import Node
@@ -48,7 +48,7 @@ class SequenceRule(GlobalRule):
         return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
 
     def _part_by_rows(self, k: int, gradient: Tensor, rows: Rows | None, lod: Any) -> Tensor:
-        layout, target = gradient._meta.layout, self._arriving[k]
+        layout, target = layout_of(gradient._meta), self._arriving[k]
         if layout is None:
             layout = target.placement.layout(["B"] * len(target.sbps))
         dense = gradient._value.to_dense() if isinstance(gradient._value, SelectedRows) else gradient._value

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from oprack.eager_tensor.meta import TensorMeta
 from oprack.errors import InvalidArgumentError
 from oprack.op.sbp import Sbp, sbp_of
 from oprack.tensor import LoDTensor, SelectedRows
-from oprack.tensor.meta import TensorMeta
 
 if TYPE_CHECKING:
     from oprack.eager_tensor import Tensor
@@ -106,6 +106,11 @@ class Placement:
                 f"({', '.join(self.axes)})"
             )
         return self._layouts.setdefault(key, Layout(self, key))
+
+    def to_global(self, x: Tensor, sbp: Any, from_whole: bool) -> Tensor:
+        """A tensor in a layout on this placement; see Tensor.to_global. Collective."""
+        found: Tensor = TENSOR_FUNCTIONS["to_global"](x, self, sbp, from_whole=from_whole)
+        return found
 
     def __repr__(self) -> str:
         sides = " x ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.shape, strict=True))
@@ -216,6 +221,11 @@ class Layout:
         found: Tensor = TENSOR_FUNCTIONS["ones"](x)
         return found
 
+    def to_local(self, x: Tensor) -> Tensor:
+        """This rank's part of a global tensor, as a tensor of this process; see Tensor.to_local."""
+        found: Tensor = TENSOR_FUNCTIONS["to_local"](x)
+        return found
+
     def meta(self, local: TensorMeta) -> TensorMeta:
         """The meta of global tensors with this layout whose parts have meta `local`."""
         found = self._metas.get(local)
@@ -225,6 +235,12 @@ class Layout:
             found.without_grad = found if local.without_grad is local else self.meta(local.without_grad)
             found.with_tracking = found if local.with_tracking is local else self.meta(local.with_tracking)
         return found
+
+
+def layout_of(meta: TensorMeta) -> Layout | None:
+    """The layout of tensors with a meta, of which rooms below know a part; None of those of one process alone."""
+    found: Layout | None = cast(Any, meta.layout)
+    return found
 
 
 def of_output(layout: Layout) -> Layout:

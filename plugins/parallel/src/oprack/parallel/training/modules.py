@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
 from oprack.interpreter.devices import context
 from oprack.nn.update_program import square
 from oprack.nn.updates import register_global_gradients
 from oprack.parallel.eager.global_tensor import box_part, global_tensor
 from oprack.parallel.layouts.boxing import route
-from oprack.parallel.layouts.layout import Layout, Placement
+from oprack.parallel.layouts.layout import Layout, Placement, layout_of
 from oprack.parallel.training.buckets import bucket_bytes, buckets
 from oprack.parallel.training.data_parallel import copy_from_first
 from oprack.tensor import SelectedRows
-from oprack.tensor.meta import meta_of_value
 
 if TYPE_CHECKING:
     from oprack.nn import Module
@@ -89,7 +89,7 @@ def settled(tensor: Tensor) -> Any:
     """
     gradient = tensor._grad
     assert gradient is not None
-    layout, arrived = tensor._meta.layout, gradient._meta.layout
+    layout, arrived = layout_of(tensor._meta), layout_of(gradient._meta)
     if layout is None or arrived is None:
         return gradient._value
     return box_part(gradient._value, tensor.shape, arrived, layout)
@@ -104,8 +104,8 @@ def settle(parameters: Iterable[Tensor], bucket_mb: float = 4.0) -> None:
     """
     summed: dict[tuple[Placement, tuple[int, ...]], list[Tensor]] = {}
     for p in parameters:
-        layout, gradient = p._meta.layout, p._grad
-        arrived = None if gradient is None else gradient._meta.layout
+        layout, gradient = layout_of(p._meta), p._grad
+        arrived = None if gradient is None else layout_of(gradient._meta)
         if layout is None or gradient is None or arrived is None or arrived.placement is not layout.placement:
             continue
         steps = route(arrived.even, layout)
@@ -153,7 +153,7 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
         value = settled(p)
         local[id(p)] = value.to_dense() if isinstance(value, SelectedRows) else value
     parts = np.array([square(local[id(p)]) for p in chosen])
-    norm = math.sqrt(squares_of_all(parts, [p._meta.layout for p in chosen]).sum())
+    norm = math.sqrt(squares_of_all(parts, [layout_of(p._meta) for p in chosen]).sum())
     factor = min(1.0, max_norm / (norm + 1e-6))
     if factor < 1.0:
         for p in chosen:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.autograd.walk import backward
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.training.data_parallel import DataParallel
 from oprack.parallel.world import use_world, world
 from oprack.tensor import LoDTensor, numpy_dtype
-from oprack.tensor.meta import meta_of_value
 from oprack.types import dtype_enum, dtype_name
 
 if TYPE_CHECKING:

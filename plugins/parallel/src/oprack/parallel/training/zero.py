@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from oprack.autograd.after_backward import after_backward
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.training.data_parallel import calling, copy_from_first
 from oprack.parallel.world import world
-from oprack.tensor.meta import meta_of_value
 
 _COMPARED = 2
 """In so many first steps the gradients are compared among the ranks."""

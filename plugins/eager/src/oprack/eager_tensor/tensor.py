@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
+from oprack.eager_tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.tensor.arrays import Memory
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
-from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.tensor.place import Place
 from oprack.tensor.selected_rows import SelectedRows
 
 if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import BackwardRule
-    from oprack.autograd.custom_rule import CustomRule
     from oprack.functional.tensor_conversions import Conversions
     from oprack.layers.operators import Operators
 
@@ -309,6 +307,28 @@ def share_memory(a: Tensor, b: Tensor) -> None:
     a._meta = a._meta.with_tracking
 
 
+class Rule(Protocol):
+    """How the gradients of a recorded call are computed: `BackwardRule` of an op, `CustomRule` of other calls.
+
+    Attributes:
+        outputs: Numbers of the outputs that have gradients.
+    """
+
+    outputs: list[int]
+
+    @property
+    def name(self) -> str:
+        """Name of the call, for messages."""
+
+    @property
+    def run(self) -> Callable[..., Sequence[Any]]:
+        """Computes the gradients of the inputs from those of the outputs."""
+
+    @property
+    def quick(self) -> Callable[..., Sequence[Any]]:
+        """As `run`, where they are not recorded."""
+
+
 class Node:
     """One recorded call.
 
@@ -326,7 +346,7 @@ class Node:
     # Every recorded call creates a node, so only what every node has gets a slot. The rest goes into __dict__, which
     # Python creates on the first assignment; the defaults below are on the class.
     __slots__ = ("__dict__", "next", "rule", "saved")
-    rule: BackwardRule | CustomRule
+    rule: Rule
     next: tuple[Any, ...]
     saved: Any
     hooks: dict[int, dict[int, Any]] | None = None

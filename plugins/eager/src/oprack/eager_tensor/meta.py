@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-
 from oprack.errors import InvalidArgumentError
 from oprack.tensor.arrays import plain_array
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
@@ -14,9 +14,48 @@ from oprack.tensor.sparse_tensor import SparseValue
 from oprack.types import dtype_name
 
 if TYPE_CHECKING:
-    from oprack.parallel.layouts.layout import Layout
+    from oprack.eager_tensor.tensor import Tensor
 
 CPU = CPUPlace()
+
+
+class TensorLayout(Protocol):
+    """What code that knows no ranks asks of the layout of a global tensor; `oprack.parallel.Layout` is one.
+
+    Attributes:
+        is_broadcast: Whether every rank has the whole.
+        placement: The grid of ranks.
+    """
+
+    @property
+    def is_broadcast(self) -> bool: ...
+    @property
+    def placement(self) -> TensorPlacement: ...
+
+    def part(self, shape: Sequence[int]) -> Any:
+        """The index of this rank's part in an array of the logical shape."""
+
+    def meta(self, local: TensorMeta) -> TensorMeta:
+        """The meta of global tensors with this layout whose parts have meta `local`."""
+
+    def whole_value(self, x: Tensor) -> Any:
+        """The value of a global tensor as a scope holds values, the same on each rank; collective."""
+
+    def gathered(self, part: Any, shape: Sequence[int]) -> Any:
+        """The whole array of which each rank has a part in this layout; collective."""
+
+    def ones(self, x: Tensor) -> Tensor:
+        """A tensor of ones with the shape and dtype of a global one, whole on each rank."""
+
+    def to_local(self, x: Tensor) -> Tensor:
+        """This rank's part of a global tensor, as a tensor of this process."""
+
+
+class TensorPlacement(Protocol):
+    """What the same code asks of a grid of ranks; `oprack.parallel.Placement` is one."""
+
+    def to_global(self, x: Tensor, sbp: Any, from_whole: bool) -> Tensor:
+        """A tensor of this process, or a global one, in a layout on these ranks; collective."""
 
 
 class TensorMeta:
@@ -46,7 +85,7 @@ class TensorMeta:
         "with_tracking",
         "without_grad",
     )
-    layout: Layout | None
+    layout: TensorLayout | None
     local: TensorMeta
     with_grad: TensorMeta
     without_grad: TensorMeta
@@ -60,7 +99,7 @@ class TensorMeta:
         self.name = None if dtype is None else dtype_name(dtype)
         self.differentiable = self.name is not None and (dtype.kind in "fc" or self.name == "bfloat16")
 
-    def placed(self, layout: Layout) -> TensorMeta:
+    def placed(self, layout: TensorLayout) -> TensorMeta:
         """A meta of global tensors whose parts have this one; `Layout.meta` keeps one for each."""
         found = TensorMeta(self.container, self.dtype, self.place, self.lod_level, self.grad, self.tracked)
         found.layout, found.local, found.bare = layout, self, False
