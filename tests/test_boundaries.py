@@ -98,6 +98,20 @@ def test_no_circle_of_modules_at_run_time():
     assert sorted(map(sorted, found)) == sorted(ALLOWED_CIRCLES)
 
 
+def test_no_large_circle_in_rooms_beside_the_core():
+    """Imports for types alone counted, too; `oprack` itself, which shows all names to type checkers, is the door."""
+    files = {
+        ".".join(("oprack", *f.relative_to(part).with_suffix("").parts)).removesuffix(".__init__"): f
+        for part in PARTS
+        for f in part.rglob("*.py")
+    }
+    files.pop("oprack")
+    beside = {name for name, file in files.items() if CORE not in file.parents}
+    assert "oprack.eager_tensor.tensor" in beside
+    found = circles({name: imports_of(name, files, types=True) for name in files})
+    assert [sorted(circle) for circle in found if len(circle) > 5 and circle & beside] == []
+
+
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda path: path.name)
 def test_no_circle_of_modules_of_a_distribution(distribution):
     """Imports for types alone counted, too."""

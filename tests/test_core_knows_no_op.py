@@ -67,13 +67,14 @@ OTHERWISE_MEANT = {
     "testing/fuzz/values.py": {"fc"},
     "testing/runner.py": {"fc"},
     "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
+    "eager_tensor/methods.py": {"set_value"},  # as there
     "kernel/invoke.py": {"size"},  # of an array
     "testing/fuzz/searching.py": {"size"},  # how large an example is
     "cli/op.py": {"where", "empty"},  # a heading, and an op without a gradient
     "__init__.py": {"seed"},  # the function that sets the seed of draws, as in the next six
     "runtime/prepared_function.py": {"shape"},  # an attribute of arrays
     "interpreter/__init__.py": {"seed"},
-    "interpreter/devices.py": {"seed"},
+    "eager_tensor/devices.py": {"seed"},
     "runtime/run_context.py": {"seed"},
     "testing/fuzz/campaign.py": {"seed"},
     "testing/fuzz/__main__.py": {"seed"},

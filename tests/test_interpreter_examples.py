@@ -12,7 +12,7 @@ import oprack
 import pytest
 from eager_programs import run_eagerly
 from oprack import LoDTensor, Parameter, to_tensor
-from oprack.interpreter.devices import RANDOM
+from oprack.eager_tensor.devices import RANDOM
 from test_examples import example
 
 STEPS = 4

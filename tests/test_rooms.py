@@ -17,7 +17,6 @@ FILES = [(part, file) for part in PARTS for file in part.rglob("*.py")]
 MODULES = 12
 LARGER = {
     "core": 16,
-    "functional": 14,
     "op": 16,
     "packs": 18,
     "parallel/eager": 13,
@@ -25,14 +24,12 @@ LARGER = {
 }
 # base -> why it stands in another file of the room than its only subclass
 SPLIT = {
-    "GlobalMethods": "methods of eager tensors, installed in groups",
     "GlobalRule": "of ops without sequences; those with some add to it",
     "IdentityContext": "the other context is the runtime's",
-    "OpMethods": "as GlobalMethods",
+    "OpMethods": "the stub package has a module with one method for each op in its place",
     "Plan": "as GlobalRule",
     "Rows": "as GlobalRule",
-    "StandardMembers": "as GlobalMethods",
-    "TensorMethods": "as GlobalMethods",
+    "TensorMethods": "of eager tensors, installed when ops can be called",
     "VariableHandle": "ops are appended with it, below Variable",
 }
 

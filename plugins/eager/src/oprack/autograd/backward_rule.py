@@ -13,9 +13,9 @@ from oprack.autodiff.walk import Backward
 from oprack.cache import Cache
 from oprack.desc import BlockDesc, OpDesc
 from oprack.eager_tensor import Edge, Tensor, new_tensor
+from oprack.eager_tensor.devices import filled_array
 from oprack.eager_tensor.meta import TensorMeta, tensor_meta
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
-from oprack.interpreter.devices import filled_array
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import make_grad_ops, read_outputs

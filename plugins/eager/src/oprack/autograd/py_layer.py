@@ -7,8 +7,8 @@ from typing import Any
 
 from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.devices import filled_array
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.devices import filled_array
 from oprack.interpreter.modes import is_grad_enabled, no_grad
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.devices import filled_array
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.devices import filled_array
 
 
 def starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:

@@ -9,6 +9,7 @@ from oprack.autograd.after_backward import run_after_backward
 from oprack.autograd.starting_gradients import starting_gradients
 from oprack.cache import Cache
 from oprack.eager_tensor import Edge, Leaf, Node, Tensor, new_tensor, split_edge
+from oprack.eager_tensor.from_above import FROM_ABOVE
 from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.eager import EAGER
@@ -300,3 +301,6 @@ def grad(
 
 def _listed(one_or_many: Any) -> list[Any]:
     return list(one_or_many) if isinstance(one_or_many, list | tuple) else [one_or_many]
+
+
+FROM_ABOVE["backward"] = backward

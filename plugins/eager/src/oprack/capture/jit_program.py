@@ -18,10 +18,10 @@ from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.desc.reach import reads, writes
 from oprack.eager_tensor import Edge, Node, lend, new_tensor, share_memory
+from oprack.eager_tensor.devices import context, executor
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
-from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
 from oprack.packs.manager import default_manager

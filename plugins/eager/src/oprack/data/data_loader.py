@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from oprack.data.dataset import BatchSampler, IterableDataset, repeated
 from oprack.data.workers import WorkerPool, kept_draws, make_batch, seed_draws
+from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import to_tensor
-from oprack.interpreter.devices import RANDOM
 
 
 def default_collate(examples: Sequence[Any]) -> Any:

@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.devices import RANDOM
 
 
 class Dataset:

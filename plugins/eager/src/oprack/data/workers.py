@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 from numpy.random import mtrand
+from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import InvalidArgumentError, WorkerError, WorkerTimeoutError
-from oprack.interpreter.devices import RANDOM
 
 _GRACE = 1.0  # seconds in which a worker may finish its batch once nobody wants it
 _SETUP = -1  # number of the failure of worker_init_fn, which belongs to no batch

@@ -15,10 +15,10 @@ from oprack.tensor.place import Place
 from oprack.tensor.selected_rows import SelectedRows
 
 if TYPE_CHECKING:
-    from oprack.functional.tensor_conversions import Conversions
+    from oprack.eager_tensor.methods import TensorMethods
     from oprack.layers.operators import Operators
 
-    class _Installed(Operators["Tensor"], Conversions):
+    class _Installed(Operators["Tensor"], TensorMethods):
         def __rmatmul__(self, other: Any) -> Tensor: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 else:

@@ -7,8 +7,8 @@ from typing import Any
 
 from oprack.device import transform_sparse
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.devices import context, pool, required_place
 from oprack.eager_tensor.meta import CPU, dense_array, meta_of_value, tensor_meta
-from oprack.interpreter.devices import context, pool, required_place
 from oprack.tensor import CUDAPlace, LoDTensor, LoDTensorArray, Place, SparseValue, check_lod, numpy_dtype, plain_value
 
 

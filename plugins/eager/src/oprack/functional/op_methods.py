@@ -1,14 +1,15 @@
-"""Methods of tensors that packs bring: functions that they write, and ops: `x.reshape([2, 3])`, `x.relu()`."""
+"""Finds the methods of tensors that packs bring: functions that they write, and ops."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
 from keyword import iskeyword
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import Any
 
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.from_above import FROM_ABOVE
 from oprack.errors import OprackError
 from oprack.functional.written import method, written, written_names
 from oprack.op.proto import OpProto
@@ -16,20 +17,6 @@ from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 
 _kept: set[tuple[type, str]] = set()
-
-
-class OpMethods:
-    """Every op and every written function whose first argument is a tensor is a method: `x.relu()`, `x.topk(2)`.
-
-    The core knows no op, so a type checker that reads this takes any name. The stub package (`oprack stubs`) has one
-    method for each installed op and function in its place.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        return MethodType(_kept_method(type(self), name), self)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *(proto.type for proto in method_protos()), *written_methods()})
 
 
 class MethodsOfPacks(type):
@@ -108,3 +95,11 @@ def method_protos() -> Iterator[OpProto]:
         first = ([slot for slot in inputs if not slot.dispensable] or inputs)[:1]
         if first and not first[0].duplicable:
             yield proto
+
+
+def _method_names() -> set[str]:
+    """What `dir` of a tensor has beside its own members."""
+    return {*(proto.type for proto in method_protos()), *written_methods()}
+
+
+FROM_ABOVE.update(method=_kept_method, method_names=_method_names)

@@ -34,7 +34,7 @@ from typing import Any
 
 def stub_package() -> dict[str, str]:
     """Contents of the files of `oprack-stubs` by path: one for each namespace that packs fill, and one for methods."""
-    files = {"py.typed": "partial\n", "functional/op_methods.pyi": _methods()}
+    files = {"py.typed": "partial\n", "eager_tensor/op_methods.pyi": _methods()}
     manager = default_manager()
     for namespace in sorted(NAMESPACES):
         module = importlib.import_module(f"oprack.{namespace}")

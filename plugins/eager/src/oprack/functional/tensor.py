@@ -7,13 +7,15 @@ imported.
 from __future__ import annotations
 
 import oprack.autograd.interpreter
-import oprack.interpreter.lazy  # noqa: F401  both register with the modes
+import oprack.autograd.walk
+import oprack.functional.tensor_conversions
+import oprack.interpreter.lazy  # noqa: F401  all four register what they do with the modes, or with tensors
 from oprack.eager_tensor import Tensor, TensorType
+from oprack.eager_tensor.methods import SharedMethods, TensorMethods
 from oprack.functional.creation import to_tensor
 from oprack.functional.generated import function
 from oprack.functional.op_methods import MethodsOfPacks
-from oprack.functional.tensor_conversions import Conversions
-from oprack.functional.tensor_methods import SharedMethods
+from oprack.functional.tensor_methods import OpCalls
 from oprack.functional.written import public, public_names
 from oprack.interpreter.symbol import Symbol
 from oprack.layers.operators import OF_TENSORS, SIGNS, offer_operators
@@ -32,8 +34,8 @@ def install(methods: type, target: type) -> None:
                 setattr(target, name, value)
 
 
-install(Conversions, Tensor)
-install(SharedMethods, Symbol)
+for methods, target in [(TensorMethods, Tensor), (SharedMethods, Symbol), (OpCalls, Tensor), (OpCalls, Symbol)]:
+    install(methods, target)
 install(MethodsOfPacks, TensorType)
 offer_operators(Tensor, SIGNS | OF_TENSORS, "tensor_operators", "operators")
 Tensor.__module__ = __name__  # pickles and documentation lead to the class with its methods

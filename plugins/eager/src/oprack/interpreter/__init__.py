@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.eager_tensor.devices import seed
 from oprack.interpreter.base import Interpreter, Wrapped
-from oprack.interpreter.devices import seed
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.desc import ProgramDesc
+from oprack.eager_tensor.devices import RANDOM, context, home, pool
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.devices import RANDOM, context, home, pool
 from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line

@@ -21,7 +21,7 @@ from oprack.types import dtype_enum
 
 if TYPE_CHECKING:
     from oprack.eager_tensor import Tensor
-    from oprack.functional.tensor_methods import SharedMethods
+    from oprack.eager_tensor.methods import SharedMethods
 
     class _Installed(SharedMethods, Variable): ...
 else:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.devices import home
 from oprack.errors import InvalidArgumentError, NanInfError, OprackError
 from oprack.interpreter.base import Interpreter, Wrapped
-from oprack.interpreter.devices import home
 from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.changes import on_change

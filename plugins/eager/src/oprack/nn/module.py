@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from oprack.eager_tensor.devices import context, place_and_dtype
 from oprack.eager_tensor.meta import tensor_meta
 from oprack.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from oprack.functional.advice import shown
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.devices import context, place_and_dtype
 from oprack.layers import unique_name
 from oprack.layers.variable import Initializer
 from oprack.nn.parameter import Parameter, create_parameter

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.devices import context
 from oprack.errors import InvalidArgumentError, NotFoundError
-from oprack.interpreter.devices import context
 from oprack.tensor import LoDTensor
 
 SCHEDULE = "LR_Scheduler"

@@ -6,10 +6,10 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+from oprack.eager_tensor.devices import executor, home
 from oprack.eager_tensor.meta import CPU, tensor_meta
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.devices import executor, home
 from oprack.layers import unique_name
 from oprack.layers.variable import Initializer, ParamAttr, Variable
 from oprack.layers.variable import default_initializer as chosen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from oprack.eager_tensor.devices import filled_array
 from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.devices import filled_array
 from oprack.interpreter.modes import no_grad
 from oprack.nn.module import Module
 from oprack.tensor import numpy_dtype

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.devices import context, executor
 from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
 from oprack.layers.variable import Variable

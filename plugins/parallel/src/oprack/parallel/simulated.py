@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.devices import use_home
 from oprack.eager_tensor.meta import tensor_meta
 from oprack.errors import InvalidArgumentError, OprackError, UnimplementedError
 from oprack.interpreter.base import Wrapped
-from oprack.interpreter.devices import use_home
 from oprack.interpreter.modes import wrapped
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp_signature import SbpContext, product_flops

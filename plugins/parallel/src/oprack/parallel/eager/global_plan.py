@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from oprack.eager_tensor import Edge, Node, Tensor, new_tensor
+from oprack.eager_tensor.devices import other_draws
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
-from oprack.interpreter.devices import other_draws
 from oprack.interpreter.eager import EAGER, Planner
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import SbpContext, Signature

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from oprack.autograd.after_backward import after_backward
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import CollectiveError
-from oprack.interpreter.devices import context
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from oprack.eager_tensor import Tensor
+from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
-from oprack.interpreter.devices import context
 from oprack.nn.update_program import square
 from oprack.nn.updates import register_global_gradients
 from oprack.parallel.eager.global_tensor import box_part, global_tensor

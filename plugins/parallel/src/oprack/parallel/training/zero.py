@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from oprack.autograd.after_backward import after_backward
 from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
-from oprack.interpreter.devices import context
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.training.data_parallel import calling, copy_from_first

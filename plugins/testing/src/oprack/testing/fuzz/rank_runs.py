@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 import numpy as np
 from oprack.autograd.walk import backward
+from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor, to_tensor
-from oprack.interpreter.devices import RANDOM
 from oprack.interpreter.modes import current_mode
 from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.communicator import Communicator
