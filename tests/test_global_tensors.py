@@ -286,6 +286,7 @@ def tensor(*shape: int) -> oprack.Tensor:
             r"rank 0 brings float32\[1, 4\]; expected float32\[2, 4\] as its part of \[4, 4\]",
         ),
         (lambda g: tensor(4).to_global(), InvalidArgumentError, r"expected where it goes: x.to_global\(placement"),
+        (lambda g: tensor(4).to_global("cpu", "B"), InvalidArgumentError, r"can't go to 'cpu'; expected where it goes"),
         (lambda g: parallel.to_global(mlp(), g, {"weight": "S(0)"}), NotFoundError, r"\['weight'\] match no parameter"),
         (
             lambda g: parallel.to_global(mlp(), g, {"0.weight": "P"}),

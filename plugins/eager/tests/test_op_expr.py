@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -75,3 +76,21 @@ def test_the_environment_says_whether_runs_are_deterministic(
     assert Executor().rules.deterministic is wanted and Config().deterministic() is wanted
     assert Executor(deterministic=not wanted).rules.deterministic is not wanted
     assert contextvars.Context().run(lambda: current_mode().deterministic) is wanted
+
+
+def test_tensors_know_ranks_by_what_they_are_given(rack: PackManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without oprack-parallel, of which nothing can be imported here."""
+    for name in [n for n in sys.modules if n.startswith("oprack.parallel.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "oprack.parallel", None)
+
+    class Grid:
+        def to_global(self, x: Any, sbp: Any, from_whole: bool) -> Any:
+            return x, sbp, from_whole
+
+    x: Any = oprack.to_tensor(np.array([1.0, 2.0]))
+    assert x.to_local() is x and not x.is_global and x.layout is None
+    assert x.to_global(Grid(), "split(0)", from_whole=True) == (x, "split(0)", True)
+    for arguments, what in [((), "is of this process alone"), (("cpu", "B"), "can't go to 'cpu'")]:
+        with pytest.raises(InvalidArgumentError, match=rf"{what}; expected .* placement = oprack\.parallel\.placement"):
+            x.to_global(*arguments)
