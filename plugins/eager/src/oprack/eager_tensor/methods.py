@@ -298,7 +298,7 @@ class TensorMethods(SharedMethods):
             what = "is of this process alone" if placement is None else f"can't go to {placement!r}"
             raise InvalidArgumentError(
                 f"to_global: {x.describe()} {what}; expected where it goes: x.to_global(placement, "
-                '"split(0)"), with placement = oprack.parallel.placement()'
+                '"split(0)"), with placement = parallel.placement() after "from oprack import parallel"'
             )
         return placement.to_global(x, sbp, from_whole)
 

@@ -1,7 +1,7 @@
 """Installs the methods of Tensor, which call ops, and registers the interpreters that run these calls.
 
-Import Tensor from here wherever users may see it: the class in oprack.tensor holds the data alone until this module is
-imported.
+Import Tensor from here wherever users may see it: the class in oprack.eager_tensor holds the data alone until this
+module is imported.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ def install(methods: type, target: type) -> None:
                 setattr(target, name, value)
 
 
-for methods, target in [(TensorMethods, Tensor), (SharedMethods, Symbol), (OpCalls, Tensor), (OpCalls, Symbol)]:
-    install(methods, target)
+install(TensorMethods, Tensor)
+install(OpCalls, Tensor)
+install(SharedMethods, Symbol)
+install(OpCalls, Symbol)
 install(MethodsOfPacks, TensorType)
 offer_operators(Tensor, SIGNS | OF_TENSORS, "tensor_operators", "operators")
 Tensor.__module__ = __name__  # pickles and documentation lead to the class with its methods

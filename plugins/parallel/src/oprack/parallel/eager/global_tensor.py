@@ -161,7 +161,7 @@ def _target(x: Tensor, placement: Placement | None, sbp: Any) -> Layout:
     if placement is None or sbp is None:
         raise InvalidArgumentError(
             f"to_global: {x.describe()} is of this process alone; expected where it goes: x.to_global(placement, "
-            '"split(0)"), with placement = oprack.parallel.placement()'
+            '"split(0)"), with placement = parallel.placement() after "from oprack import parallel"'
         )
     target = placement.layout(sbp)
     if x._meta.container is not LoDTensor:
