@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from oprack.ir import Graph, Pass
-from oprack.packs.discovery import BrokenPackWarning
+from oprack.packs.pack import BrokenPackWarning
 from oprack.testing import load_cases, runner
 
 CASES = Path(__file__).parent / "data" / "cases"

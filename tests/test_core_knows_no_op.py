@@ -13,9 +13,8 @@ from oprack.cli.main import main
 from oprack.errors import DefinitionError, UnknownLayerError, UnknownOpError, UnknownRoleError
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output
 from oprack.op.vocabulary import ROLES
-from oprack.packs import PackWarning, advice
+from oprack.packs import PackWarning, advice, op_for
 from oprack.packs.checks import role_problems
-from oprack.packs.vocabulary import op_for
 from oprack.parallel import Communicator
 from oprack.types import AttrType
 

@@ -18,7 +18,7 @@ from oprack.errors import OprackError
 from oprack.io import load_inference_model
 from oprack.ir import Graph, ModelWarning, optimize, select_passes
 from oprack.ir.driver import Fusion, Fusions
-from oprack.packs.discovery import BrokenPackWarning
+from oprack.packs.pack import BrokenPackWarning
 from oprack.runtime import Executor
 from oprack.tensor import Scope
 from oprack.testing import PassCase, check_passes

@@ -13,8 +13,8 @@ import pytest
 from oprack.errors import GraphError, NotFoundError
 from oprack.io import save_inference_model
 from oprack.ir import Graph, find_pass, optimize, registered_passes, select_passes
-from oprack.packs.discovery import BrokenPackWarning, PackWarning
 from oprack.packs.manager import PackManager, use_manager
+from oprack.packs.pack import BrokenPackWarning, PackWarning
 from oprack.runtime import Executor
 from oprack.tensor import CUDAPlace, Scope
 from oprack.testing import PassCase, check_passes

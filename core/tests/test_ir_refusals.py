@@ -13,8 +13,8 @@ from oprack.desc import ProgramDesc
 from oprack.errors import GraphError
 from oprack.ir import Graph, ModelWarning, fusion, optimize
 from oprack.ir.survey import survey_passes
-from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.manager import PackManager, use_manager
+from oprack.packs.pack import BrokenPackWarning
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import Scope

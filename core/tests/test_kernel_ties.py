@@ -13,8 +13,8 @@ from oprack.desc import ProgramDesc
 from oprack.errors import DuplicateKernelError, DuplicateOpError, InvalidArgumentError, NotFoundError
 from oprack.kernel import attr, has_input, kernel
 from oprack.op import Attr, Input, OpDef, Output
-from oprack.packs.discovery import PackWarning
 from oprack.packs.manager import PackManager
+from oprack.packs.pack import PackWarning
 
 
 class Scaled(OpDef, type="scaled"):

@@ -50,7 +50,7 @@ def hooks() -> str:
 def environment() -> str:
     """The table of environment variables."""
     rows = [f"| `{v.name}` | {v.owner} | {in_cell(v.default)} | {in_cell(v.meaning)} |" for v in
-            variables(default_manager())]  # fmt: skip
+            variables(default_manager().targets("variable"))]  # fmt: skip
     return "\n".join(
         [
             "# Environment variables",

@@ -75,7 +75,7 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         register_operator as register_operator,
     )
     from oprack.packs.hookspecs import hookimpl as hookimpl, hookspec as hookspec
-    from oprack.packs.discovery import BrokenPackWarning as BrokenPackWarning, PackInfo as PackInfo
+    from oprack.packs.pack import BrokenPackWarning as BrokenPackWarning, PackInfo as PackInfo
     from oprack.packs.manager import (
         PackManager as PackManager,
         default_manager as default_manager,
@@ -154,7 +154,7 @@ _HOMES = {
     "oprack.program": ("Program",),
     "oprack.packs": ("op_info", "register_kernel", "register_operator"),
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
-    "oprack.packs.discovery": ("BrokenPackWarning", "PackInfo"),
+    "oprack.packs.pack": ("BrokenPackWarning", "PackInfo"),
     "oprack.packs.manager": ("PackManager", "default_manager", "use_manager"),
     "oprack.runtime": ("Executor", "NaiveExecutor", "Profiler", "create_op"),
     "oprack.tensor": (

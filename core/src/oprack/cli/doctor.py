@@ -16,8 +16,8 @@ from oprack.packs.checks import orphans
 
 if TYPE_CHECKING:
     from oprack.ir.survey import Survey
-    from oprack.packs.discovery import PackInfo
     from oprack.packs.manager import PackManager
+    from oprack.packs.pack import PackInfo
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from oprack.packs import advice
     from oprack.packs.checks import import_problems
-    from oprack.packs.discovery import BrokenPackWarning, PackWarning
+    from oprack.packs.pack import BrokenPackWarning, PackWarning
     from oprack.packs.variables import unread, variables
 
     manager = manager_of(args)
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         packs = manager.packs()
     survey = _survey(manager) if args.imports else None
     waiting: list[str] = []
-    known = variables(manager)
+    known = variables(manager.targets("variable"))
     limit = _cache_limit()
     opened = {"place": _places(manager), "library": _libraries(manager)}
     facts = {

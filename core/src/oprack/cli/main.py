@@ -95,8 +95,8 @@ class PackCommand:
 
 def pack_commands() -> dict[str, PackCommand]:
     """Subcommands of packs by name. One whose name is a subcommand of core is left out, with a warning."""
-    from oprack.packs.discovery import PackWarning, warn
     from oprack.packs.manager import default_manager
+    from oprack.packs.pack import PackWarning, warn
 
     commands: dict[str, PackCommand] = {}
     for owner, key, target in default_manager().targets("command"):

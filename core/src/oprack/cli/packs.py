@@ -12,8 +12,8 @@ from oprack.cli.output import add_block, add_json, check_file, manager_of, print
 
 if TYPE_CHECKING:
     from oprack.packs.choice import Settlement
-    from oprack.packs.discovery import PackInfo
     from oprack.packs.manager import PackManager
+    from oprack.packs.pack import PackInfo
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from oprack.packs.discovery import BrokenPackWarning
+    from oprack.packs.pack import BrokenPackWarning
 
     warnings.simplefilter("ignore", BrokenPackWarning)  # the table says it
     check_file("--lock", args.lock, "packs.allow.toml")

@@ -18,8 +18,8 @@ from oprack.ir.facts import ProgramFacts
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import names_of
 from oprack.ir.verify import verify
-from oprack.packs.discovery import BrokenPackWarning, PackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.pack import BrokenPackWarning, PackWarning, warn
 from oprack.packs.register import STAGES
 from oprack.packs.resolve import import_object
 from oprack.records import dataclass

@@ -11,7 +11,7 @@ from oprack.errors import OprackError, did_you_mean
 from oprack.ir.driver import Fusion, Fusions
 from oprack.ir.passes import Pass, registered_passes
 from oprack.ir.pattern import EitherPattern, MaybePattern, OpPattern, Pattern
-from oprack.packs.discovery import PackWarning
+from oprack.packs.pack import PackWarning
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager

@@ -21,8 +21,8 @@ from oprack.layers.variable import (
     default_initializer,
     variable_of,
 )
+from oprack.packs import op_for
 from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.program import ParameterInfo, Program
 from oprack.types import VarType, dtype_name
 

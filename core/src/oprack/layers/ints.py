@@ -9,7 +9,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
-from oprack.packs.vocabulary import op_for
+from oprack.packs import op_for
 from oprack.types import VarType
 
 

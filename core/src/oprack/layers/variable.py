@@ -12,8 +12,8 @@ from oprack.layers import unique_name
 from oprack.layers.append import append_op, errors_at_user_line
 from oprack.layers.framework import VariableHandle
 from oprack.layers.operators import SIGNS, offer_operators
+from oprack.packs import op_for
 from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.program import ParameterInfo, Program
 from oprack.records import dataclass
 from oprack.types import dtype_enum, dtype_name

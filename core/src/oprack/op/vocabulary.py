@@ -3,7 +3,7 @@
 The backward pass, casts, sizes that are open and programs split over ranks need ops and rely on their meaning. Each
 such meaning is a role with a signature; Python's operators and the methods of tensors are brought by packs, with their
 ops (oprack.layers.operators). In the hook oprack_vocabulary, a pack assigns one of its ops to a role by
-`register.role("copy", "assign")`, and `oprack.packs.vocabulary.op_for("copy")` finds it.
+`register.role("copy", "assign")`, and `oprack.packs.op_for("copy")` finds it.
 """
 
 from __future__ import annotations

@@ -7,17 +7,19 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from oprack.packs.changes import on_change
+
 if TYPE_CHECKING:
     from oprack.op import OpDef, OpFacets, OpInfo
-    from oprack.packs.discovery import BrokenPackWarning, PackInfo, PackWarning
     from oprack.packs.manager import PackManager, default_manager, use_manager
+    from oprack.packs.pack import BrokenPackWarning, PackInfo, PackWarning
     from oprack.packs.register import Register
 
 _HOMES = {
-    "BrokenPackWarning": "discovery",
-    "PackInfo": "discovery",
+    "BrokenPackWarning": "pack",
+    "PackInfo": "pack",
     "PackManager": "manager",
-    "PackWarning": "discovery",
+    "PackWarning": "pack",
     "Register": "register",
     "default_manager": "manager",
     "use_manager": "manager",
@@ -29,6 +31,7 @@ __all__ = [
     "PackWarning",
     "Register",
     "default_manager",
+    "op_for",
     "op_info",
     "register_kernel",
     "register_operator",
@@ -68,6 +71,31 @@ def op_info(op_type: str) -> OpInfo:
     from oprack.packs.manager import default_manager
 
     return default_manager().op_info(op_type)
+
+
+_players: dict[str, str] = {}
+on_change(_players.clear)
+
+
+def op_for(role: str) -> str:
+    """The op type that plays a role of `oprack.op.vocabulary`, cached until packs change.
+
+    Args:
+        role: The role, such as "copy".
+
+    Returns:
+        The op type.
+
+    Raises:
+        UnknownRoleError: No pack plays the role.
+        DefinitionError: The vocabulary has no such role.
+    """
+    found = _players.get(role)
+    if found is None:
+        from oprack.packs.manager import default_manager
+
+        found = _players[role] = default_manager().op_for(role)
+    return found
 
 
 def register_operator(op: Op, *facets: Any) -> Op:

@@ -26,7 +26,7 @@ from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
     from oprack.packs.choice import Settlement
-    from oprack.packs.discovery import Pack
+    from oprack.packs.pack import Pack
 
 DISTRIBUTION = "oprack-names"
 FILENAME = "homes.toml"

@@ -23,9 +23,9 @@ from typing import Any
 from oprack.errors import ManifestError, PackError
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import manifest as manifests
-from oprack.packs.discovery import Pack, PackLoader
-from oprack.packs.entry_points import BUILTIN, FoundPack, installed_packs
-from oprack.packs.register import Contributions, file_state
+from oprack.packs.discovery import PackSource
+from oprack.packs.entry_points import BUILTIN, FoundPack
+from oprack.packs.pack import Contributions, Pack, file_state
 
 FORMAT = 4
 _MAX_BYTES = 64 << 20
@@ -43,7 +43,7 @@ def cache_directory(environ: Mapping[str, str]) -> Path | None:
     return Path(base, "oprack") if os.path.isabs(base) else None
 
 
-class CachedSource:
+class CachedSource(PackSource):
     """Packs, from the cache as far as it is valid.
 
     Attributes:
@@ -51,13 +51,13 @@ class CachedSource:
     """
 
     def __init__(self, directory: Path) -> None:
+        super().__init__()
         self._path = [os.path.abspath(p) for p in sys.path]
         self._key = {"format": FORMAT, "python": platform.python_version(), "oprack": BUILTIN.version}
         # One file for each environment: its path entries, its Python and the core's version.
         name = json.dumps([self._key, sys.executable, self._path])
         self.file = directory / f"packs-{zlib.crc32(name.encode()):08x}.json"
         self.state = "miss"
-        self._loader = PackLoader()
         self._records: dict[FoundPack, dict[str, Any]] = {}
         # Records to write: those that were valid, and those of packs that were loaded anew.
         self._kept: dict[FoundPack, dict[str, Any]] = {}
@@ -100,7 +100,7 @@ class CachedSource:
         if self._found is None:
             self._changed = True
             self._dirs = [[p, *_directory_state(p)] for p in self._path]  # before the scan: what comes later is noticed
-            self._found = [BUILTIN, *installed_packs()]
+            self._found = super().found()
         return self._found
 
     def load(self, found: FoundPack) -> Pack:
@@ -112,7 +112,7 @@ class CachedSource:
                 if pack is not None:
                     self._kept[found] = record
                     return pack
-        pack = self._loader.load(found)
+        pack = super().load(found)
         if pack.status == "ok" and pack.contributions.by_string:
             self._kept[found] = _to_record(pack)
             self._changed = True

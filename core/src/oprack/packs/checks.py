@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oprack.errors import OprackError
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import advice
-from oprack.packs.discovery import BrokenPackWarning
+from oprack.packs.pack import BrokenPackWarning
 from oprack.rooms import AbsentRoomError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from oprack.errors import InvalidArgumentError
 from oprack.records import dataclass
 
 if TYPE_CHECKING:
-    from oprack.packs.discovery import Pack
     from oprack.packs.entry_points import FoundPack
+    from oprack.packs.pack import Pack
 
 CORE_DISTRIBUTION = "oprack"
 

@@ -1,178 +1,31 @@
-"""A pack as it was found: read from its manifest, or from what its hooks register; and what is said of it."""
+"""Finding packs, and loading each: its module is imported, and its hooks say what it brings."""
 
 from __future__ import annotations
 
 import sys
-import threading
-import warnings
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import advice
-from oprack.packs import manifest as manifests
 from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, installed_packs
-from oprack.packs.register import STARTED, Contributions, Register, file_state
-from oprack.packs.resolve import package_directory
-from oprack.records import dataclass
+from oprack.packs.pack import STARTED, Pack, file_state
+from oprack.packs.register import Register
 
 if TYPE_CHECKING:
     import pluggy
 
-    from oprack.packs.cache import CachedSource
 
-
-class PackWarning(UserWarning):
-    """The installed packs do not match what was requested, for example by an unknown name in OPRACK_PACKS."""
-
-
-class BrokenPackWarning(PackWarning):
-    """A pack is broken and left out; the others work. `oprack doctor` prints the full reason."""
-
-
-def warn(text: str, category: type[UserWarning]) -> None:
-    """Issue a warning at the innermost line outside oprack, so that it points at the user's code."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "oprack":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
-
-
-class WarnOnce:
-    """Warns of each cause once; may be called from several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._warned: set[tuple[str, ...]] = set()
-
-    def __call__(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
-        """Warn, unless it was done for this key."""
-        with self._lock:
-            new = key not in self._warned
-            self._warned.add(key)
-        if new:
-            warn(text, category)
-
-
-@dataclass(frozen=True)
-class PackInfo:
-    """One installed pack.
+class PackSource:
+    """Where packs come from: scans distributions, or takes entry points as they are, and imports every pack.
 
     Attributes:
-        name: Name of its entry point.
-        distribution: Name of the distribution that contains it.
-        version: Version of the distribution.
-        status: "ok", "blocked" or "broken".
-        error: Class and text of the exception that broke it; "" when it works.
-        op_types: Ops that it defines, as far as its manifest can be read.
-        hooks: Hooks that it implements.
-        entry_point: The module that its entry point names.
-        conflicts: Op types that another pack defines, too.
-        layers: Names that it adds through oprack_layers, such as "layers.fc".
-        layer_conflicts: Those of `layers` that another pack adds, too.
-        kernels: Whether it brings kernels.
-        exception: The exception that broke it; None when it works.
+        state: Of the cache, which this one has not, for people.
     """
-
-    name: str
-    distribution: str
-    version: str
-    status: str = "ok"
-    error: str = ""
-    op_types: tuple[str, ...] = ()
-    hooks: tuple[str, ...] = ()
-    entry_point: str = ""
-    conflicts: tuple[str, ...] = ()
-    layers: tuple[str, ...] = ()
-    layer_conflicts: tuple[str, ...] = ()
-    kernels: bool = False
-    exception: BaseException | None = field(default=None, compare=False, repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON.
-
-        Returns:
-            Names and values of all fields.
-        """
-        return {
-            "name": self.name,
-            "distribution": self.distribution,
-            "version": self.version,
-            "status": self.status,
-            "error": self.error,
-            "ops": list(self.op_types),
-            "hooks": list(self.hooks),
-            "entry_point": self.entry_point,
-            "conflicts": list(self.conflicts),
-            "layers": list(self.layers),
-            "layer_conflicts": list(self.layer_conflicts),
-            "kernels": self.kernels,
-        }
-
-
-@dataclass
-class Pack:
-    """A pack of this environment, and what came of loading it.
-
-    Attributes:
-        reason: Why it is blocked.
-    """
-
-    found: FoundPack
-    status: str = "ok"
-    exception: BaseException | None = None
-    reason: str = ""
-    hooks: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    layer_conflicts: tuple[str, ...] = ()
-    contributions: Contributions = field(default_factory=Contributions)
-    _known: tuple[str, ...] | None = None
-
-    @property
-    def owner(self) -> str:
-        return self.found.distribution
-
-    def known(self) -> tuple[str, ...]:
-        """Op types that it defines, sorted; of a blocked or broken pack, as far as its ops.toml can be read."""
-        if self.status == "ok":
-            return tuple(sorted(set(self.contributions.defined())))
-        if self._known is None:
-            self._known = known_op_types(self.found)
-        return self._known
-
-    def remember_known(self) -> None:
-        """Keep the op types that it defines, before it is blocked."""
-        self._known = self.known()
-
-    def info(self) -> PackInfo:
-        """The public record of it."""
-        e = self.exception
-        found = self.found
-        return PackInfo(
-            found.name,
-            found.distribution,
-            found.version,
-            self.status,
-            f"{type(e).__name__}: {e}" if e is not None else self.reason,
-            self.known(),
-            self.hooks,
-            found.value,
-            self.conflicts,
-            tuple(sorted(key for kind, key, _ in self.contributions.targets if kind == "layer")),
-            self.layer_conflicts,
-            self.contributions.has_kernels(),
-            e,
-        )
-
-
-class FreshSource:
-    """Discovery without a cache: scans distributions, or takes entry points as they are, and imports every pack."""
-
-    state = "off"
 
     def __init__(self, entry_points: Iterable[Any] | None = None) -> None:
+        self.state = "off"
         self._entry_points = entry_points
         self._loader = PackLoader()
 
@@ -276,19 +129,6 @@ def _as_pack_error(e: BaseException, found: FoundPack) -> BaseException:
     return error
 
 
-def known_op_types(found: FoundPack) -> tuple[str, ...]:
-    """Op types of a pack that may not or can't be imported, if its ops.toml can be read."""
-    module = found.module
-    for package in (module.rpartition(".")[0], module):
-        directory = package_directory(package) if package else None
-        if directory is not None and (directory / manifests.FILENAME).is_file():
-            try:
-                return tuple(sorted(manifests.read(directory / manifests.FILENAME).ops))
-            except PackError:
-                return ()
-    return ()
-
-
 def loaded_files(packs: Iterable[Pack]) -> list[tuple[str, int, int]]:
     """(path, mtime in ns, size) of the modules of core and of packs that were imported so far, and of the manifests.
 
@@ -309,7 +149,7 @@ def changed_since_start(files: Iterable[tuple[str, int, int]]) -> str:
 
 
 def read_packs(
-    source: CachedSource | FreshSource, environ: Mapping[str, str], blocked: Collection[str], allow: str
+    source: PackSource, environ: Mapping[str, str], blocked: Collection[str], allow: str
 ) -> tuple[list[Pack], list[str]]:
     """All packs, with those that are left out or broken, and what to warn of; see PackManager for the arguments."""
     found = source.found()

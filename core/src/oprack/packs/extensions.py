@@ -7,7 +7,7 @@ from typing import Any
 
 from oprack.errors import OprackError, UnknownLayerError, UnknownRoleError
 from oprack.packs import advice
-from oprack.packs.discovery import Pack
+from oprack.packs.pack import Pack
 from oprack.packs.resolve import import_object
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
-from oprack.packs.discovery import Pack
 from oprack.packs.entry_points import HERE
+from oprack.packs.pack import Pack
 from oprack.packs.register import Register
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, 
 from oprack.packs import advice
 from oprack.packs.advice import home
 from oprack.packs.choice import Choice, Settlement
-from oprack.packs.discovery import Pack, PackWarning
 from oprack.packs.entry_points import HERE
 from oprack.packs.manifest import Manifest, OpEntry
-from oprack.packs.register import is_maker
+from oprack.packs.pack import Pack, PackWarning, is_maker
 from oprack.packs.resolve import REGENERATE, import_module, import_object
 from oprack.records import dataclass
 

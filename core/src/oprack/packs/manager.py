@@ -19,18 +19,17 @@ from oprack.errors import (
 from oprack.packs import advice, choice, discovery
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
-from oprack.packs.discovery import Pack, PackInfo, PackWarning, WarnOnce, warn
 from oprack.packs.entry_points import BUILTIN, CORE
 from oprack.packs.extensions import Extensions, NamespaceIndex, RoleIndex
 from oprack.packs.here import Here
 from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
+from oprack.packs.pack import Pack, PackInfo, PackWarning, WarnOnce, warn
 from oprack.packs.resolve import REGENERATE, import_object, require_no_rules
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContextPool
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpFacets, OpInfo
-    from oprack.packs.cache import CachedSource
 
 
 class PackManager:
@@ -125,13 +124,13 @@ class PackManager:
         with self.lock:
             return self._loaded(), self.revision
 
-    def _source(self) -> CachedSource | discovery.FreshSource:
+    def _source(self) -> discovery.PackSource:
         if self._use_cache:
             from oprack.packs.cache import CachedSource, cache_directory
 
             if (directory := cache_directory(self._environ)) is not None:
                 return CachedSource(directory)
-        return discovery.FreshSource(self._entry_points)
+        return discovery.PackSource(self._entry_points)
 
     def _discover(self) -> None:
         source = self._source()

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from oprack.errors import did_you_mean
 from oprack.records import dataclass
-
-if TYPE_CHECKING:
-    from oprack.packs.manager import PackManager
 
 PREFIX = "OPRACK_"
 
@@ -114,16 +111,16 @@ CORE = (
 """Those that the core reads."""
 
 
-def variables(manager: PackManager) -> list[EnvironmentVariable]:
+def variables(targets: Iterable[tuple[str, str, Any]]) -> list[EnvironmentVariable]:
     """All environment variables that the core and the packs in use read.
 
     Args:
-        manager: Knows the packs.
+        targets: What packs in use registered: `PackManager.targets("variable")`.
 
     Returns:
         The core's, then those of packs by name.
     """
-    brought = (EnvironmentVariable(owner=owner, **json.loads(key)) for owner, key, _ in manager.targets("variable"))
+    brought = (EnvironmentVariable(owner=owner, **json.loads(key)) for owner, key, _ in targets)
     return [*CORE, *sorted(brought, key=lambda v: v.name)]
 
 

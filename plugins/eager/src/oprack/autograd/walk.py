@@ -15,8 +15,8 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
 from oprack.interpreter.op_expr import OpExpr
+from oprack.packs import op_for
 from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor
 
 # Generated calls hang on the expression, so one is kept for each number of gradients; dropped with the packs that the

@@ -18,9 +18,9 @@ from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
 from oprack.op.proto import AttrProto
 from oprack.op.signature import function_signature, outputs_along_axis, snake_case, told_outputs
+from oprack.packs import op_for
 from oprack.packs.advice import keywords_instead
 from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.tensor.kinds import KINDS
 from oprack.types import dtype_enum
 

@@ -15,7 +15,7 @@ from oprack.interpreter.modes import is_grad_enabled
 from oprack.interpreter.symbol import Capture, current_capture
 from oprack.layers.append import append_op
 from oprack.layers.variable import Variable
-from oprack.packs.vocabulary import op_for
+from oprack.packs import op_for
 from oprack.tensor import LoDTensor, Place
 
 

@@ -16,7 +16,7 @@ from oprack.layers import unique_name
 from oprack.layers.append import append_op, is_ours
 from oprack.layers.operators import SIGNS
 from oprack.layers.variable import Variable
-from oprack.packs.vocabulary import op_for
+from oprack.packs import op_for
 from oprack.types import dtype_enum
 
 if TYPE_CHECKING:

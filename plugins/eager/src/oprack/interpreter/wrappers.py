@@ -12,9 +12,9 @@ from oprack.errors import InvalidArgumentError, NanInfError, OprackError
 from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
+from oprack.packs import op_for
 from oprack.packs.changes import on_change
 from oprack.packs.manager import PackManager, default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.records import dataclass
 from oprack.runtime.profiler import current_profiler, watch
 from oprack.tensor import SparseValue

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from oprack.desc.plain import from_plain
 from oprack.io.inference_model import InferenceModel
-from oprack.packs.register import file_state
+from oprack.packs.pack import file_state
 from oprack.program import Program
 from oprack.tensor import LoDTensor, check_lod, numpy_dtype
 

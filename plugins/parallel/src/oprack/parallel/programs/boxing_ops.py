@@ -11,8 +11,8 @@ from typing import Any
 
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import UnimplementedError
+from oprack.packs import op_for
 from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.parallel.layouts.boxing import Step, route
 from oprack.parallel.layouts.layout import Layout
 from oprack.parallel.rings import ring_number

@@ -10,8 +10,8 @@ from oprack.errors import OprackError
 from oprack.op.desc_rules import infer_op
 from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, broadcast, partial_sum
+from oprack.packs import op_for
 from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.parallel.programs.facts import arguments, given
 from oprack.records import dataclass
 from oprack.runtime import NaiveExecutor

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from oprack import layers
 from oprack.errors import OprackError
-from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.manager import PackManager
+from oprack.packs.pack import BrokenPackWarning
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.runtime.prepared_function import PreparedFunction

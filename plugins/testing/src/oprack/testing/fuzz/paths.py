@@ -14,8 +14,8 @@ from oprack.desc import BlockDesc
 from oprack.errors import OprackError
 from oprack.ir import Pass, optimize, select_passes
 from oprack.kernel import size_limits_ignored
-from oprack.packs.discovery import BrokenPackWarning
 from oprack.packs.manager import PackManager
+from oprack.packs.pack import BrokenPackWarning
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 from oprack.testing.any_kind import copied

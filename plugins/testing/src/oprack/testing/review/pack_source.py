@@ -20,7 +20,7 @@ from oprack.packs.resolve import MEND, import_module, require_no_rules
 
 if TYPE_CHECKING:
     from oprack.op import OpDef, OpFacets
-    from oprack.packs.discovery import Pack
+    from oprack.packs.pack import Pack
 
 LAYERS = {
     "layers": "layers",

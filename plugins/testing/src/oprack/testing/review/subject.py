@@ -11,10 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.packs.discovery import PackInfo, PackWarning
 from oprack.packs.entry_points import GROUP
 from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.manifest import Manifest
+from oprack.packs.pack import PackInfo, PackWarning
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.op_case import OpCase
 from oprack.testing.review.pack_source import PackSource, find_source, generate, importable
