@@ -47,7 +47,7 @@ OTHERWISE_MEANT = {
     "testing/worlds.py": {"sum"},
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
-    "runtime/plan/shape_check.py": {"shape"},
+    "runtime/plan/record.py": {"shape"},
     "eager_tensor/tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
     "tensor/sparse_tensor.py": {"shape"},

@@ -9,8 +9,8 @@ from oprack import Executor, Program
 from oprack.errors import FeedDtypeError, FeedError, InvalidArgumentError
 from oprack.kernel.signature import CONTAINERS
 from oprack.runtime.feed_fetch import as_fed_value
-from oprack.runtime.kernel_call import hollow, signature
 from oprack.runtime.operator import describe_value
+from oprack.runtime.plan.record import hollow, signature
 from oprack.tensor import Scope, SelectedRows, SparseCooTensor, SparseCsrTensor
 from oprack.tensor.kinds import KINDS, LISTED, kind_of
 from oprack.types import VarType

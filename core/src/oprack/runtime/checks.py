@@ -19,7 +19,6 @@ from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
-    from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.operator import OperatorBase
 
 Listed = Callable[[str, int], bool]
@@ -182,7 +181,7 @@ def _arrays(value: Any) -> list[Any]:
     return []
 
 
-def check_finite(op: OperatorWithKernel, outputs: Mapping[str, Sequence[Any]]) -> None:
+def check_finite(op: OperatorBase, outputs: Mapping[str, Sequence[Any]]) -> None:
     """Raise NanInfError that names the op and the variable of the first output with a NaN or an infinity."""
     for slot, values in outputs.items():
         for name, value in zip(op.outputs.get(slot, ()), values, strict=False):
@@ -199,7 +198,7 @@ def check_finite(op: OperatorWithKernel, outputs: Mapping[str, Sequence[Any]]) -
                     )
 
 
-def check_unused(op: OperatorWithKernel, chosen: Candidate) -> None:
+def check_unused(op: OperatorBase, chosen: Candidate) -> None:
     """Warn of inputs for which the kernel has no parameter, unless only their shape is needed."""
     taken = {slot for slot, _, _ in chosen.signature.inputs}
     unused = [s for s in op.inputs if s not in taken and s not in op.info.no_need_buffer_vars]
@@ -221,7 +220,7 @@ _SAMPLES = 1024
 
 
 def fingerprint(
-    op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True, written: bool = False
+    op: OperatorBase, values: Mapping[str, Sequence[Any]], *, whole: bool = True, written: bool = False
 ) -> Fingerprint:
     """Take down what an op's inputs hold, to find out later whether a kernel wrote to them.
 
@@ -271,7 +270,7 @@ def _structure(value: Any, whole: bool) -> list[Any]:
 
 
 def check_overwritten(
-    op: OperatorWithKernel,
+    op: OperatorBase,
     chosen: Candidate,
     values: Mapping[str, Sequence[Any]],
     before: Fingerprint,
@@ -289,7 +288,7 @@ def check_overwritten(
 
 
 def check_declined(
-    op: OperatorWithKernel,
+    op: OperatorBase,
     kernel: Candidate,
     values: Mapping[str, Sequence[Any]],
     before: Fingerprint,
@@ -307,7 +306,7 @@ def check_declined(
 
 
 def check_aliased(
-    op: OperatorWithKernel, chosen: Candidate, values: Mapping[str, Sequence[Any]], outputs: Mapping[str, Sequence[Any]]
+    op: OperatorBase, chosen: Candidate, values: Mapping[str, Sequence[Any]], outputs: Mapping[str, Sequence[Any]]
 ) -> None:
     """Raise InputOverwrittenError when an output lies on an input's memory and neither `view` nor in place says so.
 

@@ -17,7 +17,7 @@ from oprack.tensor.kinds import LISTED, kind_of
 from oprack.types import VarType, dtype_name
 
 if TYPE_CHECKING:
-    from oprack.runtime.kernel_operator import OperatorWithKernel
+    from oprack.runtime.operator import OperatorBase
 
 
 @dataclass
@@ -177,7 +177,7 @@ class RuntimeInferVarTypeContext(_RuntimeContext, InferVarTypeContext):
             self.kinds_set[slot, k] = kind
 
 
-def lists_elements(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], slot: str, i: int) -> bool:
+def lists_elements(op: OperatorBase, values: Mapping[str, Sequence[Any]], slot: str, i: int) -> bool:
     """Whether an output lists its elements by the op's type rule; what a program declares is not to be trusted."""
     context = RuntimeInferVarTypeContext(op.info.proto, op.attrs, values, op.inputs, op.outputs)
     try:

@@ -1,4 +1,4 @@
-"""A call of a kernel on the reference path: its arguments, its results as values of outputs, and its record."""
+"""A call of a kernel on the reference path: its arguments and context, and its results as values of outputs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, KernelResultError, OprackError, PreconditionNotMetError
-from oprack.kernel import Candidate
+from oprack.kernel import Candidate, KernelContext, KernelRules
 from oprack.kernel.invoke import ObjectArguments, call, invoke, returned
-from oprack.records import dataclass
 from oprack.runtime import checks
 from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
-from oprack.runtime.run_context import OperatorContext
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
 from oprack.types import ALL_DTYPES, COMPLEX, DTYPE_NAMES, EMPTY_VAR, FLOATS, HALF_FLOATS, dtype_name
 
 if TYPE_CHECKING:
-    from oprack.runtime.infer import Inferred
+    from oprack.device import DeviceContext
+    from oprack.packs.manager import PackManager
     from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
+    from oprack.tensor.lod_tensor import LoD
 
 _DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
 _FLOATING = FLOATS | HALF_FLOATS | COMPLEX
-Signature = tuple[Any, ...] | None
 Shares = Sequence[tuple[tuple[str, int], tuple[str, int]]]
 Values = Mapping[str, Sequence[Any]]
 
@@ -135,6 +134,65 @@ def inplace_buffer(op: OperatorWithKernel, values: Values) -> Any:
         owned = flags.owndata and flags.writeable if isinstance(value.array, np.ndarray) else True
         return value.array if owned else None
     return None
+
+
+class OperatorContext(KernelContext):
+    """The KernelContext of an operator in a run.
+
+    Args:
+        op: The operator.
+        lods: Offsets of the inputs by slot; slots without LoD may be left out.
+        run: The run.
+        attrs: All attributes, where the program takes some from variables; None means the operator's.
+    """
+
+    __slots__ = ("_op", "_run")
+
+    def __init__(
+        self,
+        op: OperatorWithKernel,
+        lods: Mapping[str, Sequence[LoD]],
+        run: RunContext,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        # What the operator and the run know is asked of them: most kernels ask for none of it.
+        self._op, self._run, self._lods = op, run, lods
+        self._attrs = op.attrs if attrs is None else attrs
+
+    @property
+    def op_type(self) -> str:
+        return self._op.type
+
+    @property
+    def rules(self) -> KernelRules:
+        return self._run.rules
+
+    @property
+    def device(self) -> DeviceContext:
+        return self._run.device
+
+    @property
+    def packs(self) -> PackManager:
+        manager: PackManager = self._run.program.manager
+        return manager
+
+    def wants(self, slot: str, i: int = 0) -> bool:
+        return self._op.wants(slot, i)
+
+    def is_read(self, *slots: str) -> bool:
+        return any(self._op.is_read(slot) for slot in slots)
+
+    def input_count(self, slot: str) -> int:
+        return len(self._op.inputs.get(slot, ()))
+
+    def output_count(self, slot: str) -> int:
+        return len(self._op.outputs.get(slot, ()))
+
+    def output_dtype(self, slot: str) -> str | None:
+        return self._op.output_dtype(slot)
+
+    def generator(self, seed: int = 0) -> np.random.Generator:
+        return self._run.random.generator(self._op.key, seed)
 
 
 # What it returned -----------------------------------------------------------------------------------------------------
@@ -333,83 +391,3 @@ def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, out
                 f"the type rule of the op promised {promised}; cast in the kernel, or mend infer_var_type in the "
                 f"definition of pack {op.info.pack}"
             )
-
-
-# The record of a run, from which a plan is generated ------------------------------------------------------------------
-def signature(value: Any) -> Signature:
-    """What the choice of kernels depends on: class, dtype, place and number of LoD levels, never the shape."""
-    if isinstance(value, LoDTensor):
-        return (LoDTensor, value.array.dtype, len(value.lod), value.place)
-    if isinstance(value, SparseValue):
-        return (type(value), value.elements.dtype, value.place)
-    if isinstance(value, LoDTensorArray):
-        first = next((t for t in value if t is not None), None)
-        return (LoDTensorArray, signature(first))
-    return None if value is None else (type(value),)
-
-
-@dataclass(frozen=True)
-class OpRecord:
-    """One op of a recorded run, without the memory of its values: containers, dtypes and LoD levels are enough.
-
-    Attributes:
-        op: The operator.
-        chosen: Its kernel, linked to those that take over when it declines.
-        inputs: Values by input slot, as they were before the data transform.
-        result: What the kernel returned.
-        outputs: Values by output slot.
-        inferred: What the shape rule said.
-        compilable: Whether generated code can do the same, which is so where nothing is transformed before the kernel
-            or after it.
-    """
-
-    op: OperatorWithKernel
-    chosen: Candidate
-    inputs: Mapping[str, Sequence[Any]]
-    result: Any
-    outputs: Mapping[str, Sequence[Any]]
-    inferred: Inferred
-    compilable: bool
-
-    @classmethod
-    def of(
-        cls,
-        op: OperatorWithKernel,
-        chosen: Candidate,
-        inputs: Mapping[str, Sequence[Any]],
-        prepared: Mapping[str, Sequence[Any]],
-        result: Any,
-        outputs: Mapping[str, Sequence[Any]],
-        inferred: Inferred,
-    ) -> OpRecord:
-        """The record of a run; `prepared` is `inputs` after the data transform."""
-        same = all(g is p for s, values in prepared.items() for g, p in zip(inputs[s], values, strict=True))
-        compilable = same and not _made_real(result, outputs)
-        return cls(op, chosen, hollow(inputs), hollow(result), hollow(outputs), inferred, compilable)
-
-
-def hollow(value: Any) -> Any:
-    """A value of the same class, dtype and LoD levels without its memory, so that a record keeps nothing alive."""
-    if isinstance(value, LoDTensor):
-        return LoDTensor(np.empty(0, value.array.dtype), [[0]] * len(value.lod), check=False)
-    if isinstance(value, SparseValue):
-        pattern = [np.empty((*a.shape[:-1], 0), a.dtype) for a in value.pattern]
-        return value.rebuilt(pattern, np.empty((0, *value.elements.shape[1:]), value.elements.dtype))
-    if isinstance(value, LoDTensorArray):
-        return LoDTensorArray()
-    if isinstance(value, Mapping):
-        return {k: hollow(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(hollow(v) for v in value)
-    if hasattr(value, "dtype") and not isinstance(value, np.generic):
-        return np.empty(0, value.dtype)
-    return value
-
-
-def _made_real(result: Any, outputs: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether a complex gradient was cut to its real part."""
-    returned = list(result.values()) if isinstance(result, dict) else result
-    returned = returned if isinstance(returned, list | tuple) else [returned]
-    if all(getattr(getattr(v, "dtype", None), "kind", "") != "c" for v in returned):
-        return False
-    return any(isinstance(v, LoDTensor) and v.array.dtype.kind != "c" for vs in outputs.values() for v in vs)

@@ -28,7 +28,7 @@ from oprack.op import KernelTypeContext, OpInfo
 from oprack.op.facets import MEMBERS, near_member
 from oprack.runtime import checks
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value, lists_elements
-from oprack.runtime.kernel_call import OpRecord, Values, check_results, collect, compute
+from oprack.runtime.kernel_call import Values, check_results, collect, compute
 from oprack.runtime.operator import OF_PLACES, OperatorBase, created_at
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, numpy_dtype
 from oprack.types import DTYPE_NAMES, EMPTY_VAR
@@ -107,11 +107,6 @@ class OperatorWithKernel(OperatorBase):
             if all(read[n] == 1 for n in self.inputs[x])
         }
 
-    def is_inplace(self, slot: str) -> bool:
-        """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
-        written = {n for names in self.outputs.values() for n in names if n != EMPTY_VAR}
-        return any(n in written for n in self.inputs[slot])
-
     def is_read(self, slot: str) -> bool:
         """Whether another op of the program reads an output, or the output is persistable."""
         found = self._read.get(slot)
@@ -154,8 +149,7 @@ class OperatorWithKernel(OperatorBase):
         self._write_back(scope, outputs)
         clock = self._step(run, "write_back", clock)
         if run.recorder is not None:
-            record = OpRecord.of(self, best, given, values, result, outputs, inferred)
-            run.recorder.append(record if at is run else replace(record, compilable=False))
+            run.recorder(self, best, given, values, result, outputs, inferred, at is not run)
         if run.checks:
             self._check(run, chosen, values, outputs)
             self._step(run, "checks", clock)

@@ -92,6 +92,11 @@ class OperatorBase(CreatorFacet):
         names = self.outputs.get(slot, ())
         return i < len(names) and names[i] != EMPTY_VAR
 
+    def is_inplace(self, slot: str) -> bool:
+        """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
+        written = {n for names in self.outputs.values() for n in names if n != EMPTY_VAR}
+        return any(n in written for n in self.inputs[slot])
+
     def output_dtype(self, slot: str) -> str | None:
         """dtype that the program declares for the first output of a slot; None when it does not say."""
         names = self.outputs.get(slot, ())

@@ -19,10 +19,9 @@ import numpy as np
 
 from oprack.cache import Cache
 from oprack.runtime.feed_fetch import FeedOp, FetchOp, as_fed_value, set_feeds
-from oprack.runtime.kernel_call import signature
 from oprack.runtime.plan.arguments import Numbers
+from oprack.runtime.plan.record import shapes_of, signature
 from oprack.runtime.plan.segment import Segment
-from oprack.runtime.plan.shape_check import shapes_of
 from oprack.runtime.profiler import current_profiler
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR

@@ -1,27 +1,24 @@
-"""What the operators of a run share: RunContext, the state of the random numbers, and the KernelContext of each."""
+"""What the operators of a run share: RunContext, and the state of the random numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.errors import NotFoundError
-from oprack.kernel import ANY_KERNEL, KernelContext, KernelRules
+from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.records import dataclass
 from oprack.runtime.checks import NO_LIMITS, Checks, Limits
 from oprack.tensor import Place
 
 if TYPE_CHECKING:
+    from oprack.desc import ProgramDesc
     from oprack.packs.manager import PackManager
-    from oprack.runtime.kernel_call import OpRecord
-    from oprack.runtime.kernel_operator import OperatorWithKernel
-    from oprack.runtime.prepared import PreparedProgram
     from oprack.runtime.profiler import Profiler
-    from oprack.tensor.lod_tensor import LoD
 
 
 class RandomState:
@@ -77,6 +74,27 @@ class RandomState:
         self.seed, self._draws = int(state["seed"]), {str(k): int(v) for k, v in state["draws"].items()}
 
 
+class RunProgram(Protocol):
+    """What a run asks of its program.
+
+    Attributes:
+        manager: The packs.
+        source: The program as the caller has it.
+        block_id: The block that the run starts with.
+        last_readers: For each type of op and variable that such an op reads, (block, position) of the last one.
+    """
+
+    manager: PackManager
+    source: ProgramDesc
+    block_id: int
+
+    @property
+    def last_readers(self) -> dict[tuple[str, str], tuple[int, int]]: ...
+
+    def block(self, index: int) -> Any:
+        """A block, with its operators."""
+
+
 @dataclass
 class RunContext:
     """Place, device, random state, checks and observers of one run.
@@ -93,7 +111,8 @@ class RunContext:
         rules: Which kernels may run.
         limits: Bounds of memory and of rounds of loops.
         planned: Whether blocks run through their plans; otherwise they run op by op on the reference path.
-        recorder: Receives the decisions of each op on the reference path while a plan is recorded.
+        recorder: Called with what each op decided on the reference path, as `plan.record.OpRecord.of` takes it, while a
+            plan is recorded.
         rounds: How often blocks of loops and branches have run so far.
         shapes_met: Number of this combination of input shapes of the segment; None when it is new, so that shape rules
             must run.
@@ -108,7 +127,7 @@ class RunContext:
     place: Place
     device: DeviceContext
     pool: DeviceContextPool
-    program: PreparedProgram
+    program: RunProgram
     random: RandomState = field(default_factory=RandomState)
     checks: Checks = Checks()
     profiler: Profiler | None = None
@@ -116,7 +135,7 @@ class RunContext:
     rules: KernelRules = ANY_KERNEL
     limits: Limits = NO_LIMITS
     planned: bool = False
-    recorder: list[OpRecord] | None = None
+    recorder: Callable[..., None] | None = None
     rounds: int = 0
     shapes_met: int | None = None
     shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
@@ -142,62 +161,3 @@ class RunContext:
 
 def _subclasses(base: type[Place]) -> list[type[Place]]:
     return [found for direct in base.__subclasses__() for found in (direct, *_subclasses(direct))]
-
-
-class OperatorContext(KernelContext):
-    """The KernelContext of an operator in a run.
-
-    Args:
-        op: The operator.
-        lods: Offsets of the inputs by slot; slots without LoD may be left out.
-        run: The run.
-        attrs: All attributes, where the program takes some from variables; None means the operator's.
-    """
-
-    __slots__ = ("_op", "_run")
-
-    def __init__(
-        self,
-        op: OperatorWithKernel,
-        lods: Mapping[str, Sequence[LoD]],
-        run: RunContext,
-        attrs: Mapping[str, Any] | None = None,
-    ) -> None:
-        # What the operator and the run know is asked of them: most kernels ask for none of it.
-        self._op, self._run, self._lods = op, run, lods
-        self._attrs = op.attrs if attrs is None else attrs
-
-    @property
-    def op_type(self) -> str:
-        return self._op.type
-
-    @property
-    def rules(self) -> KernelRules:
-        return self._run.rules
-
-    @property
-    def device(self) -> DeviceContext:
-        return self._run.device
-
-    @property
-    def packs(self) -> PackManager:
-        manager: PackManager = self._run.program.manager
-        return manager
-
-    def wants(self, slot: str, i: int = 0) -> bool:
-        return self._op.wants(slot, i)
-
-    def is_read(self, *slots: str) -> bool:
-        return any(self._op.is_read(slot) for slot in slots)
-
-    def input_count(self, slot: str) -> int:
-        return len(self._op.inputs.get(slot, ()))
-
-    def output_count(self, slot: str) -> int:
-        return len(self._op.outputs.get(slot, ()))
-
-    def output_dtype(self, slot: str) -> str | None:
-        return self._op.output_dtype(slot)
-
-    def generator(self, seed: int = 0) -> np.random.Generator:
-        return self._run.random.generator(self._op.key, seed)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.generated import Bound, BoundOp, Local
-from oprack.runtime.plan.shape_check import ShapeCheck
+from oprack.runtime.plan.record import OpRecord, ShapeCheck
 from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR
 

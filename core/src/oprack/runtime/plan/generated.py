@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oprack.records import dataclass
-from oprack.runtime.kernel_call import OpRecord
-from oprack.runtime.plan.shape_check import ShapeCheck
+from oprack.runtime.plan.record import OpRecord, ShapeCheck
 
 
 @dataclass

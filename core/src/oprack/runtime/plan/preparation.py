@@ -14,7 +14,7 @@ from oprack.runtime.plan.generated import BoundOp, Local, present
 from oprack.tensor import LoDTensor
 
 if TYPE_CHECKING:
-    from oprack.runtime.plan.shape_check import Promised
+    from oprack.runtime.plan.record import Promised
     from oprack.runtime.plan.stretches import Joinable
     from oprack.runtime.run_context import RunContext
 

@@ -16,10 +16,9 @@ from oprack.kernel.commit import Commit
 from oprack.kernel.invoke import returned
 from oprack.python import collector_paused
 from oprack.records import dataclass
-from oprack.runtime.kernel_call import OpRecord, signature
 from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments
-from oprack.runtime.plan.shape_check import SHAPES, shapes_of
+from oprack.runtime.plan.record import SHAPES, OpRecord, recording, shapes_of, signature
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR
 
@@ -246,11 +245,8 @@ class Segment:
         for op, dying in zip(self.operators, self.variables.dying, strict=True):
             for n in (n for names in op.outputs.values() for n in names if n not in self.variables.outer):
                 scope.var(n)
-            run.recorder = records
-            try:
+            with recording(run, records):
                 op.run(scope, run)
-            finally:
-                run.recorder = None
             self._drop(scope, dying)
         left_out = _left_out(records, {*self.variables.parameters, *self.variables.reads, *self._left_out})
         if left_out:

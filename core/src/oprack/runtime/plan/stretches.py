@@ -12,8 +12,8 @@ import numpy as np
 from oprack.kernel import Candidate, KernelContext
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.kernel.specialization import Argument, JoinedSteps, StretchMaker, StretchStep
-from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.plan.generated import BoundOp, Local, present
+from oprack.runtime.plan.record import OpRecord
 
 if TYPE_CHECKING:
     from oprack.runtime.kernel_operator import OperatorWithKernel

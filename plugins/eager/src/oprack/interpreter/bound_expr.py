@@ -16,9 +16,8 @@ from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime.checks import Limits
-from oprack.runtime.kernel_call import OpRecord
 from oprack.runtime.kernel_operator import create_operator
-from oprack.runtime.plan.shape_check import ShapeCheck
+from oprack.runtime.plan.record import OpRecord, ShapeCheck, recording
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, Place, Scope
@@ -117,11 +116,8 @@ class BoundExpr:
     def first(self, args: Sequence[Tensor | None]) -> Outputs:
         """Run the first call, which decides `record` and `outputs`."""
         records: list[OpRecord] = []
-        self.run.recorder = records
-        try:
+        with recording(self.run, records):
             values = self.reference(args)
-        finally:
-            self.run.recorder = None
         if records:
             self.record, self.check = records[0], ShapeCheck(records[0])
             self.check.accept_recorded([held(a) for a in args])

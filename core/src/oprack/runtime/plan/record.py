@@ -1,29 +1,145 @@
-"""Shape rules in generated code: asked about every combination of shapes that the code has not met."""
+"""The record of an op's run, from which code is generated, and its shape rule there: asked about shapes not met yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from oprack.cache import Cache
 from oprack.errors import KernelResultError
+from oprack.records import dataclass
 from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_call import is_promised
-from oprack.tensor import LoDTensor, SparseValue
+from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.runtime.kernel_call import OpRecord
+    from oprack.kernel import Candidate
+    from oprack.runtime.infer import Inferred
+    from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
 
 SHAPES = 4096
 """Combinations of shapes that are remembered; they come with the data."""
 _AHEAD = 8  # answers to what was asked before its turn
+Signature = tuple[Any, ...] | None
 Promised = Mapping[tuple[str, int], Sequence[int]]
 Answer = tuple[Promised, Any]
 """What a rule says, and the shapes of inputs for which it says so every time, or None."""
 _UNKNOWN = (-1,)
+
+
+def signature(value: Any) -> Signature:
+    """What the choice of kernels depends on: class, dtype, place and number of LoD levels, never the shape."""
+    if isinstance(value, LoDTensor):
+        return (LoDTensor, value.array.dtype, len(value.lod), value.place)
+    if isinstance(value, SparseValue):
+        return (type(value), value.elements.dtype, value.place)
+    if isinstance(value, LoDTensorArray):
+        first = next((t for t in value if t is not None), None)
+        return (LoDTensorArray, signature(first))
+    return None if value is None else (type(value),)
+
+
+@dataclass(frozen=True)
+class OpRecord:
+    """One op of a recorded run, without the memory of its values: containers, dtypes and LoD levels are enough.
+
+    Attributes:
+        op: The operator.
+        chosen: Its kernel, linked to those that take over when it declines.
+        inputs: Values by input slot, as they were before the data transform.
+        result: What the kernel returned.
+        outputs: Values by output slot.
+        inferred: What the shape rule said.
+        compilable: Whether generated code can do the same, which is so where nothing is transformed before the kernel
+            or after it.
+    """
+
+    op: OperatorWithKernel
+    chosen: Candidate
+    inputs: Mapping[str, Sequence[Any]]
+    result: Any
+    outputs: Mapping[str, Sequence[Any]]
+    inferred: Inferred
+    compilable: bool
+
+    @classmethod
+    def of(
+        cls,
+        op: OperatorWithKernel,
+        chosen: Candidate,
+        inputs: Mapping[str, Sequence[Any]],
+        prepared: Mapping[str, Sequence[Any]],
+        result: Any,
+        outputs: Mapping[str, Sequence[Any]],
+        inferred: Inferred,
+        moved: bool,
+    ) -> OpRecord:
+        """The record of a run.
+
+        Args:
+            op: As in the record.
+            chosen: As in the record.
+            inputs: Inputs by slot.
+            prepared: The same after the data transform.
+            result: What the kernel returned.
+            outputs: Outputs by slot.
+            inferred: As in the record.
+            moved: Whether the kernel ran at another place than the run.
+
+        Returns:
+            The record.
+        """
+        same = all(g is p for s, values in prepared.items() for g, p in zip(inputs[s], values, strict=True))
+        compilable = same and not moved and not _made_real(result, outputs)
+        return cls(op, chosen, hollow(inputs), hollow(result), hollow(outputs), inferred, compilable)
+
+
+def hollow(value: Any) -> Any:
+    """A value of the same class, dtype and LoD levels without its memory, so that a record keeps nothing alive."""
+    if isinstance(value, LoDTensor):
+        return LoDTensor(np.empty(0, value.array.dtype), [[0]] * len(value.lod), check=False)
+    if isinstance(value, SparseValue):
+        pattern = [np.empty((*a.shape[:-1], 0), a.dtype) for a in value.pattern]
+        return value.rebuilt(pattern, np.empty((0, *value.elements.shape[1:]), value.elements.dtype))
+    if isinstance(value, LoDTensorArray):
+        return LoDTensorArray()
+    if isinstance(value, Mapping):
+        return {k: hollow(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(hollow(v) for v in value)
+    if hasattr(value, "dtype") and not isinstance(value, np.generic):
+        return np.empty(0, value.dtype)
+    return value
+
+
+def _made_real(result: Any, outputs: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a complex gradient was cut to its real part."""
+    returned = list(result.values()) if isinstance(result, dict) else result
+    returned = returned if isinstance(returned, list | tuple) else [returned]
+    if all(getattr(getattr(v, "dtype", None), "kind", "") != "c" for v in returned):
+        return False
+    return any(isinstance(v, LoDTensor) and v.array.dtype.kind != "c" for vs in outputs.values() for v in vs)
+
+
+@contextmanager
+def recording(run: RunContext, records: list[OpRecord]) -> Iterator[None]:
+    """Within a with block, append a record of each op that runs on the reference path.
+
+    Args:
+        run: The run.
+        records: Gets the records.
+    """
+    run.recorder = lambda *decided: records.append(OpRecord.of(*decided))
+    try:
+        yield
+    finally:
+        run.recorder = None
 
 
 class ShapeCheck:
