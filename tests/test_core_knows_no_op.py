@@ -27,10 +27,9 @@ OTHERWISE_MEANT = {
     "functional/op_function.py": {"shape"},
     "interpreter/symbol.py": {"mul", "pow"},  # Python's operators, as in the next one
     "layers/operators.py": {"matmul"},
-    "layers/ints.py": {"shape"},
+    "layers/helper.py": {"shape"},
     "layers/variable.py": {"shape"},  # an attribute of ops that fill a variable
-    "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next four
-    "desc/var_desc.py": {"shape"},
+    "desc/var_desc.py": {"shape"},  # a field of VarDesc, as in the next two
     "runtime/prepared.py": {"shape"},
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes

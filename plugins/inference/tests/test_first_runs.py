@@ -15,7 +15,7 @@ from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.python import collector_paused
 from oprack.runtime import Executor
-from oprack.runtime.plan.segment import Segment
+from oprack.runtime.plan.block_plan import Segment
 from oprack.tensor import Scope
 
 Build = Callable[..., Program]

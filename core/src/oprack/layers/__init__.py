@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test com
         create_parameter as create_parameter,
         data as data,
     )
-    from oprack.layers.ints import int_list as int_list
+    from oprack.layers.helper import int_list as int_list
     from oprack.layers.variable import (
         ParamAttr as ParamAttr,
         ParamAttrLike as ParamAttrLike,
@@ -65,7 +65,7 @@ _HOMES = {
     "default_startup_program": "oprack.layers.framework",
     "generated_layers": "oprack.layers.generate",
     "gradients": "oprack.layers.backward",
-    "int_list": "oprack.layers.ints",
+    "int_list": "oprack.layers.helper",
     "layer_of_op": "oprack.layers.generate",
     "name_scope": "oprack.layers.framework",
     "op_role_guard": "oprack.layers.framework",

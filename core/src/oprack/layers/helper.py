@@ -1,11 +1,11 @@
-"""LayerHelper: reads a layer's arguments, creates its variables, appends its ops, bias and activation."""
+"""LayerHelper: reads a layer's arguments, creates its variables, appends its ops, bias and activation; `int_list`."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError
@@ -365,3 +365,60 @@ def shared_attr(attr: Any, index: int) -> Any:
     if param_attr is None or index == 0 or param_attr.name is None:
         return param_attr if param_attr is not None else False
     return replace(param_attr, name=f"{param_attr.name}_{index}")
+
+
+# Lists of ints as arguments, some known only at run time: shapes, starts and ends of slices ---------------------------
+class IntList(NamedTuple):
+    """A list of ints in the forms in which ops accept it.
+
+    Attributes:
+        values: The ints, with -1 for those that Variables hold.
+        tensor: One Variable that holds all of them; None if there is none.
+        tensors: One Variable for each of them; empty if all are known.
+    """
+
+    values: list[int]
+    tensor: Variable | None
+    tensors: list[Variable]
+
+    @property
+    def known(self) -> bool:
+        """Whether all values are known, without Variables."""
+        return self.tensor is None and not self.tensors
+
+
+def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
+    """Convert an argument of a layer: a list of ints and Variables, or one Variable for the whole list.
+
+    Beside Variables, known ints become Variables as well, since ops take either one for each or none.
+
+    Args:
+        helper: The layer's LayerHelper.
+        values: The argument.
+        argument: Its name, for errors.
+
+    Returns:
+        The list in the forms that ops accept.
+
+    Raises:
+        InvalidArgumentError: The argument has another type.
+    """
+    if isinstance(values, Variable):
+        return IntList([], values, [])
+    items = list(values) if isinstance(values, list | tuple) else [values]
+    for item in items:
+        if not isinstance(item, Variable | numbers.Integral) or isinstance(item, bool):
+            with errors_at_user_line():
+                raise InvalidArgumentError(
+                    f"{helper.layer_type}: {argument} is {values!r}; expected a list of ints, of which some may be "
+                    "integer Variables of one element, or one integer Variable"
+                )
+    known = [-1 if isinstance(v, Variable) else int(v) for v in items]
+    if not any(isinstance(v, Variable) for v in items):
+        return IntList(known, None, [])
+    return IntList(known, None, [v if isinstance(v, Variable) else _constant(helper, int(v)) for v in items])
+
+
+def _constant(helper: LayerHelper, value: int) -> Variable:
+    attrs = {"shape": [1], "dtype": int(VarType.INT32), "value": float(value), "str_value": str(value)}
+    return helper.apply(op_for("constant"), {}, attrs, stop_gradient=True)  # type: ignore[no-any-return]

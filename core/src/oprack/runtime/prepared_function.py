@@ -20,17 +20,16 @@ import numpy as np
 from oprack.cache import Cache
 from oprack.runtime.feed_fetch import FeedOp, FetchOp, as_fed_value, set_feeds
 from oprack.runtime.plan.arguments import Numbers
+from oprack.runtime.plan.block_plan import Segment
 from oprack.runtime.plan.record import shapes_of, signature
-from oprack.runtime.plan.segment import Segment
 from oprack.runtime.profiler import current_profiler
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
     from oprack.runtime.executor import NaiveExecutor
-    from oprack.runtime.plan.block_plan import BlockPlan
-    from oprack.runtime.plan.generated import Port
-    from oprack.runtime.plan.segment import CompiledSegment
+    from oprack.runtime.plan.binding import Port
+    from oprack.runtime.plan.block_plan import BlockPlan, CompiledSegment
     from oprack.runtime.prepared import PreparedProgram
     from oprack.runtime.run_context import RunContext
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.cache import Cache
 
 if TYPE_CHECKING:
-    from oprack.runtime.plan.generated import Port
+    from oprack.runtime.plan.binding import Port
 
 _ARRAY = attrgetter("array")
 # Forms come with the data.

@@ -1,16 +1,136 @@
-"""Binds the records of a segment to local variables of generated code: each value's name, memory and last reader."""
+"""Names of generated code: for each value of a segment its memory, its last reader, and who may write over it.
+
+Beside them, what code generation gives back: the functions, what enters them and what leaves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from oprack.runtime.plan.generated import Bound, BoundOp, Local
+import numpy as np
+
+from oprack.records import dataclass
 from oprack.runtime.plan.record import OpRecord, ShapeCheck
 from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR
 
+# Bytes up to which a result gets a new array even where an input's memory is free: asking whether it is free, and
+# whether the shapes fit, costs more than a small array.
+_SMALL = 1 << 16
 
+
+@dataclass
+class Local:
+    """A local variable of the generated function, one for each time that a variable of the program is written.
+
+    Attributes:
+        name: What holds the bare array of a LoDTensor, or the object itself when `tensor` is False.
+        lod: What holds its offsets; "" when it has none.
+        tensor: Whether it is a LoDTensor.
+        dtype: Its NumPy dtype; None for other objects.
+        buffer: Number of its memory; views of one array have the same number.
+        external: Whether the value enters the segment from outside.
+        retained: Whether something else than the segment, such as the scope, holds the value for longer.
+        used: Number of the last record that reads the value; -1 when none does.
+        shaped: Number of the last record that needs no more than its shape; -1 when none does.
+        flag: Parameter of the function that says whether the caller's memory may be overwritten; "" when no op asks.
+    """
+
+    name: str
+    lod: str
+    tensor: bool
+    dtype: Any
+    buffer: int
+    external: bool = False
+    retained: bool = False
+    used: int = -1
+    shaped: int = -1
+    flag: str = ""
+
+
+Bound = dict[str, list[Local | None]]
+"""Local variables by slot, None for an absent one."""
+
+
+def present(bound: Bound) -> Iterator[Local]:
+    """The local variables of all slots."""
+    return (local for locals_ in bound.values() for local in locals_ if local is not None)
+
+
+@dataclass
+class BoundOp:
+    """An op bound to local variables.
+
+    Attributes:
+        record: What the recorded run decided.
+        ins: Its inputs.
+        outs: Its outputs.
+        check: Its shape rule.
+        kernel_sized: Outputs whose shapes only the kernel knows.
+    """
+
+    record: OpRecord
+    ins: Bound
+    outs: Bound
+    check: ShapeCheck
+    kernel_sized: list[Local]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A variable that enters or leaves a segment.
+
+    Attributes:
+        var: Name of the variable.
+        tensor: Whether it is a LoDTensor, which the function takes and returns as a bare array.
+        lod: Whether its offsets follow the array.
+        flag: Whether it is followed by a bool that says whether its memory may be overwritten.
+        shared: Whether another variable that enters or leaves may be on the same memory.
+    """
+
+    var: str
+    tensor: bool
+    lod: bool
+    flag: bool = False
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """Text of a function `segment(run, ...)`, and for each of its lines the number of the record that it belongs to."""
+
+    text: str
+    lines: Mapping[int, int]
+
+
+@dataclass
+class Generated:
+    """The generated functions, the names that they use, and how to call them.
+
+    Attributes:
+        source: The function for shapes that were met before.
+        asking: The function for shapes that are new, which asks the shape rule of every op.
+        namespace: Objects that both use, by name.
+        inputs: Parameters, in order.
+        outputs: Results, in order.
+        meets: Whether it meets shapes that only a kernel knows.
+        slots: For each record, the local variables of its inputs.
+        writes: For each variable that outlives a run that fails, who writes it: (number of the record, local variable),
+            in order. A value stays in its local variable until the next one is there.
+    """
+
+    source: Source
+    asking: Source
+    namespace: dict[str, Any]
+    inputs: list[Port]
+    outputs: list[Port]
+    meets: bool
+    slots: list[Bound]
+    writes: dict[str, list[tuple[int, Local]]]
+
+
+# Binding --------------------------------------------------------------------------------------------------------------
 class Binder:
     """Binds records in order.
 
@@ -114,3 +234,67 @@ class Binder:
         local = Local(f"v{k}", lod, tensor, dtype, buffer)
         self.buffers[buffer].append(local)
         return local
+
+
+# Memory that an op in place may take ----------------------------------------------------------------------------------
+def reusable_buffer(i: int, step: BoundOp, buffers: Sequence[Sequence[Local]], xp: Any) -> str:
+    """The text of an expression for the memory that op number `i` may write its first output to.
+
+    Args:
+        i: Number of the op.
+        step: The op. The local variable of its input gets a flag when the caller has to say whether it is free.
+        buffers: The local variables on each memory.
+        xp: NumPy or CuPy.
+
+    Returns:
+        "None" when no input's memory is free, else an expression that is the input or None.
+    """
+    pair = _in_place(step)
+    if pair is None:
+        return "None"
+    x_slot, x, out = pair
+    op = step.record.op
+    # A variable that an op overwrites under its own name, such as a parameter in an update, may take any shape that
+    # fits.
+    same_var = op.inputs[x_slot][0] == op.outputs[next(iter(step.outs))][0]
+    # Memory from outside is the caller's unless the program itself overwrites the variable.
+    if not _is_free(i, step, x, out, buffers) or (x.external and not same_var):
+        return "None"
+    if x.external:
+        # who calls the function knows whether others see the array; the scope gives it up when it is overwritten
+        x.flag = x.flag or f"own{x.name[1:]}"
+    conditions = [x.flag] if x.flag else [f"{x.name}.nbytes > {_SMALL}"]
+    if not same_var:
+        conditions += _shape_conditions(step, x_slot, x)
+    if not x.external:
+        # a kernel may have returned a view, or an array that it may not give away
+        conditions += [f"{x.name}.flags.owndata"]
+        conditions += [f"{x.name}.flags.writeable"] if xp is np else []  # CuPy's arrays always are
+    return f"{x.name} if {' and '.join(conditions)} else None"
+
+
+def _in_place(step: BoundOp) -> tuple[str, Local, Local] | None:
+    """(input slot, the input, the first output) where the op declares that one may be written to the other's memory."""
+    out_slot = next(iter(step.outs), "")
+    x_slot = next((x for x, out in step.record.op.info.inplace.items() if out == out_slot), "")
+    outs, ins = step.outs.get(out_slot), step.ins.get(x_slot)
+    if not outs or not ins or outs[0] is None or ins[0] is None or not ins[0].tensor:
+        return None
+    return x_slot, ins[0], outs[0]
+
+
+def _is_free(i: int, step: BoundOp, x: Local, out: Local, buffers: Sequence[Sequence[Local]]) -> bool:
+    """Whether this op reads the input last, once, and nobody needs another view of its memory."""
+    # Views count as readers of the whole memory, whichever part they show.
+    others = [local for local in buffers[x.buffer] if local is not x and local.used >= i]
+    reads = sum(y is x for ys in step.ins.values() for y in ys)
+    return x.dtype == out.dtype and x.used == i and not others and reads <= 1
+
+
+def _shape_conditions(step: BoundOp, x_slot: str, x: Local) -> list[str]:
+    """With a second tensor the result may be larger than the input, by broadcasting, where the input has a dim of 1."""
+    seconds = [y for slot, ys in step.ins.items() if slot != x_slot for y in ys if y is not None and y.tensor]
+    return [
+        f"({y.name}.shape == {x.name}.shape or {y.name}.ndim <= {x.name}.ndim and 1 not in {x.name}.shape)"
+        for y in seconds
+    ]

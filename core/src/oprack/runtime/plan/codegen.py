@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.cache import Cache
 from oprack.records import dataclass
 from oprack.runtime.kernel_call import OperatorContext
-from oprack.runtime.plan.binding import Binder
-from oprack.runtime.plan.buffer_reuse import reusable_buffer
-from oprack.runtime.plan.generated import BoundOp, Generated, Port, Source, present
+from oprack.runtime.plan.binding import Binder, BoundOp, Generated, Port, Source, present, reusable_buffer
 from oprack.runtime.plan.kernel_code import KernelCode
 from oprack.runtime.plan.record import SHAPES, OpRecord, ShapeCheck, shapes_text
 from oprack.tensor import LoDTensor, ShapeOnly

@@ -13,7 +13,7 @@ from oprack.errors import KernelNotFoundError
 from oprack.kernel import Candidate, KernelSpecialization
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.runtime.kernel_call import OperatorContext
-from oprack.runtime.plan.generated import Bound, Local
+from oprack.runtime.plan.binding import Bound, Local
 from oprack.runtime.plan.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 

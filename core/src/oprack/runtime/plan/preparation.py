@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.interruption import let_interruptions_pass
 from oprack.python import collector_paused
 from oprack.runtime.kernel_call import is_promised
-from oprack.runtime.plan.generated import BoundOp, Local, present
+from oprack.runtime.plan.binding import BoundOp, Local, present
 from oprack.tensor import LoDTensor
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from oprack.kernel import Candidate, KernelContext
 from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
 from oprack.kernel.specialization import Argument, JoinedSteps, StretchMaker, StretchStep
-from oprack.runtime.plan.generated import BoundOp, Local, present
+from oprack.runtime.plan.binding import BoundOp, Local, present
 from oprack.runtime.plan.record import OpRecord
 
 if TYPE_CHECKING:

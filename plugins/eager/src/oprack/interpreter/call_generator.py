@@ -18,8 +18,8 @@ from oprack.eager_tensor.meta import TensorMeta
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
+from oprack.runtime.plan.binding import Bound, Local
 from oprack.runtime.plan.codegen import SegmentGenerator
-from oprack.runtime.plan.generated import Bound, Local
 from oprack.tensor import LoDTensor
 
 if TYPE_CHECKING:
