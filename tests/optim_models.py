@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack import Program
-from oprack.inference import Config, create_predictor, loading, optim_cache
+from oprack.inference import Config, create_predictor, optim_cache
 from oprack.inference.optim_cache import OptimCache
 from oprack.io import save_inference_model
+from oprack.io.inference_model import optimize_model
 from oprack.tensor import Scope
 
 X = np.array([[1, -2], [-3, 4]], np.float32)
@@ -26,7 +27,7 @@ class Passes:
         self.runs += 1
         return self.optimize(*args, **kwargs)
 
-    optimize = staticmethod(loading.optimize_model)
+    optimize = staticmethod(optimize_model)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Passes:
