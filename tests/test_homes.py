@@ -12,6 +12,7 @@ from oprack.cli.main import main
 from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
 from oprack.packs import advice
 from oprack.packs.manager import use_manager
+from oprack.testing.review.manifest import homes_text
 
 MODEL = Path(__file__).parent / "data" / "small_models" / "resnet.pdmodel"
 
@@ -48,13 +49,13 @@ def test_no_two_distributions_bring_one_op_in_the_table():
 
 
 def test_rendering_is_stable_and_read_back():
-    text = advice.render(
+    text = homes_text(
         {"oprack-b": {"ops": ["z", "a"] + [f"long_name_{i:02}" for i in range(20)]}, "oprack-a": {"roles": ["r"]}}
     )
-    assert text == advice.render(
+    assert text == homes_text(
         {"oprack-a": {"roles": ["r"]}, "oprack-b": {"ops": [*map("long_name_{:02}".format, range(20)), "a", "z"]}}
     )
-    assert advice.render({"oprack-none": {"ops": []}}) == advice.render({})
+    assert homes_text({"oprack-none": {"ops": []}}) == homes_text({})
     assert text.index("[oprack-a]") < text.index("[oprack-b]") and max(map(len, text.splitlines())) <= 120
 
 

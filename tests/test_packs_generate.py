@@ -16,8 +16,9 @@ from oprack.cli.main import main
 from oprack.errors import ManifestError, NotFoundError, PackImportError
 from oprack.packs.checks import orphans
 from oprack.packs.manager import PackManager
-from oprack.packs.manifest import OpEntry, parse, render
+from oprack.packs.manifest import OpEntry, parse
 from oprack.testing.review import compatibility
+from oprack.testing.review.manifest import manifest_text
 from oprack.testing.review.pack_source import find_source, generate
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +73,7 @@ def test_every_fixture_and_every_pack_of_the_workspace_is_found():
 
 
 def test_generated_manifest_is_the_committed_one(project):
-    assert render(generated(project)) == (package(project) / "ops.toml").read_text()
+    assert manifest_text(generated(project)) == (package(project) / "ops.toml").read_text()
 
 
 def test_kernels_for_ops_of_others_and_operators(project):
@@ -130,9 +131,9 @@ def test_facets_are_named_and_imported_on_first_use(project, monkeypatch):
     assert manifest.facets == {
         "fixture_twice": ("fixture_good.ops.four:more",), "relu": ("fixture_good.ops.four:others",)
     }  # fmt: skip
-    assert parse(tomllib.loads(render(manifest)), "x") == manifest and manifest.schema_version == 3
+    assert parse(tomllib.loads(manifest_text(manifest)), "x") == manifest and manifest.schema_version == 3
     assert parse(manifest.to_dict(), "x") == manifest  # as the cache across processes holds it
-    (package(project) / "ops.toml").write_text(render(manifest))
+    (package(project) / "ops.toml").write_text(manifest_text(manifest))
     assert compatibility.signatures(find_source(project))["fixture_four"]["inputs"] == {"X": []}
     forget()
     monkeypatch.syspath_prepend(project / "src")
@@ -167,7 +168,7 @@ def test_malformed_facets_of_a_manifest_are_refused(text, reason):
 
 def test_a_manifest_that_names_other_facets_is_refused(project, monkeypatch):
     (package(project) / "ops" / "four.py").write_text(FACETS)
-    manifest = render(generated(project)).replace("ops.four:four", "ops.four:more")
+    manifest = manifest_text(generated(project)).replace("ops.four:four", "ops.four:more")
     (package(project) / "ops.toml").write_text(manifest.replace('["fixture_good.ops.four:more"]', "[]"))
     forget()
     monkeypatch.syspath_prepend(project / "src")

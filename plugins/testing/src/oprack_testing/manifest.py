@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _homes(paths: Sequence[Path], check: bool) -> int:
     from oprack.packs import advice
+    from oprack.testing.review.manifest import homes_text
     from oprack.testing.review.pack_source import brought, find_source
 
     file = advice.table(advice.FILENAME)
@@ -40,7 +41,7 @@ def _homes(paths: Sequence[Path], check: bool) -> int:
     ops = sum(len(kinds["ops"]) for kinds in contributions.values())
     return _put(
         file,
-        advice.render(contributions),
+        homes_text(contributions),
         f"{len(contributions)} distributions, {ops} ops",
         "oprack manifest --homes PATH... of all packs and plugins (make homes)",
         check,
@@ -48,7 +49,7 @@ def _homes(paths: Sequence[Path], check: bool) -> int:
 
 
 def _one(path: Path, check: bool) -> int:
-    from oprack.packs.manifest import render
+    from oprack.testing.review.manifest import manifest_text
     from oprack.testing.review.pack_source import find_source, generate, registered_text
 
     source = find_source(path)
@@ -61,7 +62,7 @@ def _one(path: Path, check: bool) -> int:
         summary += f", facets for {len(manifest.facets)}"
     if text := registered_text(source, manifest):
         print(f"Note: {text}")
-    return _put(source.manifest_path, render(manifest), summary, f"oprack manifest {path}", check)
+    return _put(source.manifest_path, manifest_text(manifest), summary, f"oprack manifest {path}", check)
 
 
 def _put(target: Path, text: str, summary: str, command: str, check: bool) -> int:
