@@ -37,8 +37,10 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         nn as nn,
         op as op,
         optimizer as optimizer,
+        parallel as parallel,
         quantization as quantization,
         sparse as sparse,
+        testing as testing,
     )
     from oprack.autograd import PyLayer as PyLayer, grad as grad
     from oprack.cache import cache_info as cache_info, set_cache_limit as set_cache_limit
@@ -119,8 +121,10 @@ _SUBMODULES = (
     "op",
     "optimizer",
     "packs",
+    "parallel",
     "quantization",
     "sparse",
+    "testing",
 )
 _HOMES = {
     "oprack.autograd": ("PyLayer", "grad"),

@@ -78,9 +78,7 @@ class BoundStretch:
             first, inputs, joinable = wiring.first[i], wiring.inputs[i], wiring.joinables[i]
             outlets |= {first + k: outlet for k, outlet in enumerate(link.outlets)}
             assert link.chain.native is not None
-            parts = [
-                (link.chain.native, [*(inputs[k] for k in link.given), *range(first, first + len(link.outlets))])
-            ]
+            parts = [(link.chain.native, [*(inputs[k] for k in link.given), *range(first, first + len(link.outlets))])]
             if joinable is not None and joinable.looks_at:
                 look = NativeChain(1, looks=[(0, contents.looks[i])])
                 before = joinable.looks_at == "input"

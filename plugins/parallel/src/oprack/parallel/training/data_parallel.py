@@ -20,7 +20,7 @@ from oprack.parallel.world import world
 from oprack.tensor import SelectedRows
 
 if TYPE_CHECKING:
-    from oprack.nn import Module
+    from oprack.nn.module import Module
 
 _HINT = (
     "Where ranks have other numbers of batches, loop over parallel.even_batches(batches); a rank whose loss uses no "

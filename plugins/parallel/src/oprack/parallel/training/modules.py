@@ -23,7 +23,7 @@ from oprack.parallel.training.data_parallel import copy_from_first
 from oprack.tensor import SelectedRows
 
 if TYPE_CHECKING:
-    from oprack.nn import Module
+    from oprack.nn.module import Module
 
 M = TypeVar("M", bound="Module")
 

@@ -18,7 +18,7 @@ from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.types import dtype_enum, dtype_name
 
 if TYPE_CHECKING:
-    from oprack.nn import Module
+    from oprack.nn.module import Module
 
 _HEADER = 12
 """Numbers of the message that says shape and dtype of what comes: count of dims, dtype, dims."""
