@@ -239,6 +239,7 @@ if __name__ == "__main__":
         batches = iter(loader)
         next(batches)
     else:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
         threading.Timer(0.5, os.killpg, (0, signal.SIGINT)).start()
         list(loader)
 """

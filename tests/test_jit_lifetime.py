@@ -860,7 +860,7 @@ def test_a_capture_that_is_interrupted_at_any_line_leaves_guards_as_they_were() 
     import sys
 
     from oprack.capture import guards
-    from oprack.testing.fuzz.injection import leaves_with
+    from oprack.testing.fuzz.injection import leaves_block
 
     class StopHere(Exception):
         pass
@@ -874,7 +874,7 @@ def test_a_capture_that_is_interrupted_at_any_line_leaves_guards_as_they_were() 
             nonlocal left
             if frame.f_code not in watched:
                 return None
-            if event == "line" and not leaves_with(frame):
+            if event == "line" and not leaves_block(frame):
                 left -= 1
                 if left == -1:
                     raise StopHere

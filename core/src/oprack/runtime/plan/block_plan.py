@@ -15,7 +15,7 @@ from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel import KernelContext
 from oprack.kernel.commit import Commit
 from oprack.kernel.invoke import returned
-from oprack.python import collector_paused
+from oprack.python import without_collecting
 from oprack.records import dataclass
 from oprack.runtime.liveness import SegmentVariables, read_after, segment_variables
 from oprack.runtime.operator import OperatorBase
@@ -117,8 +117,7 @@ class Segment:
         compiled: CompiledSegment | None = self._compiled[key] or self._compile_recorded(key)
         if compiled is None:
             del temporaries  # a reference here would keep memory that ops in place could take
-            with collector_paused():
-                self._record(run, scope, key, shapes)
+            without_collecting(self._record, run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes[shapes]
         args = compiled.arguments([*parameters, *temporaries])

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from oprack.interruption import let_interruptions_pass
-from oprack.python import collector_paused
+from oprack.python import without_collecting
 from oprack.runtime.kernel_call import is_promised
 from oprack.runtime.plan.binding import BoundOp, Local, present
 from oprack.tensor import LoDTensor
@@ -78,10 +78,12 @@ class Preparation:
         known = dict(zip(self._entering, arrays, strict=True))
         # What is wrong with an op is said when its turn comes; nothing depends on what was prepared.
         try:
-            with collector_paused():
-                all(op(run, known) for op in self._ops)
+            without_collecting(self._prepare, run, known)
         except Exception:
             let_interruptions_pass()
+
+    def _prepare(self, run: RunContext, known: dict[int, Any]) -> None:
+        all(op(run, known) for op in self._ops)
 
 
 def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Preparation]:

@@ -19,7 +19,7 @@ from oprack.inference.loading import load_model
 from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, freeze_parameters, optimize_model
-from oprack.python import collector_paused
+from oprack.python import without_collecting
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import fed_array
 from oprack.runtime.prepared_function import PreparedFunction
@@ -119,10 +119,9 @@ class Predictor:
         # A copy, so that later changes of the client's Config do not affect this predictor.
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
-        with collector_paused():
-            self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
-            self._model: InferenceModel
-            self._model, self._prepared = (shared._model, self._prepare(shared._model)) if shared else self._load()
+        self._executor: NaiveExecutor
+        self._model: InferenceModel
+        without_collecting(self._open, shared)
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
         names = self._model.feed_names, self._model.fetch_names
@@ -139,6 +138,11 @@ class Predictor:
             self._profiler = Profiler()
             # Unlike __del__, finalize is guaranteed to run at exit as well.
             weakref.finalize(self, _print_profile, self._profiler)
+
+    def _open(self, shared: Predictor | None) -> None:
+        """Load the model, or share that of another predictor."""
+        self._executor = shared._executor.clone() if shared else self._make_executor()
+        self._model, self._prepared = (shared._model, self._prepare(shared._model)) if shared else self._load()
 
     def _load(self) -> tuple[InferenceModel, PreparedProgram]:
         """Load the model and run the passes that the Config selects; parameters that become unused are freed."""

@@ -89,7 +89,7 @@ class Interrupter:
             return self._trace if _is_ours(frame.f_code.co_filename) else None
         if event == "line":
             self.lines += 1
-            if 0 < self.at <= self.lines and self.error is None and not leaves_with(frame):
+            if 0 < self.at <= self.lines and self.error is None and not leaves_block(frame):
                 self._fire(frame)
         return self._trace
 
@@ -123,12 +123,18 @@ class Interrupter:
             sys.unraisablehook = hook
 
 
-def leaves_with(frame: FrameType) -> bool:
-    """Whether a with block has ended, and its line comes up again before `__exit__` is called.
+def leaves_block(frame: FrameType) -> bool:
+    """Whether a with block has ended, and its line comes up again before `__exit__` is called, or a finally begins.
 
-    Python handles no signal there, so a lock that is taken by `with` is always given back; only tracing stops there.
+    Python handles no signal there, so a lock that is taken by `with` is always given back, and a function written in C
+    that begins a finally is always called; only tracing stops there.
     """
     code, line = frame.f_code, frame.f_lineno
+    above = linecache.getline(code.co_filename, line - 1).strip()
+    if above.startswith("if ") and "(" not in above:
+        above = linecache.getline(code.co_filename, line - 2).strip()
+    if above == "finally:":
+        return True
     if not linecache.getline(code.co_filename, line).lstrip().startswith("with "):
         return False
     return frame.f_lasti != min(start for start, _, number in code.co_lines() if number == line)
