@@ -145,7 +145,7 @@ def test_all_who_use_the_same_packs_share_the_context_of_a_place(rack: PackManag
     first, second = Executor(), NaiveExecutor()
     context = first.pool.get(CPUPlace())
     assert context is second.pool.get(CPUPlace()) is first.clone().pool.get(CPUPlace())
-    from oprack.interpreter import devices
+    from oprack.eager_tensor import devices
 
     assert devices.context(CPUPlace()) is context
     other = PackManager(entry_points=[], environ={})
