@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack.interpreter import devices
+from oprack.eager_tensor import devices
 from oprack_cuda.testing import StrictArray, StrictDeviceContext
 
 PLACE = oprack.CUDAPlace(0)
