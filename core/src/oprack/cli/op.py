@@ -41,7 +41,8 @@ def describe(manager: PackManager, op_type: str) -> dict[str, Any]:
             kernels += [_kernel(spec) for spec in specs]
         except OprackError as e:
             failures.append(f"{place}: {type(e).__name__}: {e}")
-    operator = manager.operator_class(op_type)
+    operator, roles = manager.operator_class(op_type), manager.extensions.roles()
+    played = sorted(role for _, role, player in manager.targets("role") if player == op_type)
     return {
         "op": op_type,
         "pack": info.pack,
@@ -55,7 +56,9 @@ def describe(manager: PackManager, op_type: str) -> dict[str, Any]:
         "operator": f"{operator.__module__}:{operator.__qualname__}" if operator is not None else None,
         "gradient": _gradient(info),
         "inplace": dict(info.inplace),
-        "roles": sorted(role for _, role, player in manager.targets("role") if player == op_type),
+        "roles": {
+            role: roles[role].wanted_by if role in roles else "nothing that is installed asks for it" for role in played
+        },
         "no_need_buffer_vars": list(info.no_need_buffer_vars),
         "checkpoints": [note for note, _ in info.versions.checkpoints] if info.versions else [],
         "facets": dict(info.owners),
@@ -173,9 +176,7 @@ def _print_rules(facts: dict[str, Any]) -> None:
     if facts["inplace"]:
         print("In place: " + ", ".join(f"{out} may reuse {x}" for x, out in facts["inplace"].items()))
     if facts["roles"]:
-        from oprack.op.vocabulary import ROLES
-
-        print("Plays: " + ", ".join(f"{role} ({ROLES[role].wanted_by})" for role in facts["roles"]))
+        print("Plays: " + ", ".join(f"{role} ({wanted_by})" for role, wanted_by in facts["roles"].items()))
     if facts["no_need_buffer_vars"]:
         print("Only the shape is read of: " + ", ".join(facts["no_need_buffer_vars"]))
     for i, note in enumerate(facts["checkpoints"], 1):

@@ -1,16 +1,17 @@
 """The vocabulary: the roles of ops that the core itself needs, since it knows no op type.
 
-The backward pass, casts, sizes that are open and programs split over ranks need ops and rely on their meaning. Each
-such meaning is a role with a signature; Python's operators and the methods of tensors are brought by packs, with their
-ops (oprack.layers.operators). In the hook oprack_vocabulary, a pack assigns one of its ops to a role by
-`register.role("copy", "assign")`, and `oprack.packs.op_for("copy")` finds it.
+The backward pass and casts need ops and rely on their meaning. Each such meaning is a role with a signature; Python's
+operators and the methods of tensors are brought by packs, with their ops (oprack.layers.operators). In the hook
+oprack_vocabulary, a pack assigns one of its ops to a role by `register.role("copy", "assign")`, and
+`oprack.packs.op_for("copy")` finds it. Who needs other ops adds roles by `register.new_role`, as the room of several
+ranks does; an op can play a role that nothing which is installed asks for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oprack.errors import DefinitionError, did_you_mean
+from oprack.errors import DefinitionError
 from oprack.records import dataclass
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What the core requires of the op that plays a role.
+    """What is required of the op that plays a role.
 
     Attributes:
         name: Name of the role.
-        inputs: Input slots that the core binds when it appends the op. The op may have others if they are dispensable.
-        attrs: Attributes that the core sets. The op may have others if they have defaults.
-        outputs: Output slots that the core binds.
+        inputs: Input slots that are bound when the op is appended. The op may have others if they are dispensable.
+        attrs: Attributes that are set. The op may have others if they have defaults.
+        outputs: Output slots that are bound.
         meaning: What the op computes.
         wanted_by: The calls that need it, for messages.
     """
@@ -36,6 +37,30 @@ class Role:
     outputs: tuple[str, ...]
     meaning: str
     wanted_by: str
+
+    @classmethod
+    def declared(cls, name: str, signature: str, meaning: str, wanted_by: str) -> Role:
+        """A role from its signature, written as "X Y; axis -> Out": inputs, attributes, outputs.
+
+        Args:
+            name: Name of the role.
+            signature: The signature.
+            meaning: What the op computes.
+            wanted_by: The calls that need it, for messages.
+
+        Returns:
+            The role.
+
+        Raises:
+            DefinitionError: The signature names no output.
+        """
+        arguments, _, outputs = signature.partition("->")
+        inputs, _, attrs = arguments.partition(";")
+        if not outputs.split():
+            raise DefinitionError(
+                f"role {name!r} has the signature {signature!r}; expected one such as 'X Y; axis -> Out'"
+            )
+        return cls(name, tuple(inputs.split()), tuple(attrs.split()), tuple(outputs.split()), meaning, wanted_by)
 
     @property
     def signature(self) -> str:
@@ -57,67 +82,35 @@ class Role:
         ]
 
 
-ROLES: dict[str, Role] = {}
-"""All roles by name."""
-
-
-def find_role(name: object) -> Role:
-    """Return the role of a name.
-
-    Raises:
-        DefinitionError: No role has that name. The message lists close matches.
-    """
-    role = ROLES.get(name) if isinstance(name, str) else None
-    if role is None:
-        raise DefinitionError(
-            f"{name!r} is no role of the vocabulary{did_you_mean(str(name), ROLES)}; expected one of "
-            "oprack.op.vocabulary, or a newer oprack"
-        )
-    return role
-
-
-def _role(name: str, signature: str, meaning: str, wanted_by: str) -> None:
-    """Declare a role; the signature is written as "X Y; axis -> Out": inputs, attributes, outputs."""
-    arguments, _, outputs = signature.partition("->")
-    inputs, _, attrs = arguments.partition(";")
-    slots = tuple(inputs.split()), tuple(attrs.split()), tuple(outputs.split())
-    ROLES[name] = Role(name, *slots, meaning, wanted_by)
-
-
-# Values ---------------------------------------------------------------------------------------------------------------
-_role("convert", "X; in_dtype out_dtype -> Out", "X as dtype `out_dtype`", "astype")
-_role("copy", "X -> Out", "The values and LoD of X in memory of their own", "detach, and gradients used twice")
-_role(
-    "constant",
-    "; shape dtype value str_value -> Out",
-    "A tensor of one number: that of the text `str_value`, or `value` where it is empty",
-    "numbers beside Variables in lists, and the gradient that backward starts from",
-)
-_role("filled_like", "X; value -> Out", "A number in the shape, dtype and LoD of X", "gradients() of several elements")
-_role("zeros_like", "X -> Out", "Zeros in the shape, dtype and LoD of X", "gradients that did not arrive")
-_role(
-    "sum_of_all",
-    "X; use_mkldnn -> Out",
-    "The sum of a list of tensors or SelectedRows, which is dense as soon as one of them is",
-    "gradients of what several ops read",
-)
-_role("add", "X Y; axis -> Out", "X + Y; Y's first dim is dim `axis` of X", "LayerHelper.append_bias_op")
-
-# Sizes ----------------------------------------------------------------------------------------------------------------
-_role("shape_of", "Input -> Out", "The dims of Input, as integers", "x.shape[i] of an open dim in a captured function")
-_role(
-    "part",
-    "Input; axes starts ends decrease_axis infer_flags -> Out",
-    "From starts to ends along axes; dims of decrease_axis are removed",
-    "x.shape[i] of an open dim in a captured function",
-)
-
-# Ranks ----------------------------------------------------------------------------------------------------------------
-_RANKS = "programs that oprack.parallel.distribute splits"
-_role("affine", "X; scale bias -> Out", "scale * X + bias", _RANKS)
-_role("permute_dims", "X; axis -> Out XShape", "Dims of X in the order `axis`", _RANKS)
-_role("split_dim", "X; axis num sections -> Out", "Equal parts, or parts of given sizes, along a dim", _RANKS)
-_role("sum_of_ranks", "X; ring_id -> Out", "The sum of X over the ranks of a ring, on each of them", _RANKS)
-_role("rows_of_ranks", "X; ring_id nranks -> Out", "The rows of all ranks of a ring, one after the other", _RANKS)
-_role("sum_of_rows_of_ranks", "X; ring_id nranks -> Out", "This rank's part of the rows of the sum", _RANKS)
-_role("from_one_rank", "X; ring_id root -> Out", "On all ranks of a ring what the rank `root` has", _RANKS)
+ROLES = {
+    role.name: role
+    for role in (
+        Role.declared("convert", "X; in_dtype out_dtype -> Out", "X as dtype `out_dtype`", "astype"),
+        Role.declared("copy", "X -> Out", "X with its LoD in memory of its own", "detach, and gradients used twice"),
+        Role.declared(
+            "constant",
+            "; shape dtype value str_value -> Out",
+            "A tensor of one number: that of the text `str_value`, or `value` where it is empty",
+            "numbers beside Variables in lists, and the gradient that backward starts from",
+        ),
+        Role.declared(
+            "filled_like",
+            "X; value -> Out",
+            "A number in the shape, dtype and LoD of X",
+            "gradients() of several elements",
+        ),
+        Role.declared(
+            "zeros_like", "X -> Out", "Zeros in the shape, dtype and LoD of X", "gradients that did not arrive"
+        ),
+        Role.declared(
+            "sum_of_all",
+            "X; use_mkldnn -> Out",
+            "The sum of a list of tensors or SelectedRows, which is dense as soon as one of them is",
+            "gradients of what several ops read",
+        ),
+        Role.declared(
+            "add", "X Y; axis -> Out", "X + Y; Y's first dim is dim `axis` of X", "LayerHelper.append_bias_op"
+        ),
+    )
+}
+"""The roles of the core by name; `PackManager.roles` has those of packs as well."""

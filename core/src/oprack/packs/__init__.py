@@ -78,7 +78,7 @@ on_change(_players.clear)
 
 
 def op_for(role: str) -> str:
-    """The op type that plays a role of `oprack.op.vocabulary`, cached until packs change.
+    """The op type that plays a role of the vocabulary, cached until packs change.
 
     Args:
         role: The role, such as "copy".
@@ -88,7 +88,7 @@ def op_for(role: str) -> str:
 
     Raises:
         UnknownRoleError: No pack plays the role.
-        DefinitionError: The vocabulary has no such role.
+        DefinitionError: No pack plays it, and the vocabulary has no such role.
     """
     found = _players.get(role)
     if found is None:

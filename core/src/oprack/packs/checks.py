@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from oprack.errors import OprackError
+from oprack.errors import OprackError, did_you_mean
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import advice
 from oprack.packs.pack import BrokenPackWarning
@@ -21,7 +21,7 @@ def import_problems(manager: PackManager, owner: str = "", notes: list[str] | No
     Args:
         manager: The packs.
         owner: A distribution, to look only at the ops and names that it brings; "" for all.
-        notes: Gets what is no problem: names that serve a room of the package which is not installed.
+        notes: Gets what is no problem: names and roles that serve a room of the package which is not installed.
 
     Returns:
         The problems.
@@ -54,7 +54,7 @@ def import_problems(manager: PackManager, owner: str = "", notes: list[str] | No
             except OprackError as e:
                 found.append(f"op {op_type}: {type(e).__name__}: {e}")
         found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
-    return list(dict.fromkeys([*found, *(() if owner else role_problems(manager))]))
+    return list(dict.fromkeys([*found, *(() if owner else role_problems(manager, notes))]))
 
 
 def _check_gradient(manager: PackManager, op_type: str) -> None:
@@ -86,20 +86,31 @@ def _history_problems(manager: PackManager, op_type: str) -> list[str]:
     return [f"op {op_type}: its OpVersion, of {owner}, has {text}, which the op does not have" for text in unknown]
 
 
-def role_problems(manager: PackManager) -> list[str]:
-    """Roles whose op has another signature; imports the definitions of these ops."""
-    from oprack.op.vocabulary import ROLES
+def role_problems(manager: PackManager, notes: list[str] | None = None) -> list[str]:
+    """Roles whose op has another signature; imports the definitions of these ops.
 
-    found = []
+    Args:
+        manager: The packs.
+        notes: Gets what is no problem: ops that play a role which nothing that is installed asks for.
+
+    Returns:
+        The problems.
+    """
+    found: list[str] = []
+    roles = manager.extensions.roles()
     for owner, name, op_type in manager.targets("role"):
+        subject = f"role {name} of {owner} by op {op_type}"
+        if name not in roles:
+            if notes is not None:
+                notes.append(f"{subject}: nothing that is installed asks for it{did_you_mean(name, roles)}")
+            continue
         try:
             manager.op_for(name)
-            misfits = ROLES[name].misfits(manager.op_info(op_type).proto)
+            misfits = roles[name].misfits(manager.op_info(op_type).proto)
         except OprackError as e:
             misfits = [f"{type(e).__name__}: {e}"]
         if misfits:
-            signature = ROLES[name].signature
-            found.append(f"role {name} of {owner} by op {op_type}: {'; '.join(misfits)}; expected {signature}")
+            found.append(f"{subject}: {'; '.join(misfits)}; expected {roles[name].signature}")
     return found
 
 

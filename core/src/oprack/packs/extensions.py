@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oprack.errors import OprackError, UnknownLayerError, UnknownRoleError
+from oprack.errors import DefinitionError, OprackError, UnknownLayerError, UnknownRoleError, did_you_mean
 from oprack.packs import advice
 from oprack.packs.pack import Pack
 from oprack.packs.resolve import import_object
+
+if TYPE_CHECKING:
+    from oprack.op.vocabulary import Role
 
 
 class Extensions:
@@ -79,6 +83,17 @@ class Extensions:
         """
         return {name: attr for _, name, attr in self._targets("library attribute")}
 
+    def roles(self) -> dict[str, Role]:
+        """The vocabulary.
+
+        Returns:
+            The roles of the core and those that packs add, by name.
+        """
+        from oprack.op.vocabulary import ROLES, Role
+
+        added = {name: Role.declared(name, *json.loads(text)) for _, name, text in self._targets("new role")}
+        return {**added, **ROLES}
+
     def observers(self) -> list[Any]:
         """Observers of runs of all packs, imported once; one that can't be imported is reported and left out.
 
@@ -145,11 +160,17 @@ class RoleIndex:
     Args:
         players: (pack, role, op type), one for each role.
         packs: All of them, for messages.
+        roles: All roles by name, for messages.
     """
 
-    def __init__(self, players: Sequence[tuple[Pack, str, Any]], packs: Collection[Pack]) -> None:
-        self._players, self._packs = players, packs
-        self._found: dict[str, str] = {}
+    def __init__(
+        self,
+        players: Sequence[tuple[Pack, str, Any]],
+        packs: Collection[Pack],
+        roles: Callable[[], dict[str, Role]],
+    ) -> None:
+        self._players = {role: str(op_type) for _, role, op_type in players}
+        self._packs, self._roles = packs, roles
 
     def op_for(self, role: str) -> str:
         """The op type that plays a role.
@@ -157,17 +178,15 @@ class RoleIndex:
         Raises:
             UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
                 it.
-            DefinitionError: The vocabulary has no such role.
+            DefinitionError: No pack plays it, and the vocabulary has no such role.
         """
-        found = self._found.get(role)
-        return found if found is not None else self._find(role)
-
-    def _find(self, role: str) -> str:
-        from oprack.op.vocabulary import find_role
-
-        wanted = find_role(role)
-        player = next((str(op_type) for _, name, op_type in self._players if name == role), None)
-        if player is None:
-            raise UnknownRoleError(advice.unknown_role(wanted, self._packs))
-        self._found[role] = player
-        return player
+        found = self._players.get(role)
+        if found is not None:
+            return found
+        roles = self._roles()
+        if role not in roles:
+            raise DefinitionError(
+                f"{role!r} is no role of the vocabulary{did_you_mean(str(role), roles)}; expected one of "
+                "oprack.op.vocabulary, one that a pack adds by register.new_role, or a newer oprack"
+            )
+        raise UnknownRoleError(advice.unknown_role(roles[role], self._packs))

@@ -39,7 +39,9 @@ def oprack_kernels(register: Register) -> None:
 @hookspec
 def oprack_vocabulary(register: Register) -> None:
     """Say which ops play the roles that the core asks for: `register.role("zeros_like", "fill_zeros_like")` lets a
-    backward pass append fill_zeros_like. `oprack.op.vocabulary` lists the roles with their signatures.
+    backward pass append fill_zeros_like. `oprack.op.vocabulary` lists the roles with their signatures; what else a
+    distribution needs of packs it adds: `register.new_role("split_dim", "X; axis num sections -> Out", "Equal parts
+    along a dim", wanted_by="parallel.distribute")`.
     """
 
 

@@ -82,7 +82,7 @@ class PackManager:
         self._priorities = choice.priorities(environ.get("OPRACK_PRIORITY", "")) | dict(priorities or {})
         self._index = OpIndex(())
         self._layers = NamespaceIndex(())
-        self._roles = RoleIndex((), ())
+        self._roles = RoleIndex((), (), dict)
         self._undecided_roles: dict[str, Settlement] = {}
         # Once per manager and cause, or a broken pack would warn with every op that is looked up.
         self._warn = WarnOnce()
@@ -152,7 +152,7 @@ class PackManager:
             pack.conflicts = tuple(n for n, s in index.settled.items() if pack in (s.winner, *s.others))
             pack.layer_conflicts = tuple(s.name for s in layer_conflicts if pack in (s.winner, *s.others))
         self._forget()
-        self._layers, self._roles = NamespaceIndex(layers), RoleIndex(roles, packs)
+        self._layers, self._roles = NamespaceIndex(layers), RoleIndex(roles, packs, lambda: self.extensions.roles())
         self._undecided_roles = {s.name: s for s in role_conflicts if not s.by_user}
         # Indices are never changed but replaced, so a thread that reads one goes on with what it had.
         self._index, self._packs = index, packs
@@ -307,12 +307,12 @@ class PackManager:
             return self._infos.setdefault(op_type, info) if revision == self.revision else info
 
     def op_for(self, role: str) -> str:
-        """The op type that plays a role of `oprack.op.vocabulary`.
+        """The op type that plays a role of the vocabulary.
 
         Raises:
             UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
                 it.
-            DefinitionError: The vocabulary has no such role.
+            DefinitionError: No pack plays it, and the vocabulary has no such role.
         """
         if self._packs is None:
             self._loaded()

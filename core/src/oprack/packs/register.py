@@ -150,26 +150,46 @@ class Register:
         self.contributions.kernels += specs
 
     def role(self, role: str, op_type: str) -> None:
-        """Assign an op to a role of `oprack.op.vocabulary`; see the hook oprack_vocabulary.
+        """Assign an op to a role; see the hook oprack_vocabulary.
 
         Args:
-            role: Name of the role.
+            role: Name of a role of `oprack.op.vocabulary`, or of one that a pack adds by `new_role`.
             op_type: The op; it must have the signature of the role.
 
         Raises:
-            DefinitionError: The role is unknown, or this pack assigned an op to it before.
+            DefinitionError: An argument is no text, or this pack assigned an op to the role before.
         """
-        from oprack.op.vocabulary import find_role
-
-        try:
-            find_role(role)
-        except DefinitionError as e:
-            raise DefinitionError(f"{self!r}: {e}") from None
+        if not isinstance(role, str) or not role:
+            raise DefinitionError(f"{self!r}: role({role!r}, ...); expected the name of a role")
         if not isinstance(op_type, str) or not op_type:
             raise DefinitionError(f"{self!r}: role({role!r}, {op_type!r}); expected an op type")
         if any(kind == "role" and key == role for kind, key, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: role {role!r} is given twice by this pack")
         self.contributions.targets.append(("role", role, op_type))
+
+    def new_role(self, name: str, signature: str, meaning: str, wanted_by: str) -> None:
+        """Add a role to the vocabulary: an op that this distribution needs, and that packs bring.
+
+        `oprack.packs.op_for(name)` finds the op that a pack assigned to it.
+
+        Args:
+            name: Name of the role.
+            signature: What is bound and set, as "X Y; axis -> Out": inputs, attributes, outputs.
+            meaning: What the op computes.
+            wanted_by: The calls that need it, for messages.
+
+        Raises:
+            DefinitionError: The signature names no output, or this pack added the role before.
+        """
+        from oprack.op.vocabulary import Role
+
+        try:
+            Role.declared(name, signature, meaning, wanted_by)
+        except DefinitionError as e:
+            raise DefinitionError(f"{self!r}: {e}") from None
+        if any(kind == "new role" and key == name for kind, key, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: new_role({name!r}, ...) is given twice by this pack")
+        self.contributions.targets.append(("new role", name, json.dumps([signature, meaning, wanted_by])))
 
     def op_version(self, version: OpVersion) -> None:
         """Register the version history of an op whose definition has none.

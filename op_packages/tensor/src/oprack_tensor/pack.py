@@ -9,7 +9,7 @@ from oprack import hookimpl
 if TYPE_CHECKING:
     from oprack.packs import Register
 
-# Role of oprack.op.vocabulary -> the op of this pack that plays it.
+# Role -> the op of this pack that plays it; see oprack.op.vocabulary
 ROLES = {
     "constant": "fill_constant",
     "convert": "cast",
@@ -35,7 +35,7 @@ def oprack_ops(register: Register) -> None:
 
 @hookimpl
 def oprack_vocabulary(register: Register) -> None:
-    """Which ops the core itself asks for."""
+    """Which ops the core, captured functions and ranks ask for."""
     for role, op_type in ROLES.items():
         register.role(role, op_type)
 
