@@ -197,6 +197,15 @@ def test_one_variable_in_two_columns(program: Program) -> None:
         assert (a == 2 * X).all() and (b == 2 * X).all()
 
 
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_variable_that_is_fetched_twice_has_memory_of_its_own_each_time(program: Program, prepared: bool) -> None:
+    executor, scope = Executor(prepared=prepared), Scope()
+    for _ in range(3):
+        a, b, x = executor.run(program, {"x": X}, ["y", "y", "x"], scope)
+        a[...] = x[...] = 7.0
+        assert (b == 2 * X).all()
+
+
 def test_a_wrong_name_lists_what_was_made_to_be_fed(program: Program) -> None:
     with pytest.raises(FeedNameError, match=r"'q' is no variable of the program. It has no feed ops."):
         Executor().run(program, {"q": X}, ["y"], Scope())

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Sequence
 from contextvars import copy_context
+from copy import deepcopy
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +153,7 @@ class PreparedFunction:
             set_feeds(block.feeds, dict(zip(self.inputs, self._tensors(plan, values), strict=True)), local)
             keep = self.outputs if self._executor.prepared else None
             self._executor.run_prepared(plan.program, local, keep, observers)
-            return local.find_values(self.outputs)
+            return _apart(local.find_values(self.outputs), plan.repeated)
         finally:
             if outer is not None:
                 outer.delete_scope(local)
@@ -170,6 +171,7 @@ class _Plan:
         state: Names of the persistable variables that it reads from a scope.
         writes: Names of those that it writes to one.
         vars: What the program declares of each input.
+        repeated: Which of the outputs come a second time, where each is to have memory of its own.
         forms: How to run values, by their form, and the number of that of the state.
         idle: Contexts of runs that have ended, for the next ones.
     """
@@ -184,6 +186,7 @@ class _Plan:
     ) -> None:
         self.program, self._executor, self._inputs, self._outputs = program, executor, inputs, outputs
         self.stateful, self.revision = stateful, program.packs_revision
+        self.repeated = [i for i, name in enumerate(outputs) if stateful and name in outputs[:i]]
         block = program.main.block
         self.vars = [block.find_var_recursive(name) for name in inputs]
         self.segment = self._only_segment(stateful)
@@ -312,7 +315,8 @@ class _Form:
                 self._outputs.append((index[name], True, False, False))
         # Mostly outputs are arrays of the caller's own.
         self._taken: list[int] | None = None
-        if not any(given or lod or shared for _, given, lod, shared in self._outputs):
+        self._repeated = plan.repeated
+        if not (self._repeated or any(given or lod or shared for _, given, lod, shared in self._outputs)):
             self._taken = [at for at, *_ in self._outputs]
         self._all_taken = self._taken == list(range(len(compiled.generated.outputs)))
 
@@ -346,7 +350,7 @@ class _Form:
             _restore_errors(before)
         if self._taken is not None:
             return results if self._all_taken else [results[at] for at in self._taken]
-        return [_output(results, given, *output) for output in self._outputs]
+        return _apart([_output(results, given, *output) for output in self._outputs], self._repeated)
 
 
 def _error_state() -> tuple[Callable[[], Any], Callable[[Any], Any]]:
@@ -379,6 +383,13 @@ def _output(results: list[Any], values: Sequence[Any], at: int, given: bool, lod
     if not (lod or shared):
         return results[at]
     return LoDTensor(results[at], results[at + 1] if lod else [], check=False, shared=shared)
+
+
+def _apart(values: list[Any], repeated: Sequence[int]) -> list[Any]:
+    """The values of the outputs, of which those that come a second time get memory of their own."""
+    for i in repeated:
+        values[i] = deepcopy(values[i])
+    return values
 
 
 def _tensor(value: Any) -> Any:
