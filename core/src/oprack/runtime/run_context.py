@@ -16,6 +16,7 @@ from oprack.runtime.checks import NO_LIMITS, Checks, Limits
 from oprack.tensor import Place
 
 if TYPE_CHECKING:
+    from oprack.cache import Cache
     from oprack.desc import ProgramDesc
     from oprack.packs.manager import PackManager
     from oprack.runtime.profiler import Profiler
@@ -138,11 +139,11 @@ class RunContext:
     recorder: Callable[..., None] | None = None
     rounds: int = 0
     shapes_met: int | None = None
-    shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
+    shapes_after: list[tuple[Cache, Any]] = field(default_factory=list)
     shapes_settled: bool = True
     made: list[Any] | None = None
 
-    def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
+    def meet(self, numbers: Cache, key: tuple[Any, ...]) -> None:
         """Note output shapes that a kernel has not returned before for what this segment has read so far."""
         self.shapes_after.append((numbers, key))
 

@@ -18,6 +18,9 @@ from oprack.types import EMPTY_VAR
 # Bytes up to which a result gets a new array even where an input's memory is free: asking whether it is free, and
 # whether the shapes fit, costs more than a small array.
 _SMALL = 1 << 16
+# Shapes that each op of a plan remembers. The plan knows those of whole runs, within the budget of the process; these
+# serve runs whose inputs are new while most ops meet shapes that are known.
+_SHAPES = 128
 
 
 @dataclass
@@ -159,7 +162,7 @@ class Binder:
     def bind(self, i: int, record: OpRecord, check: ShapeCheck | None = None) -> BoundOp:
         """Bind record number `i`, whose shape rule may have a check already; records must be bound in order."""
         ins = self._bind_inputs(i, record)
-        check = check or ShapeCheck(record)
+        check = check or ShapeCheck(record, _SHAPES)
         outs, kernel_sized = self._bind_outputs(i, record, self._viewed(record, ins), check)
         return BoundOp(record, ins, outs, check, kernel_sized)
 

@@ -76,7 +76,7 @@ class CompiledSegment:
     shapes: Cache = field(default_factory=lambda: Cache(SHAPES, "shapes"))
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def accept(self, shapes: Any, after: Sequence[tuple[dict[Any, int], Any]]) -> None:
+    def accept(self, shapes: Any, after: Sequence[tuple[Cache, Any]]) -> None:
         """Number shapes that all rules accepted, so that the rules are not asked about them again.
 
         Args:
@@ -87,7 +87,8 @@ class CompiledSegment:
         if number is None:
             number = self.shapes.keep(shapes, next(self.numbers), _SHAPES_MET * len(self.generated.slots))
         for numbers, (before, *made) in after:
-            number = numbers[number if before is None else before, *made] = next(self.numbers)
+            key = number if before is None else before, *made
+            number = numbers.keep(key, next(self.numbers), _SHAPES_MET)
 
 
 class Segment:

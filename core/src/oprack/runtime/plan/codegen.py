@@ -239,7 +239,7 @@ class SegmentGenerator:
         if not step.kernel_sized:
             return []
         shapes = "".join(f"{x.name}.shape, " for x in step.kernel_sized).rstrip()
-        after = self._named(f"after{i}", Cache(SHAPES))
+        after = self._named(f"after{i}", Cache(SHAPES, "shapes"))
         return [f"met = {after}[key := (met, {shapes})] or run.meet({after}, key)"]
 
     def _code(self, step: BoundOp) -> KernelCode:

@@ -145,6 +145,10 @@ def recording(run: RunContext, records: list[OpRecord]) -> Iterator[None]:
 class ShapeCheck:
     """The shape rule of one op of a plan, called with the op's inputs as `check(run, *values)`.
 
+    Args:
+        record: What the op decided in the run that was recorded.
+        most: How many combinations of shapes it remembers in any case.
+
     Attributes:
         by_shapes: Whether what the rule says follows from shapes alone; otherwise it is asked on every run.
         known_outputs: (slot, position) of outputs whose whole shape follows from those of the inputs. The kernel
@@ -154,7 +158,7 @@ class ShapeCheck:
         seen: The shapes that the rule has accepted.
     """
 
-    def __init__(self, record: OpRecord) -> None:
+    def __init__(self, record: OpRecord, most: int = SHAPES) -> None:
         self._operator = record.op
         self._slots = [(slot, len(values)) for slot, values in record.inputs.items()]
         values = [v for vs in record.inputs.values() for v in vs if v is not None]
@@ -172,7 +176,7 @@ class ShapeCheck:
         self.made = [(slot, i) for slot, i, v in outputs if isinstance(v, LoDTensor | SparseValue)]
         self._dtypes = {(slot, i): v.array.dtype for slot, i, v in outputs if isinstance(v, LoDTensor)}
         # Emptied when a kernel breaks a promise.
-        self.seen = Cache(SHAPES)
+        self.seen = Cache(most)
         self._ahead = Cache(_AHEAD)  # by shapes, for the op's turn
 
     def __call__(self, run: RunContext, *values: Any) -> Answer:
