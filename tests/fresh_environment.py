@@ -9,7 +9,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # The package oprack, whose rooms several distributions bring, and its tables
-PACKAGE = [ROOT / "core", *(ROOT / "plugins" / name for name in ("eager", "inference", "names", "parallel", "testing"))]
+PACKAGE = [
+    ROOT / "core",
+    *(ROOT / "plugins" / name for name in ("eager", "inference", "ir", "names", "parallel", "testing")),
+]
 _OURS = ("VIRTUAL_ENV", "PYTHONPATH", "OPRACK_PACKS", "OPRACK_BLOCK")
 
 

@@ -16,6 +16,10 @@ from oprack.runtime import OperatorBase
 from oprack.runtime.prepared import run_block
 from oprack.types import AttrType
 
+GENERIC_PASSES = SimpleNamespace(
+    name="ir", value="oprack_ir.pack", dist=SimpleNamespace(name="oprack-ir", version="1.0")
+)
+
 
 def like_x(ctx: Any) -> None:
     ctx.set_dim("Out", ctx.dim("X"))
@@ -154,8 +158,8 @@ def grow(X: Any, *, n: int) -> Any:
 
 
 def manager_with_passes(monkeypatch: Any, **hooks: Callable[[Any], None]) -> PackManager:
-    """A manager with a pack for each hook `oprack_passes`, and the ops of this module."""
-    entry_points = []
+    """A manager with the passes that know no op, a pack for each hook `oprack_passes`, and the ops of this module."""
+    entry_points = [GENERIC_PASSES]
     for name, hook in hooks.items():
         module = ModuleType(f"passes_of_{name}")
         namespace: dict[str, Any] = {"hook": hook}

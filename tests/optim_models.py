@@ -11,7 +11,7 @@ from oprack import Program
 from oprack.inference import Config, create_predictor, optim_cache
 from oprack.inference.optim_cache import OptimCache
 from oprack.io import save_inference_model
-from oprack.io.inference_model import optimize_model
+from oprack.ir.models import optimize_model
 from oprack.tensor import Scope
 
 X = np.array([[1, -2], [-3, 4]], np.float32)
@@ -33,7 +33,7 @@ class Passes:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Passes:
     """Passes of predictors, counted from now on."""
     found = Passes()
-    monkeypatch.setattr("oprack.inference.predictor.optimize_model", found)
+    monkeypatch.setattr("oprack.ir.models.optimize_model", found)
     # the files of this checkout may have been written a moment ago
     monkeypatch.setattr(optim_cache, "changed_since_start", lambda files: "")
     return found

@@ -39,7 +39,7 @@ def install(site: Path, *names: str) -> Path:
 
 
 # What other distributions bring to the package oprack beside the core, and its tables
-ROOMS = [ROOT / "plugins" / name / "src" for name in ("eager", "inference", "names", "parallel", "testing")]
+ROOMS = [ROOT / "plugins" / name / "src" for name in ("eager", "inference", "ir", "names", "parallel", "testing")]
 
 
 def entry_points(site: Path) -> list[Any]:

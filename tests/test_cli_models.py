@@ -106,26 +106,25 @@ def test_show_lists_every_op_of_every_block(oprack: Command) -> None:
     assert oprack.json("show", PROGRAMS / "while_loop")["blocks"] == len(re.findall(r"^block \d", text, re.M))
 
 
-def test_show_passes(oprack: Command, model: Path) -> None:
-    text = oprack("show", SMALL / "resnet.pdmodel", "--passes", "--block", "onednn")
-    table = text[text.index("\nPASS ") :]
-    rows = {line.split()[0]: line.split() for line in table.splitlines() if " oprack" in line}
+def test_passes_of_a_model(oprack: Command) -> None:
+    text = oprack("passes", SMALL / "resnet.pdmodel", "--block", "onednn")
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if " oprack" in line}
+    assert text.startswith("PASS ")
     assert rows["fold_affine_into_conv"][1:7] == ["oprack-nn", "fuse", "9", "35", "35", "no"]
-    assert rows["remove_identities"][1:7] == ["oprack", "fold", "1", "36", "35", "yes"]
+    assert rows["remove_identities"][1:7] == ["oprack-ir", "fold", "1", "36", "35", "yes"]
     assert text.endswith("\n36 ops became 35. Passes that are not strict may change the order of sums and rounding\n")
-    report = oprack.json("show", SMALL / "resnet.pdmodel", "--passes", "--block", "onednn")["passes"]
+    report = oprack.json("passes", SMALL / "resnet.pdmodel", "--block", "onednn")["passes"]
     assert [r["pass"] for r in report] == [*rows] and {r["matches"] for r in report} == {0, 1, 9}
     assert set(report[0]) == {
         "pass", "pack", "stage", "matches", "ops_before", "ops_after", "strict", "milliseconds", "error"
     }  # fmt: skip
-    assert "passes" not in oprack.json("show", model)
 
 
-def test_show_plan_is_the_code_that_runs(oprack: Command, model: Path, feed: str) -> None:
-    text = oprack("show", model, "--plan", "--feed", feed, "--lod", "x=0,1,3", "--block", "onednn")
+def test_the_plan_of_a_model_is_the_code_that_runs(oprack: Command, model: Path, feed: str) -> None:
+    text = oprack("passes", model, "--plan", "--feed", feed, "--lod", "x=0,1,3", "--block", "onednn")
     assert "def segment(" in text and "elementwise_add" in text
-    assert "def segment(" in oprack.json("show", model, "--plan", "--feed", feed, "--lod", "x=0,1,3")["plan"]
-    oprack("show", model, "--plan", code=3)
+    assert "def segment(" in oprack.json("passes", model, "--plan", "--feed", feed, "--lod", "x=0,1,3")["plan"]
+    oprack("passes", model, "--plan", code=3)
     assert "'x' was not fed" in oprack.err
 
 
@@ -340,7 +339,7 @@ def test_run_keeps_the_rewritten_model_where_it_is_told_to(
         raise AssertionError("passes run")
 
     with monkeypatch.context() as patch:
-        patch.setattr("oprack.inference.predictor.optimize_model", fails)
+        patch.setattr("oprack.ir.models.optimize_model", fails)
         assert oprack.json(*arguments, "--cache", tmp_path / "kept")["outputs"] == plain
     oprack(*arguments, "--cache", tmp_path / "kept", "--no-passes", code=3)
     assert "--no-passes, --reference and --check-nan run none" in oprack.err

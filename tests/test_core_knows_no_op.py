@@ -78,7 +78,6 @@ OTHERWISE_MEANT = {
     "testing/fuzz/__main__.py": {"seed"},
     "ir/pattern.py": {"where"},  # a condition of a pattern
     "packs/register.py": {"fold"},  # a stage of passes
-    "packs/builtin/__init__.py": {"fold"},
     "testing/review/wheel.py": {"dist"},  # a folder of built wheels
 }
 

@@ -185,7 +185,7 @@ def test_reference_pages_say_what_the_code_says() -> None:
     errors = reference_pages.error_classes()
     assert "| `FeedDtypeError` | `FeedError` | A fed value has another dtype than its variable." in errors
     assert "`oprack.runtime`" in re.search(r"\| `LoopLimitError` .*", errors)[0]
-    assert "## oprack show" in reference_pages.commands() and "--passes" in reference_pages.commands()
+    assert "## oprack show" in reference_pages.commands() and "## oprack passes" in reference_pages.commands()
 
 
 @pytest.mark.parametrize("source", ["graph TD\na --> b", "flowchart TB\na ==> b", "flowchart TB\na --> (b)"])

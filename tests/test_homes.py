@@ -25,18 +25,20 @@ def bare():
 
 def test_the_table_says_what_the_installed_packs_bring():
     manager = oprack.default_manager()
-    # a plugin that brings neither ops, names, formats nor commands, but a place, has no row
+    # a plugin that brings neither ops, names, formats, commands nor passes, but a place, has no row
     ours = [p for p in manager.packs() if p.name != "core" and (p.op_types or p.layers)]
     formats = {(owner, json.loads(key)["suffix"]) for owner, key, _ in manager.targets("format")}
     assert formats == {(d, suffix) for d, kinds in advice.homes().items() for suffix in kinds.get("formats", ())}
     commands = {(owner, json.loads(key)["name"]) for owner, key, _ in manager.targets("command")}
     assert commands == {(d, name) for d, kinds in advice.homes().items() for name in kinds.get("commands", ())}
-    others = {owner for owner, _ in formats | commands}
+    passes = {(owner, json.loads(key)["name"]) for owner, key, _ in manager.targets("pass")}
+    assert passes == {(d, name) for d, kinds in advice.homes().items() for name in kinds.get("passes", ())}
+    others = {owner for owner, _ in formats | commands | passes}
     assert {p.distribution for p in ours} | others == set(advice.homes())
     for pack in ours:
         kinds = advice.homes()[pack.distribution]
         assert sorted(kinds.get("ops", ())) == sorted(pack.op_types)
-        unnamed = ("ops", "roles", "formats", "commands")
+        unnamed = ("ops", "roles", "formats", "commands", "passes")
         named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in unnamed for name in names}
         assert named == {key for key in pack.layers if not key.startswith(("fuzz.", "fuzz_lives."))}
     roles = [(owner, role) for owner, role, _ in manager.targets("role")]

@@ -213,7 +213,7 @@ def test_a_model_replaced_while_it_is_read_is_not_kept(
         save(model.parent, 3.0)
         return Passes.optimize(*args, **kwargs)
 
-    monkeypatch.setattr("oprack.inference.predictor.optimize_model", slow)
+    monkeypatch.setattr("oprack.ir.models.optimize_model", slow)
     assert answer(config(model, cache)).tolist() == expected(1.0).tolist()
     assert not cache.entries()
 

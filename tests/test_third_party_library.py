@@ -129,7 +129,7 @@ def test_passes_and_plan_show_who_takes_part(
     environment: FreshEnvironment, model: tuple[Path, Path], tmp_path: Path
 ) -> None:
     oprack, (path, feeds) = environment.path / "bin" / "oprack", model
-    shown = run(oprack, "show", f"{path}.pdmodel", "--passes", "--plan", "--feed", feeds, cwd=tmp_path)
+    shown = run(oprack, "passes", f"{path}.pdmodel", "--plan", "--feed", feeds, cwd=tmp_path)
     rows = {line.split()[0]: line.split() for line in shown.splitlines() if line.strip()}
     assert rows["mylib_fuse_bias_softmax"][1:4] == ["oprack-mylib", "fuse", "1"]
     assert rows["onednn_fuse_conv2d"][1] == "oprack-onednn" and int(rows["onednn_fuse_conv2d"][3]) > 0

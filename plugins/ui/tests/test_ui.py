@@ -122,7 +122,7 @@ def test_blocks_inside_ops_are_named() -> None:
 
 def test_passes_and_times(address: str) -> None:
     _, found = ask(f"{address}/api/model/passes")
-    assert {p["pack"] for p in found["passes"]} >= {"oprack", "oprack-nn"}
+    assert {p["pack"] for p in found["passes"]} >= {"oprack-ir", "oprack-nn"}
     assert sum(op["count"] for op in found["before"]) >= sum(op["count"] for op in found["after"])
     status, times = profile(address, {"image": [2, 3, 32, 32]})
     assert status == 200 and times["feed"] == {"image": [2, 3, 32, 32]} and times["median_ms"] > 0

@@ -26,6 +26,7 @@ RESERVED = {
     "fused",
     "graph",
     "inference",
+    "ir",
     "linalg",
     "math",
     "metric",

@@ -15,7 +15,6 @@ from oprack.cli.output import add_block, add_json, manager_of, print_json, print
 from oprack.packs.checks import orphans
 
 if TYPE_CHECKING:
-    from oprack.ir.survey import Survey
     from oprack.packs.manager import PackManager
     from oprack.packs.pack import PackInfo
 
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("always", PackWarning)
         warnings.simplefilter("ignore", BrokenPackWarning)
         packs = manager.packs()
-    survey = _survey(manager) if args.imports else None
+    pass_problems, pass_notes = _pass_findings(manager) if args.imports else ([], [])
     waiting: list[str] = []
     known = variables(manager.targets("variable"))
     limit = _cache_limit()
@@ -64,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
             *(advice.settled(one) for one in manager.index.settlements() if not one.by_user),
             *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
             *(import_problems(manager, notes=waiting) if args.imports else ()),
-            *(survey.problems if survey is not None else ()),
+            *pass_problems,
         ],
         "notes": [
             *waiting,
             *unread(os.environ, known),
             *orphans(manager),
-            *(survey.notes if survey is not None else ()),
+            *pass_notes,
         ],
         "imports": args.imports,
     }
@@ -146,10 +145,15 @@ def _traceback(pack: PackInfo) -> list[str]:
     return [line for part in traceback.format_exception(pack.exception) for line in part.rstrip().split("\n")]
 
 
-def _survey(manager: PackManager) -> Survey:
-    from oprack.ir.survey import survey_passes
-
-    return survey_passes(manager)
+def _pass_findings(manager: PackManager) -> tuple[list[str], list[str]]:
+    """Problems of the passes that packs bring, and notes on them."""
+    try:
+        from oprack.ir.survey import survey_passes
+    except ModuleNotFoundError as absent:
+        count = len(manager.index.unique("pass")[0])
+        return [], [f"the passes of packs, {count} in all, are not looked at: {absent}"] if count else []
+    survey = survey_passes(manager)
+    return survey.problems, survey.notes
 
 
 def _print(facts: dict[str, Any]) -> None:

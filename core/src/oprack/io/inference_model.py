@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -27,11 +27,6 @@ from oprack.program import Program
 from oprack.records import dataclass
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import LoDTensor, Scope
-
-if TYPE_CHECKING:
-    from oprack.ir import Optimized
-    from oprack.ir.passes import Pass
-    from oprack.runtime import NaiveExecutor
 
 _LOOKED_AT = 64
 """Bytes in which a file has to begin with something else than white space."""
@@ -298,46 +293,6 @@ def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:
     """
     block = program.global_block()
     return [name for _, name in feed_columns(block)], [name for _, name in fetch_columns(block)]
-
-
-def optimize_model(
-    model: InferenceModel,
-    scope: Scope,
-    executor: NaiveExecutor,
-    passes: Sequence[Pass] | None = None,
-    debug: bool | None = None,
-) -> tuple[InferenceModel, Optimized]:
-    """Run passes over a model, and free the parameters that it needs no more.
-
-    Args:
-        model: As loaded; it stays as it is.
-        scope: Holds the parameters; folded ones are added.
-        executor: Runs the model later; its place and packs decide which passes there are.
-        passes: In order; None = all that serve inference at the place.
-        debug: Verify the graph after every pass; None = as the environment variable OPRACK_IR_DEBUG says.
-
-    Returns:
-        The rewritten model, and what each pass did.
-
-    Raises:
-        MissingPackError: When no pack brings an op.
-        BlockCycleError, BlockDepthError: When blocks can't be run.
-        GraphError: When verification fails.
-    """
-    from oprack.ir import optimize
-
-    executor.check(model.program.desc)
-    done = optimize(
-        model.program.desc,
-        scope,
-        keep=model.fetch_names,
-        passes=passes,
-        place=executor.place,
-        manager=executor.manager,
-        debug=debug,
-    )
-    scope.erase(done.unused)
-    return InferenceModel(Program(done.program), model.feed_names, model.fetch_names), done
 
 
 def freeze_parameters(scope: Scope) -> None:

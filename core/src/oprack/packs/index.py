@@ -208,7 +208,7 @@ def _name(kind: str, key: str) -> str:
 def _home(kind: str, name: str) -> str:
     if kind == "layer":
         return home(*name.split(".", 1))
-    return home({"role": "roles", "format": "formats", "command": "commands"}.get(kind, kind), name)
+    return home({"role": "roles", "format": "formats", "command": "commands", "pass": "passes"}.get(kind, kind), name)
 
 
 def build_info(

@@ -81,12 +81,6 @@ CORE = (
         "longest ago is dropped beyond it. `oprack.set_cache_limit(...)` wins over it.",
     ),
     EnvironmentVariable(
-        "OPRACK_IR_DEBUG",
-        "0",
-        "1: after every pass, the graph's edges, names, signatures and shapes are verified, and rewritten models are "
-        "not kept on disk.",
-    ),
-    EnvironmentVariable(
         "OPRACK_ENGINE",
         "the engine that is installed, if a launcher started the program",
         "The engine of several ranks that `oprack.parallel.world` opens, as `mpi`; local: this process alone.",

@@ -150,7 +150,7 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
     from oprack.inference import Config
     from oprack.inference.loading import load_model
     from oprack.inference.optim_cache import load_optimized
-    from oprack.io.inference_model import freeze_parameters, optimize_model
+    from oprack.io.inference_model import freeze_parameters
 
     path, model_filename, params = model_arguments(args)
     config = Config(path)
@@ -161,6 +161,8 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
     unchanged = args.reference or args.check_nan or args.no_passes
 
     def rewritten() -> tuple[InferenceModel, Optimized]:
+        from oprack.ir.models import optimize_model
+
         found = optimize_model(load_model(config, scope), scope, executor)
         freeze_parameters(scope)
         return found

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 from oprack.cli.output import model_arguments
-from oprack.cli.show import describe_model, pass_records
+from oprack.cli.show import describe_model
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
-from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program, optimize_model
+from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program
 from oprack.ir import Optimized
+from oprack.ir.models import optimize_model, pass_records
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor, Profiler
 from oprack.tensor import LoDTensor, Scope, numpy_dtype

@@ -18,7 +18,7 @@ from oprack.inference.config import Config
 from oprack.inference.loading import load_model
 from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
-from oprack.io.inference_model import InferenceModel, freeze_parameters, optimize_model
+from oprack.io.inference_model import InferenceModel, freeze_parameters
 from oprack.python import without_collecting
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import fed_array
@@ -163,6 +163,7 @@ class Predictor:
 
     def _rewrite(self) -> tuple[InferenceModel, Optimized]:
         from oprack.ir import registered_passes
+        from oprack.ir.models import optimize_model
 
         model = load_model(self._config, self._parameters)
         registered = {p.name: p for p in registered_passes(self._executor.manager)}

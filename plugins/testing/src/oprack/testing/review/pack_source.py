@@ -141,8 +141,8 @@ def brought(source: PackSource) -> dict[str, list[str]]:
             found.setdefault("roles", []).append(key)
         elif kind == "format":
             found.setdefault("formats", []).append(json.loads(key)["suffix"])
-        elif kind == "command":
-            found.setdefault("commands", []).append(json.loads(key)["name"])
+        elif kind in ("command", "pass"):
+            found.setdefault({"command": "commands"}.get(kind, "passes"), []).append(json.loads(key)["name"])
         elif kind == "layer" and not key.startswith(("fuzz.", "fuzz_lives.")):
             namespace, _, name = key.partition(".")
             found.setdefault(namespace, []).append(name)

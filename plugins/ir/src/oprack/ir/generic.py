@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.interruption import let_interruptions_pass
 from oprack.ir.graph import Graph

@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.pattern import Found, MaybePattern, OpPattern, Pattern

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match, NewParam, NewVar, Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,18 @@ def test_passes_are_ordered_by_stages_and_inside_of_one_by_what_they_ask_for(pac
         find_pass("nothing")
 
 
+def test_what_a_pack_said_of_a_pass(packs: Callable[..., PackManager]) -> None:
+    manager = packs(
+        a=lambda register: register.pass_("shrink", "collections:Counter", stage="lower"),
+        b=lambda register: register.pass_("grow", "os:getcwd", stage="fuse", place="cpu", reorders_sums=True),
+    )
+    assert names(registered_passes(manager))[-2:] == ["grow", "shrink"]
+    grow = find_pass("grow", manager)
+    assert (grow.owner, grow.place, grow.library) == ("oprack-b", "cpu", None)
+    assert grow.reorders_sums and grow.inference_only
+    assert find_pass("shrink", manager).load() is Counter
+
+
 def test_a_stage_that_does_not_exist_breaks_its_pack(packs: Callable[..., PackManager]) -> None:
     with pytest.warns(BrokenPackWarning, match="stage='last'.; expected one of 'fold', 'canonicalize', 'fuse', 'low"):
         manager = packs(one=lambda register: register.pass_("p", f"{HERE}:none", stage="last"))
@@ -113,8 +126,8 @@ def test_a_circle_and_a_name_brought_twice(packs: Callable[..., PackManager]) ->
     with pytest.warns(PackWarning, match=r"in a circle: a of oprack-circle, b of oprack-circle; a runs first\. Change"):
         names = [p.name for p in registered_passes(packs(circle=circle)) if p.owner == "oprack-circle"]
     assert names == ["a", "b", "c"]
-    with pytest.warns(PackWarning, match=r"'remove_dead_code' is brought by core .* and by again .*: that of core is"):
-        assert {p.owner for p in registered_passes(packs(again=again)) if p.name == "remove_dead_code"} == {"oprack"}
+    with pytest.warns(PackWarning, match=r"'remove_dead_code' is brought by ir .* and by again .*: that of ir is"):
+        assert {p.owner for p in registered_passes(packs(again=again)) if p.name == "remove_dead_code"} == {"oprack-ir"}
 
 
 def test_passes_serve_a_place_and_a_library(packs: Callable[..., PackManager]) -> None:
@@ -144,8 +157,8 @@ def test_reports_say_what_each_pass_did(packs: Callable[..., PackManager]) -> No
                                                   op("plus", "v", "unread", "w")], ["y"])  # fmt: skip
     done = check_passes(case)
     seen = [(r.name, r.owner, r.matches, r.ops_before, r.ops_after) for r in done.reports]
-    assert seen == [("remove_dead_code", "oprack", 1, 3, 2), ("name_every_write", "oprack", 0, 2, 2),
-                    ("remove_identities", "oprack", 1, 2, 1), ("fold_constants", "oprack", 0, 1, 1)]  # fmt: skip
+    assert seen == [("remove_dead_code", "oprack-ir", 1, 3, 2), ("name_every_write", "oprack-ir", 0, 2, 2),
+                    ("remove_identities", "oprack-ir", 1, 2, 1), ("fold_constants", "oprack-ir", 0, 1, 1)]  # fmt: skip
     assert done.unused == ["v"] and all(r.milliseconds >= 0 for r in done.reports)
 
 

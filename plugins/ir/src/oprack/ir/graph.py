@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from oprack.desc import BlockDesc, ProgramDesc
 from oprack.device import host_array
 from oprack.errors import GraphError

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import ir_ops
 import numpy as np
+import pack_site
 import pytest
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError
@@ -253,3 +256,22 @@ def test_the_survey_finds_what_can_never_match(
 def test_the_survey_is_content_with_sound_passes(packs: Callable[..., PackManager]) -> None:
     found = survey_passes(packs(third=lambda register: register.pass_("good", f"{HERE}:good", stage="fuse")))
     assert (found.problems, found.notes) == ([], [])
+
+
+LOST = """
+from oprack import hookimpl
+
+@hookimpl
+def oprack_passes(register):
+    register.pass_("lost", "fixture_lost:nothing", stage="fuse")
+"""
+
+
+def test_doctor_says_what_is_wrong_with_passes(tmp_path: Path) -> None:
+    site = pack_site.install(tmp_path / "site", "good")
+    (site / "fixture_lost.py").write_text(LOST)
+    pack_site.write_metadata(site, "oprack-lost", "1.0", {"lost": "fixture_lost"})
+    env = pack_site.environment([site, pack_site.libraries(tmp_path / "libraries"), *pack_site.ROOMS])
+    done = pack_site.run_python("-m", "oprack", "doctor", "--imports", "--json", env=env)
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert done.returncode == 1 and problem.startswith("pass lost of oprack-lost: 'fixture_lost:nothing' names nothing")

@@ -1,0 +1,1 @@
+"""Hooks of the distribution that brings graphs and passes."""

@@ -1,0 +1,12 @@
+"""Fixtures of the small rack, and Hypothesis' profile."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from small_rack import build, good, pack, programs, rack
+
+__all__ = ["build", "good", "pack", "programs", "rack"]
+
+# The machine's load decides how long an example takes, and a failing seed must fail again.
+settings.register_profile("oprack", deadline=None, derandomize=True)
+settings.load_profile("oprack")
