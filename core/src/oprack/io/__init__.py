@@ -1,7 +1,7 @@
 """Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them, and checkpoints of training.
 
-Data for training, too, which the distribution of eager calls brings: Dataset, DataLoader, samplers, and `lod_collate`
-for batches of sequences without padding.
+The distribution of eager calls brings two things more: the state of modules and optimizers in one file, and data for
+training, that is Dataset, DataLoader, samplers, and `lod_collate` for batches of sequences without padding.
 
 Names are imported on first use: who loads a model needs no checkpoints, and protobuf only for programs on the wire.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from oprack.io.export import inference_program, save_inference_model
     from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
     from oprack.io.parameters import load_vars, persistable_vars, save_vars
-    from oprack.io.state import load, load_state, save, save_state
+    from oprack.nn.state import load, load_state, save, save_state
 
 _HOMES = {
     "BatchSampler": "data.dataset",
@@ -51,19 +51,19 @@ _HOMES = {
     "get_worker_info": "data.workers",
     "inference_program": "io.export",
     "latest_checkpoint": "io.checkpoint",
-    "load": "io.state",
+    "load": "nn.state",
     "load_checkpoint": "io.checkpoint",
     "load_from_buffers": "io.inference_model",
     "load_inference_model": "io.inference_model",
-    "load_state": "io.state",
+    "load_state": "nn.state",
     "load_vars": "io.parameters",
     "lod_collate": "data.data_loader",
     "persistable_vars": "io.parameters",
     "random_split": "data.dataset",
-    "save": "io.state",
+    "save": "nn.state",
     "save_checkpoint": "io.checkpoint",
     "save_inference_model": "io.export",
-    "save_state": "io.state",
+    "save_state": "nn.state",
     "save_vars": "io.parameters",
 }
 __all__ = [

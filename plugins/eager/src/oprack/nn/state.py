@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
-
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
 from oprack.interruption import let_interruptions_pass
 from oprack.io.atomic import AtomicSave, refuse_directory
