@@ -80,27 +80,6 @@ CORE = (
         "Bytes that plans, compiled primitives and packed parameters of a process may take together; what was used "
         "longest ago is dropped beyond it. `oprack.set_cache_limit(...)` wins over it.",
     ),
-    EnvironmentVariable(
-        "OPRACK_ENGINE",
-        "the engine that is installed, if a launcher started the program",
-        "The engine of several ranks that `oprack.parallel.world` opens, as `mpi`; local: this process alone.",
-    ),
-    EnvironmentVariable(
-        "OPRACK_LINKS",
-        "20 us and 5 GB/s",
-        "A file of `oprack parallel bench`: what messages take, by which layouts of global tensors are chosen.",
-    ),
-    EnvironmentVariable(
-        "OPRACK_COLLECTIVE_TIMEOUT",
-        "300",
-        "Seconds that a collective waits for other ranks before the program ends with a message; 0: for ever.",
-    ),
-    EnvironmentVariable(
-        "OPRACK_CHECK_COLLECTIVES",
-        "256",
-        "How many collectives of each communicator are compared among the ranks one by one, so that ranks which run "
-        "different ones are told; later ones every 50th time; 0: none.",
-    ),
 )
 """Those that the core reads."""
 

@@ -36,3 +36,28 @@ def oprack_vocabulary(register: Register) -> None:
     """Which ops programs that are split over ranks need."""
     for name, signature, meaning in ROLES:
         register.new_role(name, signature, meaning, "programs that oprack.parallel.distribute splits")
+
+
+@hookimpl
+def oprack_variables(register: Register) -> None:
+    register.variable(
+        "OPRACK_ENGINE",
+        default="the engine that is installed, if a launcher started the program",
+        meaning="The engine of several ranks that `oprack.parallel.world` opens, as `mpi`; local: this process alone.",
+    )
+    register.variable(
+        "OPRACK_LINKS",
+        default="20 us and 5 GB/s",
+        meaning="A file of `oprack parallel bench`: what messages take, by which layouts of global tensors are chosen.",
+    )
+    register.variable(
+        "OPRACK_COLLECTIVE_TIMEOUT",
+        default="300",
+        meaning="Seconds that a collective waits for other ranks before the program ends with a message; 0: for ever.",
+    )
+    register.variable(
+        "OPRACK_CHECK_COLLECTIVES",
+        default="256",
+        meaning="How many collectives of each communicator are compared among the ranks one by one, so that ranks "
+        "which run different ones are told; later ones every 50th time; 0: none.",
+    )
