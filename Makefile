@@ -55,7 +55,7 @@ test: $(STAMP) $(CORE_VENV)/.setup-done  ## run every test, and those of the cor
 $(CORE_VENV)/.setup-done: $(STAMP) core/pyproject.toml plugins/testing/pyproject.toml
 	test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
 	$(BIN)/uv pip install --quiet --python $(CORE_VENV)/bin/python --constraint constraints.txt --build-constraint constraints.txt \
-		--editable core --editable plugins/names pytest pytest-xdist hypothesis "cookiecutter>=2.6" hatchling editables
+		--editable core --editable plugins/names pytest pytest-xdist hypothesis hatchling editables
 	$(BIN)/uv pip install --quiet --python $(CORE_VENV)/bin/python --no-deps --editable plugins/testing
 	touch $@
 

@@ -109,7 +109,7 @@ def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path) -> None:
     environment = FreshEnvironment(tmp_path / "env")
     core, *rooms = (build_wheel(folder, tmp_path / "wheels") for folder in PACKAGE)
     environment.install(f"{core}[templates,test]", *rooms)
-    # the installed core bakes the pack, from the template inside its wheel
+    # what is installed bakes the pack, from the template inside a wheel
     run(environment.path / "bin" / "oprack", "new-pack", tmp_path, "--no-input", cwd=tmp_path)
     folder = tmp_path / "oprack-my-pack"
     environment.install(build_wheel(folder, tmp_path / "wheels"))

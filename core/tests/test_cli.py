@@ -202,7 +202,7 @@ def test_doctor_imports_finds_the_bad_kernel(crowd):
 def test_usage_errors_return_2_and_help_lists_exit_codes(alone):
     assert alone(code=2).stderr.startswith("usage: oprack")
     unknown = alone("pack", code=2).stderr
-    assert "there is no command 'pack' (did you mean packs or new-pack?); `oprack --help` lists them" in unknown
+    assert "there is no command 'pack' (did you mean packs?); `oprack --help` lists them" in unknown
     assert "unrecognized arguments" in alone("packs", "--jsn", code=2).stderr
     text = alone("--help").stdout
     assert "exit codes:" in text and all(name in text for name in cli.COMMANDS)

@@ -30,7 +30,6 @@ COMMANDS = {
     "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them"),
     "convert": ("convert", "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
-    "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),
 }
 
 

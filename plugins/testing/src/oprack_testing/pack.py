@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def oprack_commands(register: Register) -> None:
-    """The commands `oprack check` and `oprack manifest`."""
+    """The commands `oprack new-pack`, `oprack manifest` and `oprack check`."""
+    register.command(
+        "new-pack",
+        f"{__package__}.new_pack:configure",
+        "make a new op pack from the template: one op complete, with tests and publishing",
+    )
     register.command(
         "manifest", f"{__package__}.manifest:configure", "write a pack's ops.toml, or check that it is up to date"
     )

@@ -16,6 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name in _ANSWERS:
         parser.add_argument("--" + name.replace("_", "-"), metavar="ANSWER", help=f"answers the question for {name}")
     parser.add_argument("--no-input", action="store_true", help="ask nothing: take the defaults for what is not given")
+    parser.set_defaults(run=run)
 
 
 def template_directory() -> Path:
@@ -25,11 +26,11 @@ def template_directory() -> Path:
     """
     from oprack.errors import NotFoundError
 
-    package = Path(__file__).resolve().parents[1]
-    for candidate in (package / "templates" / "op_pack", package.parents[2] / "templates" / "op_pack"):
+    package = Path(__file__).resolve().parent
+    for candidate in (package / "templates" / "op_pack", package.parents[3] / "templates" / "op_pack"):
         if (candidate / "cookiecutter.json").is_file():
             return candidate
-    raise NotFoundError(f"the template op_pack is not beside {package}; reinstall oprack")
+    raise NotFoundError(f"the template op_pack is not beside {package}; reinstall oprack-testing")
 
 
 def run(args: argparse.Namespace) -> int:
