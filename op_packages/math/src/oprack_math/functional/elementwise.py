@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from oprack import Tensor
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+from oprack.functional.tensor import Tensor
 from oprack.layers import Variable
 from oprack_tensor.ranges import RANGES, rounded_by_attribute
 
