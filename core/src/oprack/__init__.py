@@ -200,12 +200,11 @@ def _function(name: str) -> Any:
         return name
     if name.startswith("_"):
         raise AttributeError(f"module 'oprack' has no attribute {name!r}")
-    if advice := _imported("oprack.packs.advice").instead("oprack", name):
-        raise AttributeError(f"module 'oprack' has no attribute {name!r}{advice}")
     try:
         return _imported("oprack.functional.tensor").public(name)
     except _imported("oprack.errors").NotFoundError as error:
-        raise AttributeError(f"module 'oprack' has no attribute {name!r}: {error}") from error
+        advice = _imported("oprack.packs.advice").instead("oprack", name)
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}{advice or f': {error}'}") from error
 
 
 def _imported(module: str) -> Any:

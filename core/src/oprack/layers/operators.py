@@ -60,7 +60,7 @@ class _Awaited:
         """What a pack brings, from now on on the class; raises UnknownLayerError, which names the pack to install."""
         manager = default_manager()
         for namespace in self.namespaces:
-            if self.name in manager.layer_names(namespace):
+            if manager.has_layer(namespace, self.name):
                 found: Callable[..., Any] = manager.layer(namespace, self.name)
                 setattr(self.owner, f"__{self.name}__", found)
                 return found

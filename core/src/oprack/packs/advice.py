@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack.errors import NotFoundError, did_you_mean
-from oprack.packs.choice import names as _names
-from oprack.packs.choice import priorities
 from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
 
 if TYPE_CHECKING:
@@ -195,46 +193,6 @@ UNBLOCKABLE = (
     f"the core's own pack {BUILTIN.name!r} can't be blocked: programs need its ops feed and fetch; remove it from "
     "OPRACK_BLOCK or the list of blocked packs"
 )
-
-
-def selection(
-    found: Sequence[FoundPack], environ: Mapping[str, str], blocked: Collection[str]
-) -> tuple[dict[FoundPack, str], list[str]]:
-    """Packs to leave out with the reason, and what to say about names that fit no pack.
-
-    Raises:
-        InvalidArgumentError: When the core's own pack is to be blocked.
-    """
-    from oprack.errors import InvalidArgumentError
-
-    only = environ.get("OPRACK_PACKS")
-    allowed = _names(only) if only is not None else None
-    by_env = _names(environ.get("OPRACK_BLOCK", ""))
-    if any(name in by_env or name in blocked for name in BUILTIN.names):
-        raise InvalidArgumentError(UNBLOCKABLE)
-    left_out = {f: why for f in found[1:] if (why := _why_left_out(f, allowed, by_env, blocked))}
-    known = {name for f in found for name in f.names}
-    named = {
-        "OPRACK_PACKS": allowed or [],
-        "OPRACK_BLOCK": by_env,
-        "blocked": sorted(blocked),
-        "OPRACK_PREFER": _names(environ.get("OPRACK_PREFER", "")),
-        "OPRACK_PRIORITY": list(priorities(environ.get("OPRACK_PRIORITY", ""))),
-    }
-    messages = [unknown_pack(where, n, found) for where, given in named.items() for n in given if n not in known]
-    return left_out, messages
-
-
-def _why_left_out(
-    pack: FoundPack, allowed: Collection[str] | None, by_env: Collection[str], blocked: Collection[str]
-) -> str:
-    if allowed is not None and not any(name in allowed for name in pack.names):
-        return "not among OPRACK_PACKS"
-    if any(name in by_env for name in pack.names):
-        return "blocked by OPRACK_BLOCK"
-    if any(name in blocked for name in pack.names):
-        return "blocked by the caller"
-    return ""
 
 
 def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:

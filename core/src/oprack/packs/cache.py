@@ -130,7 +130,7 @@ class CachedSource(PackSource):
             "key": self._key,
             "dirs": self._dirs,
             "files": files,
-            "found": [[f.name, f.value, f.distribution, f.version, f.metadata, f.unmet] for f in found],
+            "found": found,
             "packs": [self._kept.get(f, self._records.get(f)) for f in found],
         }
         # Processes that start at once write files of their own; the last rename wins, and all hold the same.
@@ -159,6 +159,8 @@ def _directory_state(path: str) -> tuple[int, int]:
     """mtime of a directory (or zip file) and a checksum of the distributions in it; (0, 0) when there is none."""
     try:
         mtime = os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return 0, 0
     except OSError:
         let_interruptions_pass()
         return 0, 0
@@ -175,6 +177,8 @@ def _same_directory(path: str, mtime: int, distributions: int) -> bool:
     try:
         if os.stat(path).st_mtime_ns == mtime:
             return True
+    except FileNotFoundError:
+        return mtime == 0
     except OSError:
         let_interruptions_pass()
         return mtime == 0

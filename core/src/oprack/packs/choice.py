@@ -63,7 +63,8 @@ class Choice:
     ) -> None:
         self._preferred = list(preferred)
         self._priorities = dict(priorities or {})
-        ranked = sorted((rank, f.distribution) for f in found if (rank := self._rank(f.names)) < len(self._preferred))
+        known = found if self._preferred else ()
+        ranked = sorted((rank, f.distribution) for f in known if (rank := self._rank(f.names)) < len(self._preferred))
         self.distributions = tuple(dict.fromkeys(distribution for _, distribution in ranked))
         """Those of preferred packs, the most preferred one first."""
 
@@ -73,6 +74,8 @@ class Choice:
 
     def added_priority(self, found: FoundPack) -> int:
         """What is added to the priority of a pack's kernels."""
+        if not self._priorities:
+            return 0
         return sum(self._priorities.get(name, 0) for name in dict.fromkeys(found.names))
 
     def ordered(self, packs: Iterable[Pack], home: str = "") -> list[Pack]:

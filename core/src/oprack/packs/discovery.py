@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
+from oprack.errors import InvalidArgumentError, OprackError, PackError, PackImportError, PackVersionError
 from oprack.interruption import let_interruptions_pass
 from oprack.packs import advice
+from oprack.packs.choice import names, priorities
 from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, installed_packs
 from oprack.packs.pack import STARTED, Pack, file_state
 from oprack.packs.register import Register
@@ -148,12 +149,52 @@ def changed_since_start(files: Iterable[tuple[str, int, int]]) -> str:
     return next((path for path, mtime, _ in files if mtime >= STARTED), "")
 
 
+def _selection(
+    found: Sequence[FoundPack], environ: Mapping[str, str], blocked: Collection[str]
+) -> tuple[dict[FoundPack, str], list[str]]:
+    """Packs to leave out with the reason, and what to say about names that fit no pack.
+
+    Raises:
+        InvalidArgumentError: When the core's own pack is to be blocked.
+    """
+    only = environ.get("OPRACK_PACKS")
+    allowed = names(only) if only is not None else None
+    by_env = names(environ.get("OPRACK_BLOCK", ""))
+    named = {
+        "OPRACK_PACKS": allowed or [],
+        "OPRACK_BLOCK": by_env,
+        "blocked": sorted(blocked),
+        "OPRACK_PREFER": names(environ.get("OPRACK_PREFER", "")),
+        "OPRACK_PRIORITY": list(priorities(environ.get("OPRACK_PRIORITY", ""))),
+    }
+    if allowed is None and not any(named.values()):
+        return {}, []
+    if any(name in by_env or name in blocked for name in BUILTIN.names):
+        raise InvalidArgumentError(advice.UNBLOCKABLE)
+    left_out = {f: why for f in found[1:] if (why := _why_left_out(f, allowed, by_env, blocked))}
+    known = {name for f in found for name in f.names}
+    unknown = ((where, n) for where, given in named.items() for n in given if n not in known)
+    return left_out, [advice.unknown_pack(where, n, found) for where, n in unknown]
+
+
+def _why_left_out(
+    pack: FoundPack, allowed: Collection[str] | None, by_env: Collection[str], blocked: Collection[str]
+) -> str:
+    if allowed is not None and not any(name in allowed for name in pack.names):
+        return "not among OPRACK_PACKS"
+    if any(name in by_env for name in pack.names):
+        return "blocked by OPRACK_BLOCK"
+    if any(name in blocked for name in pack.names):
+        return "blocked by the caller"
+    return ""
+
+
 def read_packs(
     source: PackSource, environ: Mapping[str, str], blocked: Collection[str], allow: str
 ) -> tuple[list[Pack], list[str]]:
     """All packs, with those that are left out or broken, and what to warn of; see PackManager for the arguments."""
     found = source.found()
-    left_out, messages = advice.selection(found, environ, blocked)
+    left_out, messages = _selection(found, environ, blocked)
     if allow:
         from oprack.packs import allow_list
 

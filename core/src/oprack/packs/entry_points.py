@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from oprack.interruption import let_interruptions_pass
-from oprack.records import dataclass
 
 GROUP = "oprack.packs"
 CORE = "core"
@@ -18,8 +16,7 @@ UNREADABLE = "!"
 _GROUP_LINE = re.compile(rf"(?m)^[^=#;\n]*(?<![\w.]){re.escape(GROUP)}(?![\w.])[^=\n]*$")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPack:
+class FoundPack(NamedTuple):
     """An entry point as a distribution declares it.
 
     Attributes:
@@ -84,7 +81,7 @@ def installed_packs() -> list[FoundPack]:
         requirements[name] = required(dist)
     versions = {name: packs[0].version for name, packs in found.items() if packs} | {"oprack": _core_version()}
     lacking = {name: unmet(texts, versions) for name, texts in requirements.items()}
-    every = (replace(f, unmet=lacking[f.distribution]) for packs in found.values() for f in packs)
+    every = (f._replace(unmet=lacking[f.distribution]) for packs in found.values() for f in packs)
     return sorted(every, key=lambda f: (f.distribution, f.name))
 
 

@@ -1,9 +1,9 @@
-"""What packs bring beside ops, imported on first use: places, libraries, observers, layers of namespaces, roles."""
+"""What packs bring beside ops, imported on first use: places, libraries, observers, layers of namespaces."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, OprackError, UnknownLayerError, UnknownRoleError, did_you_mean
@@ -94,6 +94,25 @@ class Extensions:
         added = {name: Role.declared(name, *json.loads(text)) for _, name, text in self._targets("new role")}
         return {**added, **ROLES}
 
+    def without_player(self, role: str, packs: Collection[Pack]) -> OprackError:
+        """What to raise for a role that no pack plays.
+
+        Args:
+            role: The role.
+            packs: All packs.
+
+        Returns:
+            An UnknownRoleError that names what needs the role and the distribution that brings it; a DefinitionError
+            where the vocabulary has no such role.
+        """
+        roles = self.roles()
+        if role in roles:
+            return UnknownRoleError(advice.unknown_role(roles[role], packs))
+        return DefinitionError(
+            f"{role!r} is no role of the vocabulary{did_you_mean(str(role), roles)}; expected one of "
+            "oprack.op.vocabulary, one that a pack adds by register.new_role, or a newer oprack"
+        )
+
     def observers(self) -> list[Any]:
         """Observers of runs of all packs, imported once; one that can't be imported is reported and left out.
 
@@ -152,41 +171,3 @@ class NamespaceIndex:
             asked_by = f"{key} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
             self._objects[key] = import_object(target, asked_by)
         return self._objects[key]
-
-
-class RoleIndex:
-    """Role -> op type; built with the index of ops.
-
-    Args:
-        players: (pack, role, op type), one for each role.
-        packs: All of them, for messages.
-        roles: All roles by name, for messages.
-    """
-
-    def __init__(
-        self,
-        players: Sequence[tuple[Pack, str, Any]],
-        packs: Collection[Pack],
-        roles: Callable[[], dict[str, Role]],
-    ) -> None:
-        self._players = {role: str(op_type) for _, role, op_type in players}
-        self._packs, self._roles = packs, roles
-
-    def op_for(self, role: str) -> str:
-        """The op type that plays a role.
-
-        Raises:
-            UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
-                it.
-            DefinitionError: No pack plays it, and the vocabulary has no such role.
-        """
-        found = self._players.get(role)
-        if found is not None:
-            return found
-        roles = self._roles()
-        if role not in roles:
-            raise DefinitionError(
-                f"{role!r} is no role of the vocabulary{did_you_mean(str(role), roles)}; expected one of "
-                "oprack.op.vocabulary, one that a pack adds by register.new_role, or a newer oprack"
-            )
-        raise UnknownRoleError(advice.unknown_role(roles[role], self._packs))

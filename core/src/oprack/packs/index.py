@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
@@ -15,6 +15,7 @@ from oprack.packs import advice
 from oprack.packs.advice import home
 from oprack.packs.choice import Choice, Settlement
 from oprack.packs.entry_points import HERE
+from oprack.packs.extensions import NamespaceIndex
 from oprack.packs.manifest import Manifest, OpEntry
 from oprack.packs.pack import Pack, PackWarning, is_maker
 from oprack.packs.resolve import REGENERATE, import_module, import_object
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpInfo, OpVersion
     from oprack.packs.manager import PackManager
+
+    _Row = tuple[Pack, Manifest | None, type[OpDef] | None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,49 @@ class Definer:
         return None if self.manifest is None else self.manifest.ops[self.op_type]
 
 
+class Definers(Mapping[str, list[Definer]]):
+    """Op type -> who defines it; a Definer is made when its op is asked for, of the hundreds that manifests name.
+
+    Attributes:
+        several: Op types that more than one defines, or one more than once.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[_Row, ...]] = {}
+        self.several: set[str] = set()
+
+    def add(
+        self,
+        op_types: Iterable[str],
+        pack: Pack,
+        manifest: Manifest | None = None,
+        definition: type[OpDef] | None = None,
+    ) -> None:
+        """Note that a pack defines some ops, as `Definer` says."""
+        rows = self._rows
+        new: dict[str, tuple[_Row, ...]] = dict.fromkeys(op_types, ((pack, manifest, definition),))
+        again = rows.keys() & new.keys()
+        new |= {op_type: rows[op_type] + new[op_type] for op_type in again}
+        rows |= new
+        self.several |= again
+
+    def put_first(self, op_type: str, winner: Pack) -> None:
+        """Let the pack come first that is used."""
+        self._rows[op_type] = tuple(sorted(self._rows[op_type], key=lambda row: row[0] is not winner))
+
+    def __getitem__(self, op_type: str) -> list[Definer]:
+        return [Definer(pack, op_type, manifest, definition) for pack, manifest, definition in self._rows[op_type]]
+
+    def __contains__(self, op_type: object) -> bool:
+        return op_type in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 class OpIndex:
     """Built anew whenever a pack is added or blocked; imports nothing itself.
 
@@ -55,42 +101,44 @@ class OpIndex:
         self.choice = choice or Choice()
         self.settled: dict[str, Settlement] = {}
         self._unique: dict[str, tuple[list[tuple[Pack, str, Any]], list[Settlement]]] = {}
-        self.definers: dict[str, list[Definer]] = defaultdict(list)
+        self.definers = Definers()
         self.facets: dict[str, list[tuple[Pack, tuple[Any, ...]]]] = defaultdict(list)
         self.versions: dict[str, list[tuple[Pack, OpVersion]]] = defaultdict(list)
         self.targets: dict[str, list[tuple[Pack, str, Any]]] = defaultdict(list)
-        self._manifests: dict[str, list[tuple[Pack, Manifest]]] = defaultdict(list)
+        self._manifests: list[tuple[Pack, Manifest]] = []
         self._kernels: dict[str, list[tuple[Pack, KernelSpec]]] = defaultdict(list)
         for pack in packs:
             if pack.status == "ok":
                 self._add(pack)
-        for op_type, definers in self.definers.items():
-            if len(definers) > 1:
-                self._settle(op_type, definers)
+        for op_type in self.definers.several:
+            self._settle(op_type)
 
-    def _settle(self, op_type: str, definers: list[Definer]) -> None:
+    def _settle(self, op_type: str) -> None:
         """Put the definer that is used first, and leave out what the others bring for the op."""
+        definers = self.definers[op_type]
         packs = list({id(d.pack): d.pack for d in definers}.values())
         if len(packs) < len(definers) or any(p.found is HERE for p in packs):
             return  # a mistake of one pack or of this process, which is told of it (`PackManager._definer`)
         settled = self.settled[op_type] = self.choice.settle("op", op_type, packs, home("ops", op_type))
-        losers = settled.others
-        definers.sort(key=lambda d: d.pack is not settled.winner)
+        self.definers.put_first(op_type, settled.winner)
         mine: Any
-        for mine in (self.facets, self.versions, self._manifests, self._kernels):
+        for mine in (self.facets, self.versions, self._kernels):
             if op_type in mine:
-                mine[op_type] = [row for row in mine[op_type] if row[0] not in losers]
+                mine[op_type] = [row for row in mine[op_type] if row[0] not in settled.others]
 
     def _add(self, pack: Pack) -> None:
         brought = pack.contributions
         for manifest in brought.manifests:
-            self._add_manifest(pack, manifest)
+            self._manifests.append((pack, manifest))
+            self.definers.add(manifest.ops, pack, manifest)
+            for op_type, targets in manifest.facets.items():
+                self.facets[op_type].append((pack, targets))
         for op_type, definition in brought.definitions.items():
-            self.definers[op_type].append(Definer(pack, op_type, definition=definition))
+            self.definers.add([op_type], pack, definition=definition)
         for op_type, facets in brought.facets:
             self.facets[op_type].append((pack, facets))
             if any(is_maker(f) for f in facets):
-                self.definers[op_type].append(Definer(pack, op_type))
+                self.definers.add([op_type], pack)
         for spec in brought.kernels:
             self._kernels[spec.op_type].append((pack, spec))
         for version in brought.versions:
@@ -98,14 +146,31 @@ class OpIndex:
         for kind, key, target in brought.targets:
             self.targets[kind].append((pack, key, target))
 
-    def _add_manifest(self, pack: Pack, manifest: Manifest) -> None:
-        for op_type in manifest.ops:
-            self.definers[op_type].append(Definer(pack, op_type, manifest))
-        # A pack may bring kernels of another pack's op.
-        for op_type in {*manifest.ops, *manifest.kernels}:
-            self._manifests[op_type].append((pack, manifest))
-        for op_type, targets in manifest.facets.items():
-            self.facets[op_type].append((pack, targets))
+    def _manifests_of(self, op_type: str) -> Iterator[tuple[Pack, Manifest]]:
+        """Manifests that name kernels of an op, of its own pack's and of others', less those that another op's suit."""
+        settled = self.settled.get(op_type)
+        for pack, manifest in self._manifests:
+            if op_type in manifest.ops or op_type in manifest.kernels:
+                if settled is None or pack not in settled.others:
+                    yield pack, manifest
+
+    def has_layer(self, key: str) -> bool:
+        """Whether some pack brings a name such as "layers.fc"."""
+        return key in self._layer_keys
+
+    @cached_property
+    def _layer_keys(self) -> frozenset[str]:
+        return frozenset([key for _, key, _ in self.targets.get("layer", ())])
+
+    @cached_property
+    def layers(self) -> NamespaceIndex:
+        """The names that packs add to namespaces."""
+        return NamespaceIndex(self.unique("layer")[0])
+
+    @cached_property
+    def players(self) -> dict[str, str]:
+        """Role -> the op type that plays it."""
+        return {role: str(op_type) for _, role, op_type in self.unique("role")[0]}
 
     def unique(self, kind: str) -> tuple[list[tuple[Pack, str, Any]], list[Settlement]]:
         """Registrations of one kind, one for each name, and how those were settled that several packs bring.
@@ -159,8 +224,8 @@ class OpIndex:
             "facets": self.facets,
             "versions": self.versions,
             "kernels": {
-                t: [*self._kernels.get(t, ()), *self._manifests.get(t, ())]
-                for t in {**self._kernels, **self._manifests}
+                t: [*self._kernels.get(t, ()), *self._manifests_of(t)]
+                for t in {*self._kernels, *(t for _, manifest in self._manifests for t in manifest.kernels)}
                 if not home("ops", t)
             },
         }
@@ -175,22 +240,22 @@ class OpIndex:
 
     def places(self, op_type: str) -> set[str]:
         """Sorts of places for which some pack brings kernels of this op."""
-        named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
+        named = {p for _, manifest in self._manifests_of(op_type) for p in manifest.places(op_type)}
         return named | {spec.place for _, spec in self._kernels.get(op_type, ())}
 
     def kernel_owners(self, op_type: str) -> set[str]:
         """Distributions that bring kernels of this op."""
-        named = {pack.owner for pack, manifest in self._manifests.get(op_type, ()) if manifest.places(op_type)}
+        named = {pack.owner for pack, manifest in self._manifests_of(op_type) if manifest.places(op_type)}
         return named | {pack.owner for pack, _ in self._kernels.get(op_type, ())}
 
     def has_kernels_of(self, op_type: str, pack: Pack) -> bool:
         """Whether a pack brings kernels of an op."""
-        named = any(p is pack and manifest.places(op_type) for p, manifest in self._manifests.get(op_type, ()))
+        named = any(p is pack and manifest.places(op_type) for p, manifest in self._manifests_of(op_type))
         return named or any(p is pack for p, _ in self._kernels.get(op_type, ()))
 
     def kernel_modules(self, op_type: str, place: str) -> Iterator[tuple[Pack, str]]:
         """Modules with kernels of an op at a place, and the packs that name them."""
-        for pack, manifest in self._manifests.get(op_type, ()):
+        for pack, manifest in self._manifests_of(op_type):
             for module in dict.fromkeys(manifest.modules(op_type, place)):
                 yield pack, module
 

@@ -20,7 +20,7 @@ from oprack.packs import advice, choice, discovery
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
 from oprack.packs.entry_points import BUILTIN, CORE
-from oprack.packs.extensions import Extensions, NamespaceIndex, RoleIndex
+from oprack.packs.extensions import Extensions
 from oprack.packs.here import Here
 from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
 from oprack.packs.pack import Pack, PackInfo, PackWarning, WarnOnce, warn
@@ -49,8 +49,6 @@ class PackManager:
             default: OPRACK_ALLOW, else all.
 
     Attributes:
-        here: What this process brings itself.
-        extensions: Places, libraries and observers that packs bring.
         revision: Grows whenever ops or kernels are added or blocked; a key of whatever caches a choice of kernels.
         lock: Held while packs change; reentrant, since a question asked while they change asks others.
 
@@ -76,14 +74,11 @@ class PackManager:
         self.lock = threading.RLock()
         self._packs: list[Pack] | None = None
         self._loading = False
-        self.here = Here(self)
+        self._here: Here | None = None
         self._blocked = set(blocked)
         self._prefer = [*prefer, *names(environ.get("OPRACK_PREFER", ""))]
         self._priorities = choice.priorities(environ.get("OPRACK_PRIORITY", "")) | dict(priorities or {})
         self._index = OpIndex(())
-        self._layers = NamespaceIndex(())
-        self._roles = RoleIndex((), (), dict)
-        self._undecided_roles: dict[str, Settlement] = {}
         # Once per manager and cause, or a broken pack would warn with every op that is looked up.
         self._warn = WarnOnce()
         self.revision = 0
@@ -118,6 +113,7 @@ class PackManager:
         """Build the indices anew, since what a pack brings has changed."""
         with self.lock:
             self._use(list(self._packs or ()))
+            changed()
 
     def _snapshot(self) -> tuple[OpIndex, int]:
         """The index and its revision; what is built from the index is valid while the revision stays."""
@@ -145,26 +141,19 @@ class PackManager:
 
     def _use(self, packs: list[Pack]) -> None:
         """Take these packs and forget what was built from others."""
-        here = [*packs, self.here.pack]
-        index = OpIndex(here, Choice([p.found for p in packs], self._prefer, self._priorities))
-        (layers, layer_conflicts), (roles, role_conflicts) = index.unique("layer"), index.unique("role")
-        for pack in here:
-            pack.conflicts = tuple(n for n, s in index.settled.items() if pack in (s.winner, *s.others))
-            pack.layer_conflicts = tuple(s.name for s in layer_conflicts if pack in (s.winner, *s.others))
+        own = [] if self._here is None else [self._here.pack]
+        index = OpIndex([*packs, *own], Choice([p.found for p in packs], self._prefer, self._priorities))
         self._forget()
-        self._layers, self._roles = NamespaceIndex(layers), RoleIndex(roles, packs, lambda: self.extensions.roles())
-        self._undecided_roles = {s.name: s for s in role_conflicts if not s.by_user}
         # Indices are never changed but replaced, so a thread that reads one goes on with what it had.
         self._index, self._packs = index, packs
         self.revision += 1
-        changed()
 
     def _forget(self) -> None:
         """Drop what was built from the packs in use before."""
         self._infos: dict[str, OpInfo] = {}
         self._kernel_maps: dict[tuple[str, str], OpKernelMap] = {}
         self._operators: dict[str, Any] = {}
-        self.extensions = Extensions(self.targets, self._warn)
+        self._extensions: Extensions | None = None
 
     def _warn_settled(self, settled: Iterable[Settlement]) -> None:
         """Warn, once each, of what several packs bring and the user has not decided."""
@@ -173,6 +162,23 @@ class PackManager:
                 self._warn(advice.settled(one), "settled", one.what, one.name, category=PackWarning)
 
     # Packs ------------------------------------------------------------------------------------------------------------
+    @property
+    def here(self) -> Here:
+        """What this process brings itself."""
+        with self.lock:
+            if self._here is None:
+                self._here = Here(self)
+            return self._here
+
+    @property
+    def extensions(self) -> Extensions:
+        """Places, libraries and observers that packs bring."""
+        # No lock: of two threads that both make them, either has what the packs bring.
+        found = self._extensions
+        if found is None:
+            found = self._extensions = Extensions(self.targets, self._warn)
+        return found
+
     @property
     def choice(self) -> Choice:
         """What decides where several packs bring the same thing."""
@@ -209,9 +215,10 @@ class PackManager:
 
     def packs(self) -> list[PackInfo]:
         """Every installed pack, the core's own first; broken and blocked ones with their reason."""
-        self._loaded()
-        here = [self.here.pack] if self.here.pack.contributions.defined() else []
-        return [pack.info() for pack in [*(self._packs or ()), *here]]
+        index = self._loaded()
+        own = [self._here.pack] if self._here is not None and self._here.pack.contributions.defined() else []
+        layers = index.unique("layer")[1]
+        return [pack.info(index.settled.values(), layers) for pack in [*(self._packs or ()), *own]]
 
     def discovered(self) -> list[Pack]:
         """Every installed pack, the core's own first; broken and blocked ones too."""
@@ -240,6 +247,7 @@ class PackManager:
                     pack.remember_known()
                     pack.status, pack.exception, pack.reason = "blocked", None, "blocked by PackManager.block"
             self._use(packs)
+            changed()
 
     def register_op(self, definition: type[OpDef]) -> None:
         """Bring an op by its definition class, in this process. Raises DuplicateOpError, DefinitionError."""
@@ -314,11 +322,13 @@ class PackManager:
                 it.
             DefinitionError: No pack plays it, and the vocabulary has no such role.
         """
-        if self._packs is None:
-            self._loaded()
-        if self._undecided_roles and role in self._undecided_roles:
-            self._warn_settled([self._undecided_roles[role]])
-        return self._roles.op_for(role)
+        index = self._loaded()
+        if settled := index.unique("role")[1]:
+            self._warn_settled([s for s in settled if s.name == role])
+        player = index.players.get(role)
+        if player is None:
+            raise self.extensions.without_player(role, self._packs or ())
+        return player
 
     def operator_class(self, op_type: str) -> Any:
         """Class of an op that runs itself over a Scope; None for an op with kernels. Raises as `op_info`."""
@@ -431,8 +441,19 @@ class PackManager:
         Returns:
             The names.
         """
-        self._loaded()
-        return self._layers.names(namespace)
+        return self._loaded().layers.names(namespace)
+
+    def has_layer(self, namespace: str, name: str) -> bool:
+        """Whether a pack in use adds a name to `oprack.<namespace>`.
+
+        Args:
+            namespace: "layers", "optimizer" and so on.
+            name: The name.
+
+        Returns:
+            Whether one does.
+        """
+        return self._loaded().has_layer(f"{namespace}.{name}")
 
     def layer(self, namespace: str, name: str) -> Any:
         """The object that a pack adds as `oprack.<namespace>.<name>`, imported on first use.
@@ -452,7 +473,7 @@ class PackManager:
         definers = index.definers.get(name)
         if settled := index.unique("layer")[1]:
             self._warn_settled([s for s in settled if s.name == f"{namespace}.{name}"])
-        return self._layers.load(f"{namespace}.{name}", self._packs or (), definers[0].pack.owner if definers else "")
+        return index.layers.load(f"{namespace}.{name}", self._packs or (), definers[0].pack.owner if definers else "")
 
 
 _default: PackManager | None = None

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from oprack.records import dataclass
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec
     from oprack.op import OpDef, OpVersion
+    from oprack.packs.choice import Settlement
 
 STARTED = time.time_ns()
 """When this module was imported, which is before any pack is."""
@@ -71,6 +73,8 @@ def file_state(path: str | Path) -> tuple[int, int]:
     """
     try:
         stat = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
     except OSError:
         let_interruptions_pass()
         return 0, 0
@@ -158,8 +162,6 @@ class Pack:
     exception: BaseException | None = None
     reason: str = ""
     hooks: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    layer_conflicts: tuple[str, ...] = ()
     contributions: Contributions = field(default_factory=Contributions)
     _known: tuple[str, ...] | None = None
 
@@ -179,8 +181,16 @@ class Pack:
         """Keep the op types that it defines, before it is blocked."""
         self._known = self.known()
 
-    def info(self) -> PackInfo:
-        """The public record of it."""
+    def info(self, ops: Iterable[Settlement], layers: Iterable[Settlement]) -> PackInfo:
+        """The public record of it.
+
+        Args:
+            ops: How ops were settled that several packs define.
+            layers: The same of layers.
+
+        Returns:
+            The record.
+        """
         e = self.exception
         found = self.found
         return PackInfo(
@@ -192,9 +202,9 @@ class Pack:
             self.known(),
             self.hooks,
             found.value,
-            self.conflicts,
+            tuple(s.name for s in ops if self in (s.winner, *s.others)),
             tuple(sorted(key for kind, key, _ in self.contributions.targets if kind == "layer")),
-            self.layer_conflicts,
+            tuple(s.name for s in layers if self in (s.winner, *s.others)),
             self.contributions.has_kernels(),
             e,
         )

@@ -89,7 +89,7 @@ def too_many(signature: OpSignature, given: Sequence[Any], rest: Sequence[Any], 
 
 def _beside(signature: OpSignature) -> str:
     """The function that a pack writes under the op's name, which may be called in the way that was tried."""
-    if signature.name not in default_manager().layer_names("functional"):
+    if not default_manager().has_layer("functional", signature.name):
         return ""
     return f"; oprack.nn.functional.{signature.name} takes arguments as Paddle 2 has them"
 

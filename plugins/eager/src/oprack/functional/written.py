@@ -36,7 +36,7 @@ def written(name: str) -> Callable[..., Any] | None:
         PackImportError: Its module can't be imported.
     """
     manager = default_manager()
-    if name not in manager.layer_names(NAMESPACE):
+    if not manager.has_layer(NAMESPACE, name):
         return None
     found: Callable[..., Any] = manager.layer(NAMESPACE, name)
     return found
