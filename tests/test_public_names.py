@@ -29,7 +29,7 @@ def for_type_checkers(module) -> dict[str, str]:
     )
     found = {}
     for node in block.body:
-        for alias in node.names:
+        for alias in node.names if node.module != "typing" else ():  # what annotations name
             assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`"
             found[alias.name] = node.module
     return found

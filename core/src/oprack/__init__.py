@@ -7,22 +7,20 @@ the names below, `oprack.<name>` is every function of tensors that packs bring: 
 
 from __future__ import annotations
 
-import logging
 import sys
-from typing import TYPE_CHECKING, Any
 
 from oprack import rooms as _rooms
 
 __path__ = _rooms.folders(__path__)
 sys.meta_path.append(_rooms.AbsentRooms)
 
-# A library says nothing unless the program asks: logging.basicConfig(level=logging.INFO) shows what it has to say.
-logging.getLogger("oprack").addHandler(logging.NullHandler())
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # type checkers know this name; `typing` takes longer to import than all that is here
 if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type checkers; a test compares
     # isort: off
+    from typing import Any
+
     from oprack import (
         amp as amp,
         array_api as array_api,
@@ -214,7 +212,7 @@ def _imported(module: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    own = set(globals()) - {"Any", "TYPE_CHECKING", "annotations", "logging", "sys"}
+    own = set(globals()) - {"TYPE_CHECKING", "annotations", "sys"}
     try:
         functions = _imported("oprack.functional.tensor").public_names()
     except _rooms.AbsentRoomError:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+
+TYPE_CHECKING = False  # as in oprack/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 def folders(own: Iterable[str]) -> list[str]:
@@ -38,7 +40,7 @@ class AbsentRooms:
     """The last finder of imports: says which distribution brings a room that is not installed."""
 
     @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         """Raise AbsentRoomError for a room of ours that no installed distribution brings; else find nothing."""
         package, _, room = name.partition(".")
         if package != "oprack" or not room:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -153,11 +153,22 @@ def kernel(
         # a line of a module declares for it, a function that declares for others' modules does not
         module = caller.f_globals.get("__name__") if caller.f_code.co_name == "<module>" else None
         for p in places:
-            spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, when, priority, view)
-            spec = replace(spec, module=module or function.__module__)
-            same_bits = deterministic if isinstance(deterministic, bool) else p in deterministic
-            spec = replace(spec, may_decline=may_decline)
-            specs.append(replace(spec, min_numel=min_numel, specialize=specialize, deterministic=same_bits))
+            spec = KernelSpec(
+                op_type,
+                p,
+                frozenset(dtypes),
+                function,
+                library,
+                when,
+                priority,
+                view,
+                module=module or function.__module__,
+                may_decline=may_decline,
+                min_numel=min_numel,
+                specialize=specialize,
+                deterministic=deterministic if isinstance(deterministic, bool) else p in deterministic,
+            )
+            specs.append(spec)
         return declared
 
     return mark

@@ -261,7 +261,7 @@ class OpKernelMap:
             raise DefinitionError(f"kernel {spec.name} ({spec.where}): view=True, but no parameter to be a view of")
         self._check_predicate(spec)
         for other, _ in self._kernels:
-            if replace(other, owner=owner) == spec and other.when is spec.when:
+            if other.when is spec.when and replace(other, owner=owner) == spec:
                 return  # The same declaration, registered in two ways, as by a manifest and by a hook.
         others = [o for o in self.ties(spec, signature) if o.owner == owner or not self.owner]
         if others:
@@ -412,7 +412,7 @@ class OpKernelMap:
         if len(tied) > 1:
             spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie, self._preferred)
             best = next(c for c in tied if c.spec is spec)
-        others = [c for c in fitting if c not in tied]
+        others = [c for c in fitting if all(c is not t for t in tied)]
         if not best.spec.may_decline:
             others = [c for c in others if c.spec.min_numel < best.spec.min_numel]
         if not others and best.spec.may_decline:
@@ -455,6 +455,6 @@ def _reason(
         parameter_kind = container or "LoDTensor"
         if kind not in CONTAINERS[parameter_kind]:
             return f"{slot} is a {kind}, but this kernel takes a {parameter_kind}"
-    if spec.when is not None and not spec.when(query):
+    if spec.when is not None and not spec.when.test(query):
         return f"needs {spec.when.text}"
     return ""
