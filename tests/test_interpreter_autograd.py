@@ -282,7 +282,7 @@ def test_generated_code_can_be_read() -> None:
         for expr in oprack.functional.op_function.op_function("relu")._exprs.values()
         for bound in expr.bound.values()
     )
-    assert "def call(_a0):" in CallGenerator(bound, None).generate().source
+    assert "def call(_a0, values=None):" in CallGenerator(bound, None).generate().source
 
 
 def test_ops_of_one_gradient_maker_that_share_an_input_are_summed() -> None:

@@ -125,11 +125,15 @@ def errors_at_user_line() -> Iterator[None]:
     try:
         yield
     except OprackError as e:
-        where = user_line()
-        text = str(e)
-        if where and "\n  at File " not in text:
-            e.args = (f"{text}\n  at {where}", *e.args[1:])
+        name_user_line(e)
         raise
+
+
+def name_user_line(error: OprackError) -> None:
+    """Let an error of ours that was caught name the line of the user's program, once."""
+    where, text = user_line(), str(error)
+    if where and "\n  at File " not in text:
+        error.args = (f"{text}\n  at {where}", *error.args[1:])
 
 
 def _names(

@@ -261,9 +261,8 @@ class OperatorWithKernel(OperatorBase):
         known = {s: d for s, v in first.items() if (d := dtype_of_value(v)) is not None}
         classes = {s: type(v).__name__ for s, v in first.items() if v is not None}
         query = KernelQuery(self.type, self.attrs, known, classes, here)
-        kernels, why = self._kernels, f"no kernel at {run.place!r} fits"
-        if expected.place != here:
-            kernels, why = manager.kernel_map(self.type, expected.place), "the op's rule asks for it"
+        ruled = expected.place != here
+        kernels = manager.kernel_map(self.type, expected.place) if ruled else self._kernels
         try:
             chosen = kernels.choose(expected, query, excluded, run.rules.deterministic)
         except KernelNotFoundError as missing:
@@ -278,6 +277,7 @@ class OperatorWithKernel(OperatorBase):
                 raise missing from None
         if expected.place != here and (self.type, here, expected.place) not in _MOVED:
             _MOVED.add((self.type, here, expected.place))
+            why = "the op's rule asks for it" if ruled else f"no kernel at {run.place!r} fits"
             text = "op %s: kernel %s of %s runs at %s, and its inputs and outputs are copied: %s"
             _LOG.warning(text, self.type, chosen.spec.name, chosen.spec.owner, expected.place, why)
         return chosen, expected

@@ -80,14 +80,16 @@ class RunProgram(Protocol):
 
     Attributes:
         manager: The packs.
-        source: The program as the caller has it.
         block_id: The block that the run starts with.
+        source: The program as the caller has it.
         last_readers: For each type of op and variable that such an op reads, (block, position) of the last one.
     """
 
     manager: PackManager
-    source: ProgramDesc
     block_id: int
+
+    @property
+    def source(self) -> ProgramDesc: ...
 
     @property
     def last_readers(self) -> dict[tuple[str, str], tuple[int, int]]: ...

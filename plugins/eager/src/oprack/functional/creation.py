@@ -11,6 +11,8 @@ from oprack.eager_tensor.devices import context, pool, required_place
 from oprack.eager_tensor.meta import CPU, dense_array, meta_of_value, tensor_meta
 from oprack.tensor import CUDAPlace, LoDTensor, LoDTensorArray, Place, SparseValue, check_lod, numpy_dtype, plain_value
 
+_WITH_ARRAYS = (LoDTensor, SparseValue, LoDTensorArray)
+
 
 def to_tensor(
     data: Any,
@@ -42,7 +44,8 @@ def to_tensor(
         place = required_place(place, "to_tensor")
     if isinstance(data, Tensor):
         data, place = data.value, place or data.place
-    data = plain_value(data)
+    if isinstance(data, _WITH_ARRAYS):
+        data = plain_value(data)
     tensor: Tensor
     if isinstance(data, SparseValue) and place is not None:
         data = transform_sparse(data, place, pool())

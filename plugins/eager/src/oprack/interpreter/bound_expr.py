@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from oprack.desc import ProgramDesc
-from oprack.eager_tensor.devices import RANDOM, context, home, pool
+from oprack.desc import BlockDesc, ProgramDesc
+from oprack.eager_tensor.devices import RANDOM, home
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, OprackError, PreconditionNotMetError
 from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
-from oprack.layers.append import errors_at_user_line
+from oprack.layers.append import name_user_line
 from oprack.op.desc_rules import infer_op
-from oprack.packs.manager import default_manager
+from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.checks import Limits
 from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.plan.record import OpRecord, ShapeCheck, recording
-from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, Place, Scope
 from oprack.tensor.kinds import KINDS
@@ -29,6 +29,44 @@ if TYPE_CHECKING:
 
 
 Outputs = list[Any]
+
+
+class _OneOp:
+    """What a run asks of its program (RunProgram), for an op that is called by itself and so runs no blocks."""
+
+    block_id = 0
+
+    def __init__(self, bound: BoundExpr, manager: PackManager) -> None:
+        self._bound, self.manager = bound, manager
+
+    @property
+    def source(self) -> ProgramDesc:
+        return self._bound.program
+
+    @property
+    def last_readers(self) -> dict[tuple[str, str], tuple[int, int]]:
+        op = self._bound.desc
+        return {(op.type, name): (0, 0) for name in op.input_arg_names()}
+
+    def block(self, index: int) -> NoReturn:
+        raise PreconditionNotMetError(
+            f"op {self._bound.desc.type} asks for block {index}, but it was called by itself; build a program with "
+            "oprack.layers"
+        )
+
+
+class _Block(BlockDesc):
+    """The block of an op that is called by itself: few ops ask for what is in it, and it is written when one does."""
+
+    __slots__ = ("_bound",)
+
+    def __init__(self, bound: BoundExpr) -> None:
+        self.idx, self._bound = 0, bound
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in BlockDesc.__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._bound.program.blocks[0], name)
 
 
 def held(tensor: Tensor | None) -> Any:
@@ -69,14 +107,15 @@ class BoundExpr:
         self.names_in = [n for names in self.desc.inputs.values() for n in names]
         self.names_out = [n for names in self.desc.outputs.values() for n in names]
         require_no_block(expr.proto)
-        program = self._program(args)
+        self._shapes = [None if a is None else a.shape for a in args]
         manager = default_manager()
-        self.operator = create_operator(self.desc, program.blocks[0], 0, manager, self.place)
+        pool = manager.device_contexts
+        self.operator = create_operator(self.desc, _Block(self), 0, manager, self.place)
         self.run = RunContext(
             place=self.place,
-            device=context(self.place),
-            pool=pool(),
-            program=PreparedProgram(program, manager, self.place),
+            device=pool.get(self.place),
+            pool=pool,
+            program=_OneOp(self, manager),
             random=RANDOM,
             rules=DETERMINISTIC_KERNELS if expr.deterministic else ANY_KERNEL,
             limits=Limits.of(),
@@ -85,15 +124,16 @@ class BoundExpr:
         self.check: ShapeCheck | None = None
         self.outputs: list[TensorMeta | None] = []
 
-    def _program(self, args: Sequence[Tensor | None]) -> ProgramDesc:
-        """A program of this op alone, with inputs declared as the arguments are and outputs inferred by its rules."""
+    @cached_property
+    def program(self) -> ProgramDesc:
+        """A program of this op alone: inputs declared as the first arguments, outputs inferred by the op's rules."""
         program = ProgramDesc()
         block = program.blocks[0]
-        for name, meta, arg in zip(self.names_in, self.metas, args, strict=True):
-            if meta is not None and arg is not None and not block.has_var(name):
+        for name, meta, shape in zip(self.names_in, self.metas, self._shapes, strict=True):
+            if meta is not None and not block.has_var(name):
                 dtype = None if meta.name is None else dtype_enum(meta.name)
                 var_type = KINDS.get(meta.container, VarType.RAW)
-                block.create_var(name, type=var_type, dtype=dtype, shape=arg.shape, lod_level=meta.lod_level)
+                block.create_var(name, type=var_type, dtype=dtype, shape=shape, lod_level=meta.lod_level)
         for name in self.names_out:
             if name != EMPTY_VAR and not block.has_var(name):  # an output that is an input is declared already
                 block.create_var(name)
@@ -103,7 +143,7 @@ class BoundExpr:
 
     def program_by_value(self) -> ProgramDesc:
         """The program of this op alone, with variables of their own for outputs that are computed in place."""
-        program = self.run.program.source.clone()
+        program = self.program.clone()
         block = program.blocks[0]
         (op,) = block.ops
         for slot in self.expr.in_place.values():
@@ -140,8 +180,12 @@ class BoundExpr:
         for name, arg in zip(self.names_in, args, strict=True):
             if name != EMPTY_VAR:
                 scope.var(name).value = held(arg)
-        with errors_at_user_line(), np.errstate(all="ignore"), self.run.device.activate():
-            self.operator.run(scope, self.run)
+        try:
+            with np.errstate(all="ignore"), self.run.device.activate():
+                self.operator.run(scope, self.run)
+        except OprackError as error:
+            name_user_line(error)
+            raise
         values = []
         for name in self.names_out:
             var = scope.find_var(name) if name != EMPTY_VAR else None

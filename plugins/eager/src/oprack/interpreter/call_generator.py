@@ -52,7 +52,7 @@ def put(buffer: Any, result: Any) -> Any:
 
 
 class CallGenerator:
-    """Generates `call(_a0, _a1, ...)` and `finish(values, _a0, ...)`, which wraps what the reference path computed.
+    """Generates `call(_a0, _a1, ...)`; with `values=` it wraps what the reference path has computed.
 
     In the code _a is an argument, v a value, lod its LoD and own whether its memory may be overwritten; _o is the
     tensor of an output.
@@ -90,24 +90,17 @@ class CallGenerator:
         }
 
     def generate(self) -> Callable[..., Any]:
-        """The function, with its code where tracebacks find it. `finish` is its attribute."""
-        wrap = list(self._wrap())
-        call, finish = [*self._unpack(), *self._call(), *wrap], [*self._unpack(), *self._finish(), *wrap]
-        source = "\n".join(
-            [
-                f"def call({', '.join(self.args)}):",
-                *_indented(call),
-                f"def finish({', '.join(['values', *self.args])}):",
-                *_indented(finish),
-                "",
-            ]
-        )
+        """The function, with its code where tracebacks find it."""
+        lines = [*self._unpack(), "if values is None:", *_indented(self._call())]
+        if finish := list(self._finish()):
+            lines += ["else:", *_indented(finish)]
+        lines += self._wrap()
+        source = "\n".join([f"def call({', '.join([*self.args, 'values=None'])}):", *_indented(lines), ""])
         filename = f"<eager {self.expr.type} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self.names)
         function = self.names.pop("call")
         weakref.finalize(function, linecache.cache.pop, filename, None)
-        function.finish = self.names.pop("finish")
         function.source = source
         return function  # type: ignore[no-any-return]
 

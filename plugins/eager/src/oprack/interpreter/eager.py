@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oprack.errors import OprackError
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.call_generator import CallGenerator
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
-from oprack.layers.append import errors_at_user_line
+from oprack.layers.append import name_user_line
 
 if TYPE_CHECKING:
     from oprack.autograd.backward_rule import BackwardRule
@@ -68,9 +69,12 @@ class EagerInterpreter:
         plain = tuple([None if k is None else k.without_grad for k in metas])
         bound, values = expr.bound.get(plain), None
         if bound is None:
-            with errors_at_user_line():
+            try:
                 bound = BoundExpr(expr, plain, args)
                 values = bound.first(args)
+            except OprackError as error:
+                name_user_line(error)
+                raise
             if bound.complete:
                 expr.bound[plain] = bound
         # Generated again for other metas that are bound alike: what is recorded differs.
@@ -78,7 +82,7 @@ class EagerInterpreter:
         if bound.complete:
             # Two threads may both generate it; either function serves, and the last one stays.
             (expr.calls if planner is None else expr.grad_calls)[metas] = call
-        return call(*args) if values is None else call.finish(values, *args)  # type: ignore[attr-defined]
+        return call(*args) if values is None else call(*args, values=values)
 
 
 class DeterministicInterpreter(EagerInterpreter):

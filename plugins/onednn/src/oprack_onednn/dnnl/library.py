@@ -51,6 +51,7 @@ class Library:
         lib: Its functions, None until they are used.
         ready: Whether it was opened and serves.
         problem: Why it does not, "" when it does or was not opened yet.
+        tried: Whether it was asked for, and so opened where that is possible.
         ran: Whether a primitive was executed.
         threads_revision: A number that grows with each new number of threads, and when the library stops to serve.
     """
@@ -63,21 +64,21 @@ class Library:
         self.ran = False
         self.threads_revision = 0
         self._threads = 0
-        self._tried = False
+        self.tried = False
         self._unsaid = ""
         self._lock = threading.Lock()
 
     def usable(self) -> bool:
         """Whether kernels of this library may run; opens it on first use."""
-        if not self._tried:
+        if not self.tried:
             with self._lock:
-                if not self._tried:
+                if not self.tried:
                     try:
                         self._load()
                         self.ready = True
                     except _UnavailableError as error:
                         self.problem = str(error)
-                    self._tried = True
+                    self.tried = True
         if self._unsaid:  # a child that computes nothing has nothing to say
             text, self._unsaid = self._unsaid, ""
             _LOG.warning("process %d computes with NumPy's kernels, which take longer: %s", os.getpid(), text)

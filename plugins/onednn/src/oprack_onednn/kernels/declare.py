@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from oprack.errors import DefinitionError
-from oprack.kernel import Array, Predicate, decline, kernel
+from oprack.kernel import Array, KernelQuery, Predicate, decline, kernel
 from oprack.kernel.specialization import Specialize
 from oprack.op import slot_name
 
@@ -99,7 +99,7 @@ def onednn_kernel(
                 op_type,
                 dtypes={"float32"},
                 library="onednn",
-                when=usable & _floats(tuple(slot_name(name, grads=op_type.endswith("_grad")) for name in read)),
+                when=_serves([slot_name(name, grads=op_type.endswith("_grad")) for name in read], bool(min_numel)),
                 priority=PRIORITY,
                 view=view,
                 min_numel=getattr(Limits, min_numel) if min_numel else 0,
@@ -111,9 +111,16 @@ def onednn_kernel(
     return declare
 
 
-def _floats(slots: tuple[str, ...]) -> Predicate:
-    """Whether all of these slots that are given hold float32."""
-    return Predicate(
-        lambda query: all(query.dtypes.get(slot, "float32") == "float32" for slot in slots),
-        f"float32 in {', '.join(slots)}",
-    )
+def _serves(slots: Sequence[str], later: bool) -> Predicate:
+    """Whether this library serves, and all of these slots that are given hold float32.
+
+    later: the kernel leaves small inputs to NumPy, and many a program has no others, so that the first large one opens
+    the library. Where that fails, the kernel declines, and from then on it is not chosen.
+    """
+
+    def test(query: KernelQuery) -> bool:
+        if any(query.dtypes.get(slot, "float32") != "float32" for slot in slots):
+            return False
+        return (later and not LIBRARY.tried) or usable.test(query)
+
+    return Predicate(test, f"{usable.text} and float32 in {', '.join(slots)}")

@@ -46,7 +46,6 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
             plan = plans[shapes] = Plan(expr, metas, shapes, placement, planner)
         return plan.run(given)
 
-    call.finish = lambda values, *given: call(*given)  # type: ignore[attr-defined]
     return call
 
 

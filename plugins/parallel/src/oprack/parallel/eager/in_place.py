@@ -53,7 +53,6 @@ def in_place_calls(expr: OpExpr, computed: Callable[..., Any], recorded: bool) -
                 made[j] = _overwritten(expr.type, a, z)
         return formed(expr, made)
 
-    call.finish = lambda values, *given: call(*given)  # type: ignore[attr-defined]
     return call
 
 

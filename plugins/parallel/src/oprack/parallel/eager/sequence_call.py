@@ -41,7 +41,6 @@ def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Pl
             plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, planner, lods, rows)
         return plan.run(given)
 
-    call.finish = lambda values, *given: call(*given)  # type: ignore[attr-defined]
     return call
 
 
