@@ -151,6 +151,7 @@ class FacetKind:
         own: The member in which a class derived from `base` says what it brings; "" where that is not one member.
         value: Converts an instance of `base` to what OpInfo holds.
         check: Called as check(op type, proto, value); raises DefinitionError when the value does not fit the slots.
+            None: any value does.
     """
 
     name: str
@@ -159,7 +160,7 @@ class FacetKind:
     is_rule: bool = False
     own: str = ""
     value: Callable[[Any], Any] = lambda facet: facet
-    check: Callable[[str, OpProto, Any], None] = lambda op_type, proto, value: None
+    check: Callable[[str, OpProto, Any], None] | None = None
 
 
 def _check_inplace(op_type: str, proto: OpProto, pairs: Mapping[str, str]) -> None:

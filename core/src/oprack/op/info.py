@@ -168,7 +168,8 @@ def _member(definition: type[OpDef], kind: FacetKind) -> Any:
 def check_slots(info: OpInfo) -> None:
     """Refuse (DefinitionError) facets that name what the op does not have."""
     for kind in FACETS:
-        kind.check(info.type, info.proto, getattr(info, kind.name))
+        if kind.check is not None:
+            kind.check(info.type, info.proto, getattr(info, kind.name))
 
 
 def _rule_of(cls: type, name: str, info: OpInfo) -> Callable[..., Any]:

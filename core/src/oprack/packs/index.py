@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
 from oprack.packs import advice
@@ -21,12 +21,12 @@ from oprack.packs.pack import Pack, PackWarning, is_maker
 from oprack.packs.resolve import REGENERATE, import_module, import_object
 from oprack.records import dataclass
 
+Row = TypeVar("Row")
+
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpInfo, OpVersion
     from oprack.packs.manager import PackManager
-
-    _Row = tuple[Pack, Manifest | None, type[OpDef] | None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,14 @@ class Definer:
         return None if self.manifest is None else self.manifest.ops[self.op_type]
 
 
+def _add(rows: dict[str, tuple[Row, ...]], op_types: Iterable[str], row: Row) -> set[str]:
+    """Add a row to those of some ops, all at once, since there are hundreds; returns the ops that had some."""
+    new: dict[str, tuple[Row, ...]] = dict.fromkeys(op_types, (row,))
+    again = rows.keys() & new.keys()
+    rows |= new | {op_type: (*rows[op_type], row) for op_type in again}
+    return again
+
+
 class Definers(Mapping[str, list[Definer]]):
     """Op type -> who defines it; a Definer is made when its op is asked for, of the hundreds that manifests name.
 
@@ -55,7 +63,7 @@ class Definers(Mapping[str, list[Definer]]):
     """
 
     def __init__(self) -> None:
-        self._rows: dict[str, tuple[_Row, ...]] = {}
+        self._rows: dict[str, tuple[tuple[Pack, Manifest | None, type[OpDef] | None], ...]] = {}
         self.several: set[str] = set()
 
     def add(
@@ -66,12 +74,7 @@ class Definers(Mapping[str, list[Definer]]):
         definition: type[OpDef] | None = None,
     ) -> None:
         """Note that a pack defines some ops, as `Definer` says."""
-        rows = self._rows
-        new: dict[str, tuple[_Row, ...]] = dict.fromkeys(op_types, ((pack, manifest, definition),))
-        again = rows.keys() & new.keys()
-        new |= {op_type: rows[op_type] + new[op_type] for op_type in again}
-        rows |= new
-        self.several |= again
+        self.several |= _add(self._rows, op_types, (pack, manifest, definition))
 
     def put_first(self, op_type: str, winner: Pack) -> None:
         """Let the pack come first that is used."""
@@ -105,7 +108,8 @@ class OpIndex:
         self.facets: dict[str, list[tuple[Pack, tuple[Any, ...]]]] = defaultdict(list)
         self.versions: dict[str, list[tuple[Pack, OpVersion]]] = defaultdict(list)
         self.targets: dict[str, list[tuple[Pack, str, Any]]] = defaultdict(list)
-        self._manifests: list[tuple[Pack, Manifest]] = []
+        self._manifests: dict[str, tuple[tuple[Pack, Manifest], ...]] = {}
+        self._declared: dict[str, dict[tuple[str, str], list[KernelSpec]]] = {}
         self._kernels: dict[str, list[tuple[Pack, KernelSpec]]] = defaultdict(list)
         for pack in packs:
             if pack.status == "ok":
@@ -122,16 +126,18 @@ class OpIndex:
         settled = self.settled[op_type] = self.choice.settle("op", op_type, packs, home("ops", op_type))
         self.definers.put_first(op_type, settled.winner)
         mine: Any
-        for mine in (self.facets, self.versions, self._kernels):
+        for mine in (self.facets, self.versions, self._manifests, self._kernels):
             if op_type in mine:
-                mine[op_type] = [row for row in mine[op_type] if row[0] not in settled.others]
+                rows = mine[op_type]
+                mine[op_type] = type(rows)(row for row in rows if row[0] not in settled.others)
 
     def _add(self, pack: Pack) -> None:
         brought = pack.contributions
         for manifest in brought.manifests:
-            self._manifests.append((pack, manifest))
-            self.definers.add(manifest.ops, pack, manifest)
-            for op_type, targets in manifest.facets.items():
+            own, of_others, facets_of_others = [*manifest.ops], [*manifest.kernels], [*manifest.facets.items()]
+            self.definers.add(own, pack, manifest)
+            _add(self._manifests, [*own, *of_others], (pack, manifest))
+            for op_type, targets in facets_of_others:
                 self.facets[op_type].append((pack, targets))
         for op_type, definition in brought.definitions.items():
             self.definers.add([op_type], pack, definition=definition)
@@ -145,14 +151,6 @@ class OpIndex:
             self.versions[version.op_type].append((pack, version))
         for kind, key, target in brought.targets:
             self.targets[kind].append((pack, key, target))
-
-    def _manifests_of(self, op_type: str) -> Iterator[tuple[Pack, Manifest]]:
-        """Manifests that name kernels of an op, of its own pack's and of others', less those that another op's suit."""
-        settled = self.settled.get(op_type)
-        for pack, manifest in self._manifests:
-            if op_type in manifest.ops or op_type in manifest.kernels:
-                if settled is None or pack not in settled.others:
-                    yield pack, manifest
 
     def has_layer(self, key: str) -> bool:
         """Whether some pack brings a name such as "layers.fc"."""
@@ -224,8 +222,8 @@ class OpIndex:
             "facets": self.facets,
             "versions": self.versions,
             "kernels": {
-                t: [*self._kernels.get(t, ()), *self._manifests_of(t)]
-                for t in {*self._kernels, *(t for _, manifest in self._manifests for t in manifest.kernels)}
+                t: [*self._kernels.get(t, ()), *self._manifests.get(t, ())]
+                for t in {**self._kernels, **self._manifests}
                 if not home("ops", t)
             },
         }
@@ -240,24 +238,46 @@ class OpIndex:
 
     def places(self, op_type: str) -> set[str]:
         """Sorts of places for which some pack brings kernels of this op."""
-        named = {p for _, manifest in self._manifests_of(op_type) for p in manifest.places(op_type)}
+        named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
         return named | {spec.place for _, spec in self._kernels.get(op_type, ())}
 
     def kernel_owners(self, op_type: str) -> set[str]:
         """Distributions that bring kernels of this op."""
-        named = {pack.owner for pack, manifest in self._manifests_of(op_type) if manifest.places(op_type)}
+        named = {pack.owner for pack, manifest in self._manifests.get(op_type, ()) if manifest.places(op_type)}
         return named | {pack.owner for pack, _ in self._kernels.get(op_type, ())}
 
     def has_kernels_of(self, op_type: str, pack: Pack) -> bool:
         """Whether a pack brings kernels of an op."""
-        named = any(p is pack and manifest.places(op_type) for p, manifest in self._manifests_of(op_type))
+        named = any(p is pack and manifest.places(op_type) for p, manifest in self._manifests.get(op_type, ()))
         return named or any(p is pack for p, _ in self._kernels.get(op_type, ()))
 
     def kernel_modules(self, op_type: str, place: str) -> Iterator[tuple[Pack, str]]:
         """Modules with kernels of an op at a place, and the packs that name them."""
-        for pack, manifest in self._manifests_of(op_type):
+        for pack, manifest in self._manifests.get(op_type, ()):
             for module in dict.fromkeys(manifest.modules(op_type, place)):
                 yield pack, module
+
+    def declared(self, op_type: str, place: str, pack: Pack, module_name: str) -> list[KernelSpec]:
+        """Kernels of an op at a place in a module that a manifest names; a module is looked through once.
+
+        Raises:
+            PackImportError: The module can't be imported; where it has no such kernel, a ManifestError.
+        """
+        from oprack.kernel import kernel_specs
+
+        asked_by = f"kernels of op {op_type} at {place}, pack {pack.found.name} ({pack.owner} {pack.found.version})"
+        found = self._declared.get(module_name)
+        if found is None:
+            found = defaultdict(list)
+            for spec in kernel_specs(import_module(module_name, asked_by)):
+                found[spec.op_type, spec.place].append(spec)
+            self._declared[module_name] = found
+        if (op_type, place) not in found:
+            raise ManifestError(
+                f"{asked_by}: module {module_name!r} has no @kernel of this op and place, though ops.toml says so; "
+                "regenerate it with `oprack manifest PATH`"
+            )
+        return found[op_type, place]
 
     def kernels(self, op_type: str, place: str) -> Iterator[tuple[Pack, KernelSpec]]:
         """Kernels of an op at a place that were registered as functions."""
@@ -359,7 +379,8 @@ class _InfoBuilder:
         added = list(self._facets_of(adder))
         checks = {kind.name: kind.check for kind in FACETS}
         for name, value in added:
-            checks[name](self.info.type, self.info.proto, value)
+            if (check := checks[name]) is not None:
+                check(self.info.type, self.info.proto, value)
             if name == "creator" and not self._brought[name] and self._runs_by_itself(value):
                 self._brought[name].append((self._pack, None))
         self._take(adder, added)
@@ -453,7 +474,7 @@ def build_kernel_map(
             warn_once(advice.broken_kernel(op_type, place, pack, e), pack.owner, op_type, place, str(e))
 
     for pack, module in index.kernel_modules(op_type, place):
-        guarded(pack, partial(module_kernels, op_type, place, pack, module))
+        guarded(pack, partial(index.declared, op_type, place, pack, module))
     for pack, spec in index.kernels(op_type, place):
         guarded(pack, partial(list, [spec]))
     if failures and not len(kernels):
@@ -462,25 +483,6 @@ def build_kernel_map(
             failures[0].add_note(str(other))
         raise failures[0]
     return kernels
-
-
-def module_kernels(op_type: str, place: str, pack: Pack, module_name: str) -> list[KernelSpec]:
-    """Kernels of an op at a place in a module that a manifest names.
-
-    Raises:
-        PackImportError: The module can't be imported; where it has no such kernel, a ManifestError.
-    """
-    from oprack.kernel import kernel_specs
-
-    asked_by = f"kernels of op {op_type} at {place}, pack {pack.found.name} ({pack.owner} {pack.found.version})"
-    module = import_module(module_name, asked_by)
-    specs = [s for s in kernel_specs(module) if s.op_type == op_type and s.place == place]
-    if not specs:
-        raise ManifestError(
-            f"{asked_by}: module {module_name!r} has no @kernel of this op and place, though ops.toml says so; "
-            "regenerate it with `oprack manifest PATH`"
-        )
-    return specs
 
 
 def gradient_info(manager: PackManager, grad_type: str, op_type: str) -> OpInfo:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from oprack.desc import BlockDesc, ProgramDesc
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.eager_tensor.devices import RANDOM, home
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.errors import InvalidArgumentError, OprackError, PreconditionNotMetError
@@ -126,26 +126,37 @@ class BoundExpr:
 
     @cached_property
     def program(self) -> ProgramDesc:
-        """A program of this op alone: inputs declared as the first arguments, outputs inferred by the op's rules."""
+        """The program of this op alone."""
+        return self._written(self.desc)
+
+    def _written(self, op: OpDesc) -> ProgramDesc:
+        """A program of one op, its variables declared as they were in the first call.
+
+        Before that was computed, shapes and dtypes of the outputs are inferred by the op's rules.
+        """
         program = ProgramDesc()
         block = program.blocks[0]
-        for name, meta, shape in zip(self.names_in, self.metas, self._shapes, strict=True):
-            if meta is not None and not block.has_var(name):
-                dtype = None if meta.name is None else dtype_enum(meta.name)
-                var_type = KINDS.get(meta.container, VarType.RAW)
-                block.create_var(name, type=var_type, dtype=dtype, shape=shape, lod_level=meta.lod_level)
-        for name in self.names_out:
-            if name != EMPTY_VAR and not block.has_var(name):  # an output that is an input is declared already
+        outputs = self.outputs or [None] * len(self.names_out)
+        names, metas = [*self.names_in, *self.names_out], [*self.metas, *outputs]
+        for name, meta, shape in zip(names, metas, [*self._shapes, *[None] * len(outputs)], strict=True):
+            if name == EMPTY_VAR or block.has_var(name):  # an output that is an input is declared already
+                continue
+            if meta is None:
                 block.create_var(name)
-        block.append_op(self.desc)
-        infer_op(self.desc, block, self.expr.info, lod_is_known=True, guesses=False)
+                continue
+            dtype = None if meta.name is None else dtype_enum(meta.name)
+            var_type = KINDS.get(meta.container, VarType.RAW)
+            block.create_var(name, type=var_type, dtype=dtype, shape=shape, lod_level=meta.lod_level)
+        block.append_op(op)
+        if not self.outputs:
+            infer_op(op, block, self.expr.info, lod_is_known=True, guesses=False)
         return program
 
     def program_by_value(self) -> ProgramDesc:
         """The program of this op alone, with variables of their own for outputs that are computed in place."""
-        program = self.program.clone()
+        op = self.desc.clone()
+        program = self._written(op)
         block = program.blocks[0]
-        (op,) = block.ops
         for slot in self.expr.in_place.values():
             for i, name in enumerate(op.outputs.get(slot, ())):
                 like = block.var(name)
