@@ -72,8 +72,8 @@ class UNet(nn.Layer):
         for i, block in enumerate(self.down):
             x = block(F.max_pool2d(x, 2) if i else x)
             kept.append(x)
-        for block, skip in zip(self.up, (kept[1], kept[0]), strict=True):
-            x = block(paddle.concat([F.interpolate(x, scale_factor=2, mode="bilinear"), skip], axis=1))
+        for i, block in enumerate(self.up):
+            x = block(paddle.concat([F.interpolate(x, scale_factor=2, mode="bilinear"), kept[1 - i]], axis=1))
         return self.head(x)
 
 
