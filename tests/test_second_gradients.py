@@ -68,3 +68,12 @@ def test_the_gradient_of_a_linear_op_has_a_gradient(op_type: str) -> None:
     f, x = LINEAR[op_type]
     # squared, since the second gradient of a linear function alone is zero
     assert oprack.gradcheck(lambda a: F.square(f(a)), [x], order=2) == []
+
+
+def test_a_jitted_function_whose_gradient_reads_nothing_has_second_gradients() -> None:
+    x = oprack.to_tensor(np.ones(3, np.float32), requires_grad=True)
+    arriving = oprack.to_tensor(np.full(3, 5.0, np.float32), requires_grad=True)
+    (g,) = oprack.grad(oprack.jit(lambda x: x * 2.0)(x), [x], arriving, create_graph=True)
+    np.testing.assert_array_equal(g.numpy(), [10.0, 10.0, 10.0])
+    (h,) = oprack.grad(g.sum(), [arriving])
+    np.testing.assert_array_equal(h.numpy(), [2.0, 2.0, 2.0])

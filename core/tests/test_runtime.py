@@ -243,6 +243,17 @@ def test_nan_check_names_op_and_variable(build: Build) -> None:
         Executor(checks=Checks(nan_inf=True)).run(double_twice(build), {"x": bad}, ["z"], Scope())
 
 
+def test_what_is_set_of_an_executor_counts_from_the_next_run_on(build: Build) -> None:
+    exe, program, bad = Executor(), double_twice(build), np.full_like(X, np.inf)
+    for _ in range(3):
+        exe.run(program, {"x": bad}, ["z"], Scope())
+    exe.checks = Checks(nan_inf=True)
+    with pytest.raises(NanInfError):
+        exe.run(program, {"x": bad}, ["z"], Scope())
+    exe.checks = Checks()
+    exe.run(program, {"x": bad}, ["z"], Scope())
+
+
 def test_overwritten_input_is_found(build: Build, rack: PackManager) -> None:
     @kernel("join", priority=1)
     def rude(X: list[Any]) -> Any:

@@ -60,7 +60,12 @@ class NaiveExecutor:
             means what the environment variable OPRACK_MEMORY_LIMIT says, or no limit.
         loop_limit: How often the blocks of loops and branches may run in one run. None means what OPRACK_LOOP_LIMIT
             says, or no limit.
+
+    Attributes:
+        changes: How often an attribute was set; what a function knows of an executor goes with the number.
     """
+
+    changes = 0
 
     def __init__(
         self,
@@ -88,6 +93,10 @@ class NaiveExecutor:
         self.pool = self.manager.device_contexts
         self._cache = PreparedCache()
         self._functions = Cache(_FUNCTIONS)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        super().__setattr__("changes", self.changes + 1)
 
     def clone(self) -> Self:
         """An executor for another thread: it shares what was prepared, but not the state of the random numbers."""
@@ -181,8 +190,13 @@ class NaiveExecutor:
             rules=self.rules,
             limits=self.limits,
         )
-        context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
+        context.planned = self.runs_plans and not (context.profiler or observers)
         return context
+
+    @property
+    def runs_plans(self) -> bool:
+        """Whether runs take the plans of blocks where no profiler and no observer of their own sees the ops."""
+        return self.prepared and not (self.checks or self.manager.extensions.observers())
 
     def _move_inputs(self, program: PreparedProgram, scope: Scope) -> None:
         """What the program reads from outside moves to the place for good: the first run copies the parameters.
@@ -260,7 +274,7 @@ class Executor(NaiveExecutor):
         outer = scope if scope is not None else _GLOBAL_SCOPE
         if not isinstance(program, ProgramDesc) and program.schedules:
             set_schedules(desc.blocks[0], program.schedules, outer)
-        made = function(list(feed.values()), outer)
+        made = function(list(feed.values()), None, outer)
         if return_numpy and all([type(value) is np.ndarray for value in made]):
             return made  # arrays of the caller's own
         block, names = desc.blocks[0], function.outputs

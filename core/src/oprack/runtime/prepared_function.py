@@ -14,16 +14,18 @@ from collections.abc import Callable, Collection, Sequence
 from contextvars import copy_context
 from copy import deepcopy
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oprack.cache import Cache
+from oprack.interruption import let_interruptions_pass
 from oprack.runtime.feed_fetch import FeedOp, FetchOp, as_fed_value, set_feeds
 from oprack.runtime.plan.arguments import Numbers
 from oprack.runtime.plan.block_plan import Segment
 from oprack.runtime.plan.record import shapes_of, signature
-from oprack.runtime.profiler import current_profiler
+from oprack.runtime.profiler import PROFILERS
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR
 
@@ -80,15 +82,15 @@ class PreparedFunction:
         return self._plan.program
 
     def __call__(
-        self, values: Sequence[Any], scope: Scope | None = None, observers: Sequence[Any] = (), form: Any = None
+        self, values: Sequence[Any], form: Any = None, scope: Scope | None = None, observers: Sequence[Any] = ()
     ) -> list[Any]:
         """Run.
 
         Args:
             values: Those of the inputs, in order.
+            form: What is equal only for bare arrays of the same dtypes and shapes, where the caller knows such a thing.
             scope: That of the persistable variables, of a stateful function.
             observers: Observers of this run, besides those of packs.
-            form: What is equal for values of the same dtypes and shapes alone, where the caller knows such a thing.
 
         Returns:
             The values of the outputs, in order; None for one that no op has set.
@@ -97,25 +99,26 @@ class PreparedFunction:
             FeedError: A value does not fit what the program declares, where values are checked.
             OpError: An op failed. Ops may raise other errors of oprack as well.
         """
-        plan = self._plan
-        if plan.revision != self._executor.manager.revision:
+        plan, executor = self._plan, self._executor
+        if plan.revision != executor.manager.revision or plan.changes != executor.changes:
             plan = self._prepare_again(plan.program)
         if self._checked:
             values = self._fed(plan, values)
-        run = None if observers or plan.segment is None or current_profiler() is not None else plan.context()
-        if run is None:
+        if observers or plan.segment is None or PROFILERS.stack:
             return self._run_in_scope(plan, values, scope, observers)
         state = scope.find_values(plan.state) if scope is not None and plan.state else []
         if form is None:
             form = tuple([(v.dtype, v.shape) if type(v) is np.ndarray else _form(v) for v in values])
         key = (plan.number(state), form) if state else form
-        found: _Form | None = plan.forms[key]
+        try:
+            run = plan.idle.pop()
+        except IndexError:
+            run = executor.context(plan.program)
+        found: _Form | None = plan.forms[key] or plan.new_form(run, key, values, self._tensors(plan, values), state)
         if found is None:
-            found = plan.new_form(run, key, values, self._tensors(plan, values), state)
-            if found is None:
-                plan.idle.append(run)
-                return self._run_in_scope(plan, values, scope)
-        results = found.run([*values, *state] if state else values, run, scope)
+            results = self._run_in_scope(plan, values, scope)
+        else:
+            results = found.run([*values, *state] if state else values, run, scope)
         plan.idle.append(run)
         return results
 
@@ -168,12 +171,13 @@ class _Plan:
         stateful: As of the function.
         segment: The only segment of the main block, where all runs may go straight to it; else None.
         revision: Of the packs that it was prepared with.
+        changes: Of the executor, as often as it was changed until then.
         state: Names of the persistable variables that it reads from a scope.
         writes: Names of those that it writes to one.
         vars: What the program declares of each input.
         repeated: Which of the outputs come a second time, where each is to have memory of its own.
         forms: How to run values, by their form, and the number of that of the state.
-        idle: Contexts of runs that have ended, for the next ones.
+        idle: Contexts of runs that have ended, for the next ones; each is one thread's alone while it is not here.
     """
 
     def __init__(
@@ -184,12 +188,12 @@ class _Plan:
         outputs: Sequence[str],
         stateful: bool,
     ) -> None:
-        self.program, self._executor, self._inputs, self._outputs = program, executor, inputs, outputs
-        self.stateful, self.revision = stateful, program.packs_revision
+        self.program, self._inputs, self._outputs, self.stateful = program, inputs, outputs, stateful
+        self.revision, self.changes = program.packs_revision, executor.changes
         self.repeated = [i for i, name in enumerate(outputs) if stateful and name in outputs[:i]]
         block = program.main.block
         self.vars = [block.find_var_recursive(name) for name in inputs]
-        self.segment = self._only_segment(stateful)
+        self.segment = self._only_segment(executor, stateful)
         self.state: list[str] = []
         self.writes: Collection[str] = ()
         if self.segment is not None and stateful:
@@ -201,9 +205,9 @@ class _Plan:
         self._last: tuple[list[Any], int] = ([], 0)
         self._numbers = Numbers()
 
-    def _only_segment(self, stateful: bool) -> Segment | None:
-        executor, program, given = self._executor, self.program, set(self._inputs)
-        if not executor.prepared or executor.checks or executor.place.kind != "cpu":
+    def _only_segment(self, executor: NaiveExecutor, stateful: bool) -> Segment | None:
+        program, given = self.program, set(self._inputs)
+        if executor.place.kind != "cpu" or not executor.runs_plans:
             return None
         segment = _segment_of(program.main.plan(self._outputs))
         if segment is None:
@@ -214,24 +218,6 @@ class _Plan:
         inside = set(variables.outer) - nothing <= persistable and given | nothing >= set(variables.reads)
         known = not given & persistable if stateful else given >= set(variables.parameters)
         return segment if inside and known else None
-
-    def context(self) -> RunContext | None:
-        """The state of a run, for this thread alone until it is idle again; None where ops run one by one."""
-        executor = self._executor
-        if self.idle:
-            try:
-                run = self.idle.pop()
-            except IndexError:  # another thread has taken it
-                run = executor.context(self.program)
-            if (
-                run.random is executor.random
-                and run.checks is executor.checks
-                and run.limits is executor.limits
-                and run.rules is executor.rules
-            ):
-                return run
-        run = executor.context(self.program)
-        return run if run.planned else None
 
     def number(self, state: list[Any]) -> int:
         """A number for the form of the persistable values, which are mostly the same objects from run to run."""
@@ -288,15 +274,15 @@ class _Form:
         outputs: Sequence[str],
     ) -> None:
         self._segment, self._compiled, self._shapes = segment, compiled, shapes
-        self._number: int | None = None  # of the shapes, once all rules have accepted them
+        self._settled: Callable[..., list[Any]] | None = None  # the code, once all rules have accepted the shapes
         self._block = plan.program.main if plan.writes else None
         ports, index = compiled.generated.inputs, {name: i for i, name in enumerate(names)}
         self.width = len(ports)
         # Mostly the code takes arrays and nothing else. Of bare ones nobody may overwrite the memory.
-        self._arrays: list[int] | None = None
+        self._take: Callable[[Sequence[Any]], Sequence[Any]] | None = self._arguments
         if all(p.tensor and not p.lod and (p.var in bare or not (p.flag or p.shared)) for p in ports):
-            self._arrays = [i for p in ports for i in ((index[p.var], _NOT_MINE) if p.flag else (index[p.var],))]
-        self._in_order = self._arrays == list(range(len(names))) and len(bare) == len(names)
+            taken = [i for p in ports for i in ((index[p.var], _NOT_MINE) if p.flag else (index[p.var],))]
+            self._take = _taking(taken, len(names), all(p.var in bare for p in ports))
         variables = segment.variables
         # No code takes what is at the name of no variable.
         self._values = [index.get(name, 0) for name in (*variables.parameters, *variables.reads)]
@@ -313,12 +299,13 @@ class _Form:
                 self._outputs.append((at, False, port.tensor and port.lod, port.tensor and shared))
             else:
                 self._outputs.append((index[name], True, False, False))
-        # Mostly outputs are arrays of the caller's own.
-        self._taken: list[int] | None = None
         self._repeated = plan.repeated
-        if not (self._repeated or any(given or lod or shared for _, given, lod, shared in self._outputs)):
-            self._taken = [at for at, *_ in self._outputs]
-        self._all_taken = self._taken == list(range(len(compiled.generated.outputs)))
+        # Mostly outputs are arrays of the caller's own, and all that the code returns.
+        own = not any(given or lod or shared for _, given, lod, shared in self._outputs)
+        self._all = own and [at for at, *_ in self._outputs] == list(range(len(compiled.generated.outputs)))
+
+    def _arguments(self, given: Sequence[Any]) -> Sequence[Any]:
+        return self._compiled.arguments([_tensor(given[i]) for i in self._values])
 
     def run(self, given: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
         """Run: the values of the outputs.
@@ -328,29 +315,45 @@ class _Form:
             run: The state of the run.
             scope: That of the persistable variables, of a stateful function.
         """
-        compiled = self._compiled
-        arguments: Sequence[Any]
-        if self._in_order:
-            arguments = given
-        elif self._arrays is not None:
-            arguments = [False if i < 0 else v if type(v := given[i]) is np.ndarray else v.array for i in self._arrays]
-        else:
-            arguments = compiled.arguments([_tensor(given[i]) for i in self._values])
-        if self._number is None:
-            self._number = compiled.shapes[self._shapes]
-        run.shapes_met = self._number
+        arguments = given if self._take is None else self._take(given)
         before = _ignore_errors()
         try:
-            if self._block is None or scope is None:
-                results = self._segment.call(compiled, self._shapes, arguments, run)
+            if self._settled is None:
+                results = self._run(arguments, run, scope)
             else:
-                self._block.create_persistable(scope)
-                results = self._segment.compute(compiled, self._shapes, arguments, run, scope, self._block.persistable)
+                try:
+                    results = self._settled(run, *arguments)
+                except Exception as error:
+                    let_interruptions_pass()
+                    raise self._segment.explained(self._compiled, error, run) from error
         finally:
             _restore_errors(before)
-        if self._taken is not None:
-            return results if self._all_taken else [results[at] for at in self._taken]
+        if self._all:
+            return results
         return _apart([_output(results, given, *output) for output in self._outputs], self._repeated)
+
+    def _run(self, arguments: Sequence[Any], run: RunContext, scope: Scope | None) -> list[Any]:
+        """Run where rules are asked, kernels say shapes, or variables of a scope are written."""
+        compiled, shapes, block = self._compiled, self._shapes, self._block
+        run.shapes_met = compiled.shapes[shapes]
+        if block is None and run.shapes_met is not None and not compiled.generated.meets:
+            self._settled = compiled.function
+        if block is None or scope is None:
+            return self._segment.call(compiled, shapes, arguments, run)
+        block.create_persistable(scope)
+        return self._segment.compute(compiled, shapes, arguments, run, scope, block.persistable)
+
+
+def _taking(places: Sequence[int], count: int, bare: bool) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+    """What takes the arrays of those of so many values that are at some places, False at `_NOT_MINE`.
+
+    bare: whether these values are arrays themselves. None: all values are taken as they are.
+    """
+    if bare and places == list(range(count)):
+        return None
+    if bare and _NOT_MINE not in places and len(places) > 1:
+        return itemgetter(*places)
+    return lambda given: [False if i < 0 else v if type(v := given[i]) is np.ndarray else v.array for i in places]
 
 
 def _error_state() -> tuple[Callable[[], Any], Callable[[Any], Any]]:

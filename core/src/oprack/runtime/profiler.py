@@ -27,14 +27,14 @@ class Profiler:
         self._watching: list[ExitStack] = []
 
     def __enter__(self) -> Profiler:
-        _LOCAL.stack.append(self)
+        PROFILERS.stack.append(self)
         self._watching.append(ExitStack())
         for watch in _WATCHES:
             self._watching[-1].enter_context(watch())
         return self
 
     def __exit__(self, *_: object) -> None:
-        _LOCAL.stack.remove(self)
+        PROFILERS.stack.remove(self)
         self._watching.pop().close()
 
     def add(self, name: str, category: str, start: int) -> int:
@@ -129,12 +129,13 @@ class Profiler:
 
 
 # Per thread: a profiler must not record the runs of other threads.
-class _Local(threading.local):
+class _Profilers(threading.local):
     def __init__(self) -> None:
         self.stack: list[Profiler] = []
 
 
-_LOCAL = _Local()
+PROFILERS = _Profilers()
+"""`PROFILERS.stack` has those that are active in this thread, the innermost one last."""
 
 
 _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
@@ -143,7 +144,7 @@ _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
 def watch(make: Callable[[], AbstractContextManager[Any]]) -> None:
     """Enter the context manager `make()` while a profiler is active; how ops outside of executors are recorded."""
     _WATCHES.append(make)
-    for profiler in _LOCAL.stack:
+    for profiler in PROFILERS.stack:
         profiler._watching[-1].enter_context(make())
 
 
@@ -153,5 +154,5 @@ def current_profiler() -> Profiler | None:
     Returns:
         The profiler; None when there is none.
     """
-    stack = _LOCAL.stack
+    stack = PROFILERS.stack
     return stack[-1] if stack else None

@@ -178,7 +178,7 @@ class Segment:
                 results = compiled.asking(run, *args)
         except Exception as error:
             let_interruptions_pass()
-            raise self._explain(compiled, error, run) from error
+            raise self.explained(compiled, error, run) from error
         if run.shapes_settled and (run.shapes_met is None or run.shapes_after):
             compiled.accept(shapes, run.shapes_after)
         return results
@@ -340,8 +340,17 @@ class Segment:
                     found[name] = array
         return found
 
-    def _explain(self, compiled: CompiledSegment, error: Exception, run: RunContext) -> Exception:
-        """Run the op that failed once more on the reference path, which says what is wrong with its inputs."""
+    def explained(self, compiled: CompiledSegment, error: Exception, run: RunContext) -> Exception:
+        """What to raise for an error of the generated code: an op that failed runs once more on the reference path.
+
+        Args:
+            compiled: What was compiled.
+            error: The error.
+            run: The run.
+
+        Returns:
+            What the reference path raised, which says what is wrong with the inputs.
+        """
         frame, index = _where(compiled, error)
         if frame is None or index is None:
             return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")

@@ -10,12 +10,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oprack.autodiff.walk import Backward
+from oprack.autograd.starting_gradients import zero_gradient
+from oprack.autograd.unchanged import overwritten
 from oprack.cache import Cache
 from oprack.desc import BlockDesc, OpDesc
 from oprack.eager_tensor import Edge, Tensor, new_tensor
-from oprack.eager_tensor.devices import filled_array
 from oprack.eager_tensor.meta import TensorMeta, tensor_meta
-from oprack.errors import NotDifferentiableError, PreconditionNotMetError
+from oprack.errors import NotDifferentiableError
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import make_grad_ops, read_outputs
@@ -72,8 +73,8 @@ class BackwardRule:
 
     @property
     def name(self) -> str:
-        """Type of the op."""
-        return self.bound.expr.type
+        """The op, for messages."""
+        return f"op {self.bound.expr.type}"
 
     def _program(self, present: Sequence[bool]) -> _GradientProgram:
         """The gradient program of the op alone.
@@ -133,11 +134,6 @@ class BackwardRule:
             function = self._compiled[key] = self._compile(key[1:], create_graph)
             if key == (False, True):
                 self.quick = function
-        if node.saved is None:
-            raise PreconditionNotMetError(
-                f"backward runs a second time through op {node.name}, whose saved tensors were let go of after the "
-                "first; call backward(retain_graph=True) the first time"
-            )
         results: Sequence[Any] = function(node, gradients, apply, plain)
         return results
 
@@ -169,11 +165,9 @@ class BackwardRule:
 
     def zeros(self, node: Node, which: int) -> Tensor:
         """A zero gradient, for an output that receives none."""
-        k = self.bound.outputs[self.outputs[which]]
-        assert k is not None
-        return new_tensor(
-            filled_array(node.shapes[which], k.dtype, k.place, 0), tensor_meta(LoDTensor, k.dtype, k.place)
-        )
+        meta = self.bound.outputs[self.outputs[which]]
+        assert meta is not None
+        return zero_gradient(node.shapes[which], meta)
 
     def hollow(self, k: int, entry: Any) -> Tensor:
         """A stand-in for a saved tensor of which only shape and LoD are read."""
@@ -183,7 +177,7 @@ class BackwardRule:
         shape, lod = entry
         tensor: Tensor | None = self._hollows[k, shape] if not lod else None
         if tensor is None:
-            value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of op {self.name}")
+            value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of {self.name}")
             tensor = new_tensor(value, tensor_meta(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
                 self._hollows[k, shape] = tensor
@@ -193,19 +187,13 @@ class BackwardRule:
         """Raise PreconditionNotMetError if a saved argument was overwritten since."""
         if tensor._version != node.versions.get(i, 0):
             name = f" ({tensor.name!r})" if tensor.name else ""
-            raise self._overwritten(f"input {self.bound.names_in[i]}{name}", tensor._written_by)
+            raise overwritten(self.name, f"input {self.bound.names_in[i]}{name}", tensor._written_by)
 
     def check_outputs(self, node: Node) -> None:
         """Raise PreconditionNotMetError if a saved output was overwritten since."""
         for side, j, whole in self.saved:
             if side == "out" and whole and (writer := node.overwriter(j)) is not None:
-                raise self._overwritten(f"output {self.bound.names_out[j]}", writer)
-
-    def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
-        return PreconditionNotMetError(
-            f"the gradient of op {self.bound.expr.type} needs its {what}, which was changed in place since by {by}; "
-            "use the operation that makes a new tensor, change it after backward(), or change a copy (x.clone())"
-        )
+                raise overwritten(self.name, f"output {self.bound.names_out[j]}", writer)
 
 
 def _differentiable(metas: Sequence[TensorMeta | None], positions: Iterable[int]) -> list[int]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.autograd.custom_rule import CustomRule, attach
-from oprack.eager_tensor import Tensor, new_tensor
-from oprack.eager_tensor.devices import filled_array
+from oprack.autograd.starting_gradients import zero_gradient
+from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.modes import is_grad_enabled, no_grad
 
@@ -125,11 +125,11 @@ class PyLayer:
 def _backward_of(
     cls: type[PyLayer], ctx: PyLayerContext, count: int, recorded: Sequence[int], outputs: Sequence[Any], floating: Any
 ) -> Any:
-    forms = [(y.shape, y._meta.without_grad) for y in outputs]
+    forms = [(y.shape, y._meta) for y in outputs]
 
     def backward(saved: Any, gradients: Sequence[Any]) -> Sequence[Any]:
         arrived = dict(zip(floating, gradients, strict=True))
-        given = [_zeros(*form) if arrived.get(i) is None else arrived[i] for i, form in enumerate(forms)]
+        given = [zero_gradient(*form) if arrived.get(i) is None else arrived[i] for i, form in enumerate(forms)]
         with no_grad():
             found = cls.backward(ctx, *given)
         results = list(found) if isinstance(found, tuple | list) else [found]
@@ -141,7 +141,3 @@ def _backward_of(
         return [results[i] for i in recorded]
 
     return backward
-
-
-def _zeros(size: tuple[int, ...], meta: Any) -> Tensor:
-    return new_tensor(filled_array(size, meta.dtype, meta.place, 0.0), meta)

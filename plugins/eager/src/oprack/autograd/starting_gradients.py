@@ -1,4 +1,4 @@
-"""The gradients that a backward walk starts from."""
+"""The gradients that a backward walk starts from, and zeros where none arrives."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from typing import Any
 
 from oprack.eager_tensor import Tensor, new_tensor
 from oprack.eager_tensor.devices import filled_array
+from oprack.eager_tensor.meta import TensorMeta, tensor_meta
 from oprack.errors import InvalidArgumentError
+from oprack.tensor import LoDTensor
 
 
 def starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:
     """The gradient of each output: the one that was passed, or 1 for an output of one element."""
     return [_starting_gradient(k, y, None if given is None else given[k], call) for k, y in enumerate(outputs)]
+
+
+def zero_gradient(shape: tuple[int, ...], meta: TensorMeta) -> Tensor:
+    """The gradient of an output that none arrives at.
+
+    Args:
+        shape: Dims of the output.
+        meta: Its meta.
+    """
+    zeros = filled_array(shape, meta.dtype, meta.place, 0)
+    return new_tensor(zeros, tensor_meta(LoDTensor, meta.dtype, meta.place))
 
 
 def _starting_gradient(k: int, y: Tensor, gradient: Any, call: str) -> Tensor:

@@ -88,6 +88,11 @@ class Walk:
             return ()
         if all([g is None for g in totals]):
             return ()
+        if node.saved is None:
+            raise PreconditionNotMetError(
+                f"backward runs a second time through {node.name}, whose saved tensors were let go of after the first; "
+                "call backward(retain_graph=True) the first time"
+            )
         return node.rule.run(node, totals, self._apply, self._plain, self.create_graph)
 
     def _pass_on(self, node: Node, results: Sequence[Tensor | None], ready: list[Any]) -> None:

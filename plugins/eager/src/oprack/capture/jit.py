@@ -124,7 +124,7 @@ def _key_maker(count: int, by_shape: bool) -> Callable[..., tuple[Any, ...]]:
     """
     tensors = [f"x{i}" for i in range(count)]
     parts = [
-        "(m := current_or_none() or current_mode()).grad, m.deterministic, m.wrappers",
+        "current_or_none() or current_mode()",
         *[f"{x}._meta.with_tracking" for x in tensors],
     ]
     if by_shape:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from oprack.autodiff import gradients
-from oprack.autograd.custom_rule import CustomRule, check_unchanged
+from oprack.autograd.starting_gradients import zero_gradient
+from oprack.autograd.unchanged import check_inputs, check_outputs
 from oprack.cache import Cache
 from oprack.capture.guards import Guards
 from oprack.capture.memory import Sharing
@@ -18,7 +19,7 @@ from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.desc.reach import reads, writes
 from oprack.eager_tensor import Edge, Node, lend, new_tensor, share_memory
-from oprack.eager_tensor.devices import context, executor
+from oprack.eager_tensor.devices import executor
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor
@@ -88,14 +89,14 @@ class JitProgram:
         self.targets: list[str] = []
         self.cotangents: list[str] = []
         self.kept: list[str] = []
-        self._gradients: list[int | None] = []  # of `wrt`, among the results of the program of gradients
-        self._saved: list[str] = []
+        self.gradients: list[int | None] = []  # of `wrt`, among the results of the program of gradients
+        self.read_again: list[str] = []  # by what records gradients
+        self.mode = mode
+        self.saved: list[str] = []
         self._backward: PreparedFunction | None = None
-        self._read_again: list[str] = []  # by what records gradients
-        self._mode = mode
         read = self._write_backward(given | written) if self.wrt else set[str]()
         self._sharing = Sharing(block, place, given, self._made, exported.owned)
-        self._set_checks(read, given)
+        self._set_checks(read)
         outputs = dict.fromkeys([*self._made, *(n for n in self.kept if n not in given), *self._changed])
         self._forward = self._function(exported.program, [*self._feeds, *self._names], list(outputs))
         # What the values of one call have in common with those of the next.
@@ -118,26 +119,25 @@ class JitProgram:
         joint, self.cotangents, names = _with_gradients(self.exported.program, self.targets, self.wrt)
         block = joint.global_block()
         _, read_again = _needed_for(block, [n for n in names if n is not None])
-        self._read_again = [n for n in (*self._feeds, *self._names) if n in read_again]
+        self.read_again = [n for n in (*self._feeds, *self._names) if n in read_again]
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
         values_read = {n for op in block.ops[count:] for n in _values_read(op)}
         self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
         # The forward program has run by then, and saves the values that the gradient ops read.
         block.ops = block.ops[count:]
-        self._saved = [*(n for n in self._names if n in read), *self.kept]
+        self.saved = [*(n for n in self._names if n in read), *self.kept]
         found = [n for n in dict.fromkeys(names) if n is not None]
-        self._gradients = [None if n is None else found.index(n) for n in names]
-        self._backward = self._function(joint, [*self._saved, *self.cotangents], found)
+        self.gradients = [None if n is None else found.index(n) for n in names]
+        self._backward = self._function(joint, [*self.saved, *self.cotangents], found)
         self.nbytes += program_bytes(joint.desc)
         return values_read
 
-    def _set_checks(self, read: set[str], given: set[str]) -> None:
+    def _set_checks(self, read: set[str]) -> None:
         """Note which tensors and outputs may not change in place before the gradients are computed."""
         root = self._sharing.root
         memory = {root(n) for n in read}
         # What the program itself writes to, such as running means, has values of its own in each call.
-        guarded = [n for n in given if n in memory and n not in self._changed] if self.targets else []
-        self._versions = {n: f"n{i}" for i, n in enumerate(guarded)}
+        self._guarded = [n for n in self.read_again if n in memory and n not in self._changed]
         self._guarded_results = [n for n in self._made if n not in self.targets and root(n) in memory]
         self._needed = [i for i, n in enumerate(self.targets) if root(n) in memory]
 
@@ -149,9 +149,9 @@ class JitProgram:
     def _generated(self, metas: Sequence[TensorMeta]) -> Callable[..., Any]:
         """`call(guarded, a0, a1, ...)` of the arguments' tensors: what the function returns, or MISSED.
 
-        In the code a is an argument, t a captured tensor, x the value of either, n its version; r is a value that the
-        program gives, o the tensor around it; k is a value that was kept for the gradients, y the gradient of an
-        output, d one that is computed.
+        In the code a is an argument, x the value of a tensor that is given, n its version; r is a value that the
+        program gives, o the tensor around it; k is a value that was kept for the gradients, t a tensor that was given,
+        y the gradient of an output, d one that is computed, gd the tensor around it.
         """
         names: dict[str, Any] = {"__name__": __name__, "guards": self.guards, "MISSED": MISSED}
         known: dict[int, str] = {}
@@ -173,8 +173,7 @@ class JitProgram:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), names)
         if self._backward is not None:
-            recorded = _RecordedGradients(self)
-            names["rule"] = CustomRule(self.name, len(self.targets), names.pop("back"), self._needed, recorded)
+            names["rule"] = JitRule(self, names.pop("back"))
         call = names.pop("call")
         weakref.finalize(call, linecache.cache.pop, filename, None)
         return call  # type: ignore[no-any-return]
@@ -182,8 +181,8 @@ class JitProgram:
     def _reading(self, given: Mapping[str, str], metas: Sequence[TensorMeta]) -> Iterator[str]:
         """Values are read once, so that guards see what the program gets, and versions before values."""
         for i, ((n, tensor), meta) in enumerate(zip(given.items(), [*metas, *self._metas], strict=True)):
-            if n in self._versions:
-                yield f"    {self._versions[n]} = {tensor}._version"
+            if n in self.read_again and n not in self._changed:
+                yield f"    n{i} = 0 if {tensor}._memory is None else {tensor}._version"
             yield f"    x{i} = {tensor}.{'_value' if meta.bare else 'value'}"
 
     def _guarding(self, given: Mapping[str, str], named: Callable[[Any], str]) -> Iterator[str]:
@@ -211,91 +210,108 @@ class JitProgram:
         values = {n: f"x{i}" for i, n in enumerate(given)} | {n: f"r{k}" for k, n in enumerate(self._forward.outputs)}
         made = [f"r{k}" for k in range(len(self._forward.outputs))]
         if self.exported.program.global_block().ops:
-            call = (
-                f"{named(self._forward.__call__)}(({_listed([f'x{i}' for i in range(len(given))])}), form={self._form})"
-            )
+            call = f"{named(self._forward.__call__)}(({_listed([f'x{i}' for i in range(len(given))])}), {self._form})"
             yield f"    {f'[{_listed(made)}] = ' if made else ''}{call}"
         for n in self._changed:
             yield f"    {given[n]}._overwrite({named(_array)}({values[n]}), None, {self.name!r})"
+        edges = {}
+        if self._backward is not None:
+            yield f"    node = {named(Node)}()"
+            yield "    node.rule = rule"
+            yield f"    node.next = ({_listed(f'{given[n]}._node' for n in self.wrt)})"
+            several = len(self.targets) > 1
+            edges = {n: f"{named(Edge)}(node, {i})" if several else "node" for i, n in enumerate(self.targets)}
         for k, n in enumerate(self._made):
-            value = f"{named(_on_own_memory)}(r{k})" if n in self._sharing.copies else f"r{k}"
-            yield f"    o{k} = {named(_as_tensor)}({value})"
+            if n in self._sharing.copies:
+                yield f"    r{k} = {named(_on_own_memory)}(r{k})"
+            yield from _wrapping(f"o{k}", f"r{k}", edges.get(n), named)
         for n, source in self._sharing.shares.items():
             yield f"    {named(share_memory)}({results[n]}, {results[source]})"
+            if n in edges:
+                yield f"    {named(lend)}({results[n]}._node, {results[n]}._memory)"
         if self._backward is not None:
-            yield from self._recording(given, results, values, named)
+            yield f"    node.saved = ({_listed(self._saving(given, results, values, named))})"
 
-    def _recording(
+    def _saving(
         self,
         given: Mapping[str, str],
         results: Mapping[str, str],
         values: Mapping[str, str],
         named: Callable[[Any], str],
     ) -> Iterator[str]:
-        """Record the call, so that gradients flow."""
-        outputs = [results[n] for n in self.targets]
-        # one of several outputs may have no gradient, and then it is zeros
-        forms = [f"({o}.shape, {o}._meta)" for o in outputs] if len(outputs) > 1 else ["None"]
-        read = [f"({given[n]}, {version})" for n, version in self._versions.items()]
-        read += [f"({results[n]}, {results[n]}._version)" for n in self._guarded_results]
-        yield f"    node = {named(Node)}()"
-        yield "    node.rule = rule"
-        # for gradients that are recorded: what the call itself changes, such as running means, as it was before
-        olds = {n: f"({named(_as_tensor)}(x{i}), 0)" for i, n in enumerate(given) if n in self._changed}
-        again = [
-            olds.get(n) or f"({given[n]}, {self._versions.get(n) or given[n] + '._version'})" for n in self._read_again
-        ]
-        saved = f"[{_listed(values[n] for n in self._saved)}], [{_listed(forms)}], [{_listed(again)}]"
-        yield f"    node.saved = ({saved}), [{_listed(read)}]"
-        yield f"    node.next = ({_listed(f'{given[n]}._node' for n in self.wrt)})"
-        for i, o in enumerate(outputs):
-            yield f"    {o}._meta = {o}._meta.with_grad"
-            yield f"    {o}._node = {'node' if len(outputs) == 1 else f'{named(Edge)}(node, {i})'}"
-            yield f"    if {o}._memory is not None: {named(lend)}({o}._node, {o}._memory)"
+        """What the node keeps: values that gradients read, tensors with their versions, and forms of the outputs."""
+        yield from (values[n] for n in self.saved)
+        for i, n in enumerate(given):
+            # What the call itself changes, such as running means, is as it was before.
+            if n in self._changed and n in self.read_again:
+                yield from (f"{named(_as_tensor)}(x{i})", "0")
+            elif n in self.read_again:
+                yield from (given[n], f"n{i}")
+        for n in self._guarded_results:
+            yield from (results[n], f"{results[n]}._version")
+        # One of several outputs may have no gradient, and then it is zeros.
+        for n in self.targets if len(self.targets) > 1 else ():
+            yield f"({results[n]}.shape, {results[n]}._meta)"
 
     def _differentiating(self, backward: PreparedFunction, named: Callable[[Any], str]) -> Iterator[str]:
-        """`back(saved, gradients)`: the gradients of `wrt`, None where none flows, from those of the targets."""
-        kept, given = [f"k{i}" for i in range(len(self._saved))], [f"y{i}" for i in range(len(self.targets))]
-        forms, found = [f"f{i}" for i in range(len(given))], [f"d{i}" for i in range(len(backward.outputs))]
-        yield "def back(saved, gradients):"
-        yield f"    ([{_listed(kept)}], [{_listed(forms)}], _), [{_listed(given)}] = saved, gradients"
-        for y, form in zip(given, forms, strict=True):
-            yield f"    {y} = {y}._value if {y} is not None and {y}._meta.bare else {named(_gradient)}({y}, {form})"
-        yield f"    [{_listed(found)}] = {named(backward.__call__)}(({_listed([*kept, *given])}))"
+        """`back(node, gradients, apply, plain)`: see Rule.quick."""
+        kept, targets = [f"k{i}" for i in range(len(self.saved))], [f"y{i}" for i in range(len(self.targets))]
+        guarded = [*self.read_again, *self._guarded_results]
+        pairs = [(f"t{i}", f"n{i}") for i in range(len(guarded))]
+        forms = [f"f{i}" for i in range(len(targets)) if len(targets) > 1]
+        found = [f"d{i}" for i in range(len(backward.outputs))]
+        yield "def back(node, gradients, apply, plain):"
+        yield f"    [{_listed([*kept, *(text for pair in pairs for text in pair), *forms])}] = node.saved"
+        yield f"    [{_listed(targets)}] = gradients"
+        for n, (t, version) in zip(guarded, pairs, strict=True):
+            if n in self._guarded or n in self._guarded_results:
+                check = f"{named(check_inputs)}({self.name!r}, [({t}, {version})])"
+                yield f"    if {t}._memory is not None and {t}._version != {version}: {check}"
+        if self._needed:
+            yield f"    if node.lent: {named(check_outputs)}(node, {self._needed})"
+        for y, form in zip(targets, forms, strict=False):
+            yield f"    if {y} is None: {y} = {named(zero_gradient)}(*{form})"
+        for y in targets:
+            yield f"    {y} = {y}._value if {y}._meta.bare else {y}.value"
+        made = [k for n, k in zip(self.saved, kept, strict=True) if self._form is None or n in self._forward.outputs]
+        yield f"    {_form_text([*made, *targets], named)}"
+        yield f"    [{_listed(found)}] = {named(backward.__call__)}(({_listed([*kept, *targets])}), form)"
         for d in found:
-            yield f"    {d} = {named(_as_tensor)}({d})"
-        yield f"    return [{_listed('None' if at is None else found[at] for at in self._gradients)}]"
+            yield from _wrapping(f"g{d}", d, None, named)
+        yield f"    return ({_listed('None' if at is None else f'g{found[at]}' for at in self.gradients)})"
 
 
-def _gradient(tensor: Tensor | None, form: Any) -> Any:
-    """The value of a gradient; zeros of a form where there is none."""
-    if tensor is not None:
-        return tensor.value
-    shape, meta = form
-    return LoDTensor(context(meta.place).xp.zeros(shape, meta.dtype), place=meta.place)
+class JitRule:
+    """How the gradients of a jitted call are computed: by generated code, or recorded to be differentiated again.
 
-
-class _RecordedGradients:
-    """The gradients of a captured function as a function of what it was given and of the gradients that arrive.
-
-    It is run as a captured one, with a program of gradients of its own, and computes the forward values anew, since
-    gradients flow back through them as well.
+    Recorded ones are a function of what the call was given and of the gradients that arrive. It is run as a captured
+    one, with a program of gradients of its own, and computes the forward values anew, since gradients flow back through
+    them as well.
 
     Args:
         of: The captured function.
+        quick: See Rule.quick.
     """
 
-    def __init__(self, of: JitProgram) -> None:
-        self._exported, self._guards, self._place, self._mode = of.exported, of.guards, of.place, of._mode
-        self._name, self._targets, self._wrt = of.name, of.targets, of.wrt
-        self._read, self._gradients = of._read_again, of._gradients
+    def __init__(self, of: JitProgram, quick: Callable[..., Sequence[Any]]) -> None:
+        self.name, self.quick, self.outputs = of.name, quick, list(range(len(of.targets)))
+        self._exported, self._guards, self._place, self._mode = of.exported, of.guards, of.place, of.mode
+        self._targets, self._wrt, self._gradients = of.targets, of.wrt, of.gradients
+        self._read, self._given_at = of.read_again, len(of.saved)
         self._programs = Cache(_FORMS)
 
-    def __call__(self, saved: Any, cotangents: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """The gradients of `wrt`, recorded; None where none flows."""
-        _, forms, again = saved
-        check_unchanged(self._name, again)
-        tensors = [*(x for x, _ in again), *_arrived(cotangents, forms)]
+    def run(
+        self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
+    ) -> Sequence[Any]:
+        """The gradients of `wrt`, None where none flows; see Rule.run."""
+        return self._recorded(node, gradients) if create_graph else self.quick(node, gradients, apply, plain)
+
+    def _recorded(self, node: Node, cotangents: Sequence[Tensor | None]) -> list[Tensor | None]:
+        pairs = node.saved[self._given_at :][: 2 * len(self._read)]
+        given = pairs[::2]
+        check_inputs(self.name, zip(given, pairs[1::2], strict=True))
+        forms = node.saved[-len(cotangents) :]
+        tensors = [*given, *(zero_gradient(*forms[k]) if g is None else g for k, g in enumerate(cotangents))]
         metas = tuple([x._meta.with_tracking for x in tensors])
         program: JitProgram | None = self._programs[metas]
         if program is None:
@@ -311,9 +327,9 @@ class _RecordedGradients:
         block.ops, _ = _needed_for(block, found)
         exported = ExportedProgram(joint, given, list(found), Scope(), {}, found, self._exported.owned)
         wrt = [n for n in given if n in self._wrt or n in cotangents]
-        name = f"the gradient of {self._name}"
+        name = f"the gradient of {self.name}"
         program = JitProgram(exported, self._guards, self._place, wrt, name, self._mode, metas, of_one_shape=False)
-        program._executor.random = _NoRandomState(self._name)
+        program._executor.random = _NoRandomState(self.name)
         return program
 
 
@@ -347,14 +363,6 @@ class _NoRandomState(RandomState):
             f"{self._name}: gradients of its gradients need its forward values once more, but it draws random numbers "
             f"(op {op_key}); give the op a seed, or call the function itself instead"
         )
-
-
-def _arrived(cotangents: Sequence[Tensor | None], forms: Sequence[Any]) -> list[Tensor]:
-    """The gradients of the targets, zeros of these shapes and metas for those that are missing."""
-    return [
-        new_tensor(context(form[1].place).xp.zeros(form[0], form[1].dtype), form[1].without_grad) if g is None else g
-        for g, form in zip(cotangents, forms, strict=True)
-    ]
 
 
 def _needed_for(block: BlockDesc, targets: Collection[str]) -> tuple[list[OpDesc], set[str]]:
@@ -399,6 +407,22 @@ def _on_own_memory(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) and not value.flags.owndata else value
 
 
+def _form_text(values: Sequence[str], named: Callable[[Any], str]) -> str:
+    """The statement that sets `form` to that of these values, or to None if not all are bare arrays."""
+    all_bare = " is ".join([f"type({v})" for v in values] + [named(np.ndarray)])
+    return f"form = ({_listed(f'{v}.dtype, {v}.shape' for v in values)}) if {all_bare} else None"
+
+
+def _wrapping(tensor: str, value: str, edge: str | None, named: Callable[[Any], str]) -> Iterator[str]:
+    """The statements that wrap a value in a tensor, without a copy; `edge`: where its gradient goes."""
+    recorded = ".with_grad" if edge else ""
+    yield f"    if type({value}) is {named(np.ndarray)}:"
+    yield f"        {tensor} = {named(Tensor)}()"
+    yield f"        {tensor}._value, {tensor}._meta = {value}, {named(_METAS)}[{value}.dtype]{recorded}"
+    yield f"        {tensor}._node = {edge}"
+    yield f"    else: {tensor} = {named(_as_tensor)}({value}, {edge})"
+
+
 def _listed(texts: Iterable[str]) -> str:
     return "".join(f"{text}, " for text in texts)
 
@@ -428,12 +452,20 @@ class _Metas(dict[Any, TensorMeta]):
 _METAS = _Metas()
 
 
-def _as_tensor(value: Any) -> Tensor | None:
-    """Wrap a value that a program computed in a tensor, without a copy; None stays None."""
-    if type(value) is np.ndarray:
-        tensor = Tensor()
-        tensor._value, tensor._meta, tensor._node = value, _METAS[value.dtype], None
-        return tensor
-    if not isinstance(value, LoDTensor):
-        return None if value is None else new_tensor(value, meta_of_value(value))
-    return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)
+def _as_tensor(value: Any, edge: Any = None) -> Tensor | None:
+    """Wrap a value that a program computed in a tensor, without a copy; None stays None.
+
+    Args:
+        value: The value.
+        edge: Where its gradient goes; None: it has none.
+    """
+    if value is None:
+        return None
+    if isinstance(value, LoDTensor):
+        meta = meta_of_value(value.array, value.place, len(value.lod))
+        tensor = new_tensor(value.array, meta, value.lod)
+    else:
+        tensor = new_tensor(value, meta_of_value(value))
+    if edge is not None:
+        tensor._meta, tensor._node = tensor._meta.with_grad, edge
+    return tensor

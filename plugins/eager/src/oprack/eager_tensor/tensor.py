@@ -308,7 +308,7 @@ def share_memory(a: Tensor, b: Tensor) -> None:
 
 
 class Rule(Protocol):
-    """How the gradients of a recorded call are computed: `BackwardRule` of an op, `CustomRule` of other calls.
+    """How gradients of a recorded call are computed: `BackwardRule` of ops, `JitRule`, `CustomRule` of other calls.
 
     Attributes:
         outputs: Numbers of the outputs that have gradients.
@@ -356,7 +356,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Type of the op that was called."""
+        """What was called, for messages."""
         return self.rule.name
 
     def overwriter(self, j: int) -> str | None:

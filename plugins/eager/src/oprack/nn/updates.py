@@ -143,7 +143,7 @@ class Updates:
             if rate is not None:
                 self._set_rate(rate, place)
             try:
-                function(gradients, self.scope)
+                function(gradients, scope=self.scope)
                 self._take(chosen)
             except BaseException:  # of a step that failed or was interrupted, too: what ops did is done
                 self._take(chosen)

@@ -266,7 +266,7 @@ class Predictor:
     def _run(self) -> None:
         values = [slot.value() for slot in self._inputs.values()]
         with self._threads(), self._profiler or contextlib.nullcontext():
-            made = self._function(values, self._parameters, self._hooks)
+            made = self._function(values, None, self._parameters, self._hooks)
         for slot, value in zip(self._outputs.values(), made, strict=True):
             if type(value) is np.ndarray:
                 self._fill_output(slot, value, [])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.eager_tensor import Tensor, new_tensor
 from oprack.eager_tensor.meta import meta_of_value
-from oprack.errors import PreconditionNotMetError, UnimplementedError
+from oprack.errors import UnimplementedError
 from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_tensor import box_part, boxed, global_tensor
 from oprack.parallel.layouts.layout import dual, layout_of, of_input, of_output
@@ -35,7 +35,7 @@ class GlobalRule:
 
     def __init__(self, plan: Plan, inner: Any) -> None:
         self.plan, self.inner = plan, inner
-        self.name: str = plan.expr.type
+        self.name = f"op {plan.expr.type}"
         self.outputs: list[int] = inner.outputs
         self.wrt: list[int] = inner.wrt
         self._arriving = [of_output(plan.choice.outputs[j]) for j in self.outputs]
@@ -53,18 +53,12 @@ class GlobalRule:
         return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
 
     def _saved(self, node: Node, create_graph: bool) -> Any:
-        """What the call saved, after checks."""
+        """What the call saved; refuses to record the gradients."""
         if create_graph:
             raise UnimplementedError(
-                f"op {self.name}: gradients of gradients of global tensors are not recorded; compute them on one rank"
+                f"{self.name}: gradients of gradients of global tensors are not recorded; compute them on one rank"
             )
-        inner = node.saved
-        if inner is None:
-            raise PreconditionNotMetError(
-                f"backward runs a second time through op {self.name}, whose saved tensors were let go of after the "
-                "first; call backward(retain_graph=True) the first time"
-            )
-        return inner
+        return node.saved
 
     def _part(self, k: int, gradient: Tensor) -> Tensor:
         """This rank's part of the gradient of an output, as the call on the parts had it."""

@@ -402,7 +402,7 @@ class Training:
 
         prepared = self.reference.prepare(self.program)
         feeds = self._feed | {"ids": np.array([0])}
-        PreparedFunction(self.reference, prepared, list(feeds), ())(list(feeds.values()), scope, [Observer()])
+        PreparedFunction(self.reference, prepared, list(feeds), ())(list(feeds.values()), None, scope, [Observer()])
         return found
 
 
