@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ from oprack.kernel import kernel
 from oprack.op import Attr, Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program
+from oprack.python import generated_function
 from oprack.runtime import Checks, Executor, Profiler
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.prepared import run_block
@@ -27,6 +30,16 @@ def plan_of(exe: Executor, program: Program, *fetch: str) -> Any:
 
 def run(exe: Executor, program: Program, x: Any, *fetch: str, scope: Scope | None = None) -> list[Any]:
     return exe.run(program, {"x": x}, list(fetch), scope or Scope(), return_numpy=False)
+
+
+def test_generated_source_is_found_as_long_as_its_function_lives() -> None:
+    source = "def half(x):\n    return x / two\n"
+    half, twin = (generated_function(source, "half", "a half", {"two": 2}) for _ in range(2))
+    file, other = half.__code__.co_filename, twin.__code__.co_filename
+    assert half(6) == 3 and linecache.getline(file, 2) == "    return x / two\n"
+    del half
+    gc.collect()
+    assert not linecache.getline(file, 2) and linecache.getline(other, 2)
 
 
 def test_the_first_run_is_traced_and_the_next_ones_run_generated_code(build: Build, rack: PackManager) -> None:

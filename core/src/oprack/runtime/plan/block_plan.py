@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
@@ -15,7 +14,7 @@ from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel import KernelContext
 from oprack.kernel.commit import Commit
 from oprack.kernel.invoke import returned
-from oprack.python import without_collecting
+from oprack.python import generated_function, without_collecting
 from oprack.records import dataclass
 from oprack.runtime.liveness import SegmentVariables, read_after, segment_variables
 from oprack.runtime.operator import OperatorBase
@@ -286,12 +285,10 @@ class Segment:
 
     def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
         source = generated.asking if asking else generated.source
-        filename = f"<plan of {self._ops_text}{', for new shapes' if asking else ''}>"
-        # tracebacks and debuggers find the code by this name
-        linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
-        exec(compile(source.text, filename, "exec"), generated.namespace)
-        lines[filename] = source.lines
-        return generated.namespace.pop("segment")
+        title = f"plan of {self._ops_text}{', for new shapes' if asking else ''}"
+        function = generated_function(source.text, "segment", title, generated.namespace)
+        lines[function.__code__.co_filename] = source.lines
+        return function
 
     # Errors -----------------------------------------------------------------------------------------------------------
     def _leave_finished(

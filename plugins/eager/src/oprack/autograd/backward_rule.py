@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
-import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +18,7 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import make_grad_ops, read_outputs
 from oprack.packs.manager import default_manager
+from oprack.python import generated_function
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
 _SHAPES = 256  # bounds the cache of stand-ins for tensors of which only the shape is read
 _ARRIVED = "@ARRIVED"
-_number = count()
 
 
 class BackwardRule:
@@ -262,7 +259,7 @@ class _BackwardCode:
                 self._texts[name + _ARRIVED] = f"g{k}"
 
     def function(self, program: _GradientProgram) -> Callable[..., Any]:
-        """Compile the function, and register its source with linecache so that tracebacks show it.
+        """Make the function.
 
         Args:
             program: What it computes.
@@ -278,13 +275,7 @@ class _BackwardCode:
         returned = [self._texts[n] if n else "None" for n in results]
         lines = [*self._lines, f"return ({', '.join(returned)},)"]
         source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in lines)
-        filename = f"<gradient of {rule.name} {next(_number)}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        exec(compile(source, filename, "exec"), self._names)
-        function = self._names.pop("back")
-        # The source goes with the function; otherwise a long session would fill linecache.
-        weakref.finalize(function, linecache.cache.pop, filename, None)
-        return function  # type: ignore[no-any-return]
+        return generated_function(source, "back", f"gradient of {rule.name}", self._names)
 
     def _call(self, n: int, op: OpDesc, of_real: Collection[str]) -> None:
         """The lines that call a gradient op. of_real: gradients of real arguments that may come out complex."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,6 +24,7 @@ from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
 from oprack.packs.manager import default_manager
 from oprack.program import Program
+from oprack.python import generated_function
 from oprack.runtime.checks import Checks
 from oprack.runtime.prepared import program_bytes
 from oprack.runtime.prepared_function import PreparedFunction
@@ -36,7 +34,6 @@ from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
 MISSED: Any = type("missed", (), {})()
 """What a call returns for which a program does not serve any more."""
-_number = count()
 _FORMS = 8  # of the tensors for which gradients are recorded
 
 
@@ -169,14 +166,10 @@ class JitProgram:
         if self._backward is not None:
             lines += self._differentiating(self._backward, named)
         source = "\n".join(lines) + "\n"
-        filename = f"<jit of {self.name} {next(_number)}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        exec(compile(source, filename, "exec"), names)
+        call = generated_function(source, "call", f"jit of {self.name}", names)
         if self._backward is not None:
             names["rule"] = JitRule(self, names.pop("back"))
-        call = names.pop("call")
-        weakref.finalize(call, linecache.cache.pop, filename, None)
-        return call  # type: ignore[no-any-return]
+        return call
 
     def _reading(self, given: Mapping[str, str], metas: Sequence[TensorMeta]) -> Iterator[str]:
         """Values are read once, so that guards see what the program gets, and versions before values."""

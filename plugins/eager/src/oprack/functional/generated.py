@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
+from oprack.python import generated_function
 
 _GIVEN = object()
 made: dict[str, Callable[..., Any]] = {}
@@ -69,8 +69,6 @@ def _make(op: OpFunction) -> Callable[..., Any]:
         lines += _lookup(op, optional)
     lines += [f"    return _op({values}, _attrs, _key)"]
     source = "\n".join(lines) + "\n"
-    filename = f"<oprack.functional.{op.type}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     known = {  # inputs have no names like these
         "_mode": current_or_none,
         "_table": op.table,
@@ -80,10 +78,9 @@ def _make(op: OpFunction) -> Callable[..., Any]:
         "_Tensor": Tensor,
         "__name__": __name__,
     }
-    exec(compile(source, filename, "exec"), known)
-    found: Any = known[function_name]
+    found = generated_function(source, function_name, f"oprack.functional.{op.type}", known)
     op.signature.describe(found, "oprack.functional")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:

@@ -5,11 +5,8 @@ It is a plan of one op, between statements that take values out of tensors and o
 
 from __future__ import annotations
 
-import linecache
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +15,7 @@ from oprack.eager_tensor.meta import TensorMeta
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
+from oprack.python import generated_function
 from oprack.runtime.plan.binding import Bound, Local
 from oprack.runtime.plan.codegen import SegmentGenerator
 from oprack.tensor import LoDTensor
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
 # NumPy's error state for every call would take longer than many a call.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"oprack(_\w+)?(\.|$)")
-
-_number = count()
 
 
 def bare(value: Any) -> tuple[Any, Any]:
@@ -96,11 +92,7 @@ class CallGenerator:
             lines += ["else:", *_indented(finish)]
         lines += self._wrap()
         source = "\n".join([f"def call({', '.join([*self.args, 'values=None'])}):", *_indented(lines), ""])
-        filename = f"<eager {self.expr.type} {next(_number)}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        exec(compile(source, filename, "exec"), self.names)
-        function = self.names.pop("call")
-        weakref.finalize(function, linecache.cache.pop, filename, None)
+        function: Any = generated_function(source, "call", f"eager {self.expr.type}", self.names)
         function.source = source
         return function  # type: ignore[no-any-return]
 
