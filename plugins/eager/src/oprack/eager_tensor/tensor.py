@@ -325,8 +325,8 @@ class Rule(Protocol):
         """Computes the gradients of the inputs from those of the outputs."""
 
     @property
-    def quick(self) -> Callable[..., Sequence[Any]]:
-        """As `run`, where they are not recorded."""
+    def quick(self) -> Callable[..., Sequence[Any]] | None:
+        """As `run`, where they are not recorded and one output has one gradient; None: there is no shorter way."""
 
 
 class Node:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from oprack.eager_tensor import Edge, Node, Tensor, share_memory
 from oprack.eager_tensor.meta import TensorMeta
+from oprack.eager_tensor.tensor import Rule
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
@@ -19,9 +20,6 @@ from oprack.python import generated_function
 from oprack.runtime.plan.binding import Bound, Local
 from oprack.runtime.plan.codegen import SegmentGenerator
 from oprack.tensor import LoDTensor
-
-if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import BackwardRule
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
 # NumPy's error state for every call would take longer than many a call.
@@ -47,6 +45,18 @@ def put(buffer: Any, result: Any) -> Any:
     return buffer
 
 
+class RuleOfOp(Rule, Protocol):
+    """What a recorded call of an op leaves for its gradients; `BackwardRule` of autograd.
+
+    Attributes:
+        wrt: Flat positions of the arguments that require gradients.
+        saved: The values that the gradients read: ("in" or "out", position, whether whole values are needed).
+    """
+
+    wrt: list[int]
+    saved: list[tuple[str, int, bool]]
+
+
 class CallGenerator:
     """Generates `call(_a0, _a1, ...)`; with `values=` it wraps what the reference path has computed.
 
@@ -54,7 +64,7 @@ class CallGenerator:
     tensor of an output.
     """
 
-    def __init__(self, bound: BoundExpr, rule: BackwardRule | None) -> None:
+    def __init__(self, bound: BoundExpr, rule: RuleOfOp | None) -> None:
         self.bound, self.rule, self.expr = bound, rule, bound.expr
         self.args = [f"_a{i}" for i in range(len(bound.metas))]
         self.places = _positions(self.expr.inputs)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError
 from oprack.interpreter.bound_expr import BoundExpr
-from oprack.interpreter.call_generator import CallGenerator
+from oprack.interpreter.call_generator import CallGenerator, RuleOfOp
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
 from oprack.layers.append import name_user_line
 
 if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import BackwardRule
     from oprack.eager_tensor import Tensor
 
 Key = tuple[Any, ...]
-Planner = Callable[[BoundExpr, Key], "BackwardRule | None"]
+Planner = Callable[[BoundExpr, Key], RuleOfOp | None]
 """How the gradients of the arguments that want them are computed; None when nothing is to be recorded."""
 
 

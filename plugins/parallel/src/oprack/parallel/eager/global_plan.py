@@ -236,7 +236,7 @@ class Plan:
         if rule is None:
             rule = self._rules[inner.rule] = self.rule_class(self, inner.rule)
         node = Node()
-        node.rule = rule  # type: ignore[assignment]
+        node.rule = rule
         node.saved = inner
         node.next = tuple([args[i]._node for i in rule.wrt])  # type: ignore[union-attr]
         return node
