@@ -14,9 +14,9 @@ from oprack.kernel import kernel
 from oprack.op import Attr, Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program
-from oprack.python import generated_function
 from oprack.runtime import Checks, Executor, Profiler
 from oprack.runtime.operator import OperatorBase
+from oprack.runtime.plan.codegen import generated_function
 from oprack.runtime.prepared import run_block
 from oprack.tensor import LoDTensor, Scope, SelectedRows
 

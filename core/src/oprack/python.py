@@ -1,17 +1,13 @@
-"""What is particular to Python: its global lock, its garbage collector, and functions from generated source."""
+"""What depends on the Python that runs: its global lock, and its garbage collector."""
 
 from __future__ import annotations
 
 import gc
-import linecache
 import sys
-import weakref
 from collections.abc import Callable
-from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_number = count()
 
 HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether there is a global lock; without it a reference count does not say who else has an object."""
@@ -41,24 +37,3 @@ def without_collecting(function: Callable[..., T], *args: Any) -> T:
     finally:
         if enabled:
             gc.enable()
-
-
-def generated_function(source: str, name: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
-    """Make a function of source that was generated. Tracebacks and debuggers find the source while the function lives.
-
-    Args:
-        source: The source. What it defines beside the function is left among the names.
-        name: The function's name in it.
-        title: What tracebacks say in place of a file, with a number.
-        names: Objects that the code uses, by name.
-
-    Returns:
-        The function.
-    """
-    filename = f"<{title} {next(_number)}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    exec(compile(source, filename, "exec"), names)
-    function: Callable[..., Any] = names.pop(name)
-    # The source goes with the function; otherwise a long session would fill linecache.
-    weakref.finalize(function, linecache.cache.pop, filename, None)
-    return function

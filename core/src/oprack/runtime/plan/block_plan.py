@@ -14,7 +14,7 @@ from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel import KernelContext
 from oprack.kernel.commit import Commit
 from oprack.kernel.invoke import returned
-from oprack.python import generated_function, without_collecting
+from oprack.python import without_collecting
 from oprack.records import dataclass
 from oprack.runtime.liveness import SegmentVariables, read_after, segment_variables
 from oprack.runtime.operator import OperatorBase
@@ -284,6 +284,8 @@ class Segment:
         return CompiledSegment(generated, arguments, function, lines)
 
     def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
+        from oprack.runtime.plan.codegen import generated_function
+
         source = generated.asking if asking else generated.source
         title = f"plan of {self._ops_text}{', for new shapes' if asking else ''}"
         function = generated_function(source.text, "segment", title, generated.namespace)

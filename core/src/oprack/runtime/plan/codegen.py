@@ -1,10 +1,13 @@
-"""Generates the function of a segment from the records of a run on the reference path."""
+"""Generates the function of a segment from the records of a run on the reference path; makes functions of source."""
 
 from __future__ import annotations
 
 import keyword
+import linecache
+import weakref
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from oprack.cache import Cache
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from oprack.runtime.plan.stretches import Joinable, NewContext, Stretch
     from oprack.runtime.run_context import RunContext
 
+_number = count()
 _LOCALS = ("run", "result", "segment", "met", "key", "joined", "made")
 
 
@@ -281,3 +285,24 @@ def _comment(record: OpRecord) -> str:
 def _printable(name: str) -> str:
     """A variable's name for a comment. Names come with the model: after a line break, one would go on as code."""
     return name if name.isprintable() else ascii(name)
+
+
+def generated_function(source: str, name: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
+    """Make a function of source that was generated. Tracebacks and debuggers find the source while the function lives.
+
+    Args:
+        source: The source. What it defines beside the function is left among the names.
+        name: The function's name in it.
+        title: What tracebacks say in place of a file, with a number.
+        names: Objects that the code uses, by name.
+
+    Returns:
+        The function.
+    """
+    filename = f"<{title} {next(_number)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(compile(source, filename, "exec"), names)
+    function: Callable[..., Any] = names.pop(name)
+    # The source goes with the function; otherwise a long session would fill linecache.
+    weakref.finalize(function, linecache.cache.pop, filename, None)
+    return function

@@ -18,7 +18,7 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import make_grad_ops, read_outputs
 from oprack.packs.manager import default_manager
-from oprack.python import generated_function
+from oprack.runtime.plan.codegen import generated_function
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
 

@@ -24,8 +24,8 @@ from oprack.interpreter.modes import Mode
 from oprack.interpreter.wrappers import FiniteCheck
 from oprack.packs.manager import default_manager
 from oprack.program import Program
-from oprack.python import generated_function
 from oprack.runtime.checks import Checks
+from oprack.runtime.plan.codegen import generated_function
 from oprack.runtime.prepared import program_bytes
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.runtime.run_context import RandomState

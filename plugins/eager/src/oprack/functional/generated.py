@@ -12,7 +12,7 @@ from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
-from oprack.python import generated_function
+from oprack.runtime.plan.codegen import generated_function
 
 _GIVEN = object()
 made: dict[str, Callable[..., Any]] = {}

@@ -16,9 +16,8 @@ from oprack.eager_tensor.tensor import Rule
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interruption import let_interruptions_pass
-from oprack.python import generated_function
 from oprack.runtime.plan.binding import Bound, Local
-from oprack.runtime.plan.codegen import SegmentGenerator
+from oprack.runtime.plan.codegen import SegmentGenerator, generated_function
 from oprack.tensor import LoDTensor
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
