@@ -1,4 +1,4 @@
-"""Settings that all cross-distribution tests share."""
+"""What all cross-distribution tests share."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
-
-# The machine's load decides how long an example takes, and a failing seed must fail again.
-settings.register_profile("oprack", deadline=None, derandomize=True)
-settings.load_profile("oprack")
 
 
 @pytest.fixture(scope="session")

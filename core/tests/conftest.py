@@ -1,18 +1,10 @@
-"""Fixtures of the small rack, and Hypothesis' profile."""
+"""Tests of the core, also where it is installed alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
-from small_rack import build, good, pack, programs, rack
-
-__all__ = ["build", "good", "pack", "programs", "rack"]
-
-# The machine's load decides how long an example takes, and a failing seed must fail again.
-settings.register_profile("oprack", deadline=None, derandomize=True)
-settings.load_profile("oprack")
 
 
 @pytest.hookimpl(wrapper=True)
