@@ -7,12 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from joined import PARTS, ROOT
+
 # The package oprack, whose rooms several distributions bring, and its tables
-PACKAGE = [
-    ROOT / "core",
-    *(ROOT / "plugins" / name for name in ("eager", "inference", "ir", "names", "parallel", "testing")),
-]
+PACKAGE = [part.parents[1] for part in PARTS]
 _OURS = ("VIRTUAL_ENV", "PYTHONPATH", "OPRACK_PACKS", "OPRACK_BLOCK")
 
 

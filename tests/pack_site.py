@@ -38,10 +38,6 @@ def install(site: Path, *names: str) -> Path:
     return site
 
 
-# What other distributions bring to the package oprack beside the core, and its tables
-ROOMS = [ROOT / "plugins" / name / "src" for name in ("eager", "inference", "ir", "names", "parallel", "testing")]
-
-
 def entry_points(site: Path) -> list[Any]:
     """Entry points of the packs in `site` alone."""
     found = importlib_metadata.Distribution.discover(path=[str(site)])

@@ -11,11 +11,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from joined import PARTS, ROOT
 
-ROOT = Path(__file__).parents[1]
-CORE = ROOT / "core" / "src" / "oprack"
-# The rooms of the package oprack, of whatever distribution
-PARTS = [CORE, *sorted(ROOT.glob("plugins/*/src/oprack"))]
+CORE = PARTS[0]
 PACKS = sorted(path.parent for path in (ROOT / "op_packages").glob("*/pyproject.toml"))
 DISTRIBUTIONS = [*PACKS, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
 # Modules of the core in a circle, counting imports for types and those inside functions: who reads one reads all.

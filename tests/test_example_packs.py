@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pack_site
 import pytest
-from pack_site import ROOT
+from joined import PARTS, ROOT
 
 PACKS = sorted(p.parent for p in (ROOT / "examples" / "packs").glob("*/pyproject.toml"))
 OFFICIAL = sorted(p.parent for p in (ROOT / "op_packages").glob("*/pyproject.toml"))
@@ -28,7 +28,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for folder in [*OFFICIAL, *PACKS]:
         project = _project(folder)
         pack_site.write_metadata(site, project["name"], project["version"], project["entry-points"]["oprack.packs"])
-    paths = [site, pack_site.libraries(site.parent / "libraries"), *pack_site.ROOMS]
+    paths = [site, pack_site.libraries(site.parent / "libraries"), *(part.parent for part in PARTS)]
     paths += [f / "src" for f in [*OFFICIAL, *PACKS]]
     return pack_site.environment(paths)
 

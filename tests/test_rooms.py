@@ -7,10 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from joined import PARTS
 
-ROOT = Path(__file__).parents[1]
-# Of the core, and of the distributions that bring rooms beside it
-PARTS = [ROOT / "core/src/oprack", *sorted(ROOT.glob("plugins/*/src/oprack"))]
 FILES = [(part, file) for part in PARTS for file in part.rglob("*.py")]
 
 # A room that has more than this is hard to know by heart; these have more, and may only get fewer.

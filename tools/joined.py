@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+# The package's folders: of the core, and of the distributions that bring rooms or tables beside it
 PARTS = [ROOT / "core" / "src" / "oprack", *sorted(ROOT.glob("plugins/*/src/oprack"))]
 
 
