@@ -7,6 +7,8 @@ ZOO ?= .venv-zoo
 WORKERS ?= 2
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
+# Tests start hundreds of processes: each would compile anew all that it imports
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "serving.md": "a client of a server that runs: plugins/serve/tests do what it says",
     "differences.md": "no code",
     "names.md": "one line for each name: tests/test_names.py runs them",
-    "fuzzing.md": "commands that run for minutes: core/tests/test_fuzz.py and tests/test_fuzz.py",
+    "fuzzing.md": "commands that run for minutes: plugins/testing/tests/test_fuzz.py and tests/test_fuzz.py",
 }
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
 # Files that a page takes for granted

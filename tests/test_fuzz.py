@@ -28,6 +28,7 @@ def _fuzz(targets: list[str], seed: int, examples: int, folder: Path) -> Campaig
         examples=examples,
         rounds=1,
         once=True,
+        turn=len(targets),  # one child, which imports all that it needs once
     )
     campaign.run()
     return campaign
@@ -43,7 +44,7 @@ def _no_failures(campaign: Campaign) -> str:
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_ops(shard: int, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """Changed calls of every op that has a kernel for the CPU."""
+    """Changed calls of every op that has a kernel for the CPU, and lives of every engine."""
     targets = [t for t in all_targets() if t != "net"][shard::SHARDS]
     campaign = _fuzz(targets, SEED + shard, OP_EXAMPLES, tmp_path)
     record_property(FUZZED, campaign.tally.examples)

@@ -29,7 +29,6 @@ from oprack.testing.fuzz.scripts import script
 from oprack.testing.fuzz.searching import Known
 from oprack.testing.fuzz.worker import FAILED, Current, known_rows
 
-_TURN = 16
 # A loop whose count is fed may be asked for 2^63 rounds; every path then refuses alike.
 _MOST_ROUNDS = 500
 
@@ -40,10 +39,10 @@ class Campaign:
 
     seconds: 0 = until stopped.
 
-    once: each target once. examples: of one search. rounds: searches of a target for further failures, after each that
-    failed. folders: of recorded cases. records: folders that collect_cases reads. known: differences that are not
-    reported. out: where failures are kept. only: patterns of paths. hang: seconds after which an example hangs. say:
-    prints a line.
+    once: each target once. turn: targets of one child. examples: of one search. rounds: searches of a target for
+    further failures, after each that failed. folders: of recorded cases. records: folders that collect_cases reads.
+    known: differences that are not reported. out: where failures are kept. only: patterns of paths. hang: seconds
+    after which an example hangs. say: prints a line.
     """
 
     targets: Sequence[str]
@@ -59,6 +58,7 @@ class Campaign:
     shrink: float = 10.0
     hang: float = 60.0
     once: bool = False
+    turn: int = 16
     say: Callable[[str], None] = print
     tally: Tally = field(default_factory=Tally)
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Campaign:
                 order = [(t, rng.randrange(1 << 30)) for t in self.targets]
                 rng.shuffle(order)
                 while order and time.time() < self._until:
-                    turn, order = order[:_TURN], order[_TURN:]
+                    turn, order = order[: self.turn], order[self.turn :]
                     self._turn(turn)
                 if self.once:
                     return
