@@ -65,13 +65,32 @@ $(CORE_VENV)/.setup-done: $(STAMP) core/pyproject.toml plugins/testing/pyproject
 fuzz: $(STAMP)  ## compare all paths on generated ops and nets, by a new seed
 	$(BIN)/python -m oprack.testing.fuzz --cases tests/data/cases $(addprefix --records ,$(wildcard op_packages/*/tests/cases)) --known tests/data/fuzz_known.toml $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
+# What lint runs beside one another, the longest first
+LINTS := $(addprefix lint-,examples types manifests signatures arrows homes style)
+.PHONY: $(LINTS)
+
 lint: stubs  ## style, types, arrows between packages, generated files, what ops promised
+	$(MAKE) --no-print-directory --jobs=$(WORKERS) --output-sync=target $(LINTS)
+
+lint-style:
 	$(BIN)/ruff check .
+
+lint-types:
 	$(BIN)/mypy
+
+lint-examples:
 	$(BIN)/python tools/check_types.py
+
+lint-arrows:
 	$(BIN)/python tools/lint_imports.py
+
+lint-manifests:
 	$(BIN)/oprack manifest --check $(MANIFESTS)
+
+lint-homes:
 	$(BIN)/oprack manifest --homes --check $(HOMES)
+
+lint-signatures:
 	$(BIN)/oprack check --only signatures $(MANIFESTS)
 
 homes: $(STAMP)  ## write the table of which distribution brings which op
