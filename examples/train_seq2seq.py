@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     values = numbers(TRAINING + HELD_OUT, seed=0)
     values, held = values[HELD_OUT:], values[:HELD_OUT]
     if options.quick:
-        values, held = values[:1000], held[:50]
+        values, held = values[:400], held[:20]
     batches = training_feeds(values)
     print(f"{len(values)} numbers in {len(batches)} batches; held out: {len(held)}")
 

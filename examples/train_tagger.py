@@ -83,7 +83,7 @@ def emissions(inputs: dict, vocabulary: Vocabulary):
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = common.options(__doc__, "tagger", epochs=3, argv=argv)
-    paragraphs = datasets.people_daily(400 if options.quick else None)
+    paragraphs = datasets.people_daily(120 if options.quick else None)
     cut = len(paragraphs) * 95 // 100
     sentences, held = ([s for p in part for s in p] for part in (paragraphs[:cut], paragraphs[cut:]))
     vocabulary = Vocabulary(sentences, sorted({tag for p in paragraphs for s in p for _, tag in s}))
