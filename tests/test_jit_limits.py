@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from jit_functions import Normed, counted, tensor_of
 from oprack import functional as F
 from oprack import nn, parallel, to_tensor
 from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.testing.fuzz.life_subjects import in_threads
 from oprack.testing.worlds import ThreadWorld
 
 
@@ -26,32 +27,18 @@ def test_threads_share_a_function() -> None:
     for a in inputs:
         t = to_tensor(a, requires_grad=True)
         slopes.append(oprack.grad([net(t).sum()], [t])[0].numpy())
-    errors: list[str] = []
 
     def work(i: int) -> None:
-        try:
-            for _ in range(40):
-                t = to_tensor(inputs[i], requires_grad=True)
-                y = f(t)
-                (g,) = oprack.grad([y.sum()], [t])
-                np.testing.assert_allclose(y.numpy(), expected[i], rtol=1e-4, atol=1e-6)
-                np.testing.assert_allclose(g.numpy(), slopes[i], rtol=1e-4, atol=1e-6)
-                with oprack.no_grad():
-                    np.testing.assert_allclose(f(inputs[i]).numpy(), expected[i], rtol=1e-4, atol=1e-6)
-        except Exception as error:
-            errors.append(f"{type(error).__name__}: {error}")
+        for _ in range(40):
+            t = to_tensor(inputs[i], requires_grad=True)
+            y = f(t)
+            (g,) = oprack.grad([y.sum()], [t])
+            np.testing.assert_allclose(y.numpy(), expected[i], rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(g.numpy(), slopes[i], rtol=1e-4, atol=1e-6)
+            with oprack.no_grad():
+                np.testing.assert_allclose(f(inputs[i]).numpy(), expected[i], rtol=1e-4, atol=1e-6)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    try:
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert errors == []
+    in_threads([partial(work, i) for i in range(4)])
 
 
 def test_the_program_that_was_used_least_lately_goes() -> None:

@@ -190,40 +190,35 @@ class Worker:
             self._report_life(target, found)
 
     def _report_life(self, target: str, found: FoundLife) -> None:
-        kind = found.difference.kind.replace(" ", "_")
-        file = Path(self.job["out"]) / f"life-{found.difference.path}-{kind}-{found.seed}.py"
+        file = self._out("life", found)
         file.write_text(found.life.script(found.difference), "utf-8")
-        tell(
-            failure=str(found.difference),
-            path=found.difference.path,
-            kind=found.difference.kind,
-            ops=sorted(found.life.labels),
-            target=target,
-            seed=found.seed,
-            after=found.after,
-            seconds=round(found.seconds, 2),
-            file=str(file),
-            known=known_rows([found.known])[0],
-        )
+        self._tell(target, found, sorted(found.life.labels), file)
 
     def _report(self, target: str, found: Failure) -> None:
-        names = "+".join(found.example.op_types)[:60]
-        kind = found.difference.kind.replace(" ", "_")
-        file = Path(self.job["out"]) / f"{names}-{found.difference.path.replace(' ', '_')}-{kind}-{found.seed}.npz"
+        file = self._out("+".join(found.example.op_types)[:60], found)
         save(found.example, file)
+        at = {"run": found.difference.run, "variable": found.difference.variable}
+        self._tell(target, found, list(found.example.op_types), file, **at)
+
+    def _out(self, names: str, found: Failure | FoundLife) -> Path:
+        """Where a failure is kept: a script of a life, the arrays of an example."""
+        path, kind = (word.replace(" ", "_") for word in (found.difference.path, found.difference.kind))
+        suffix = "py" if isinstance(found, FoundLife) else "npz"
+        return Path(self.job["out"]) / f"{names}-{path}-{kind}-{found.seed}.{suffix}"
+
+    def _tell(self, target: str, found: Failure | FoundLife, ops: list[str], file: Path, **at: Any) -> None:
         tell(
             failure=str(found.difference),
             path=found.difference.path,
             kind=found.difference.kind,
-            run=found.difference.run,
-            variable=found.difference.variable,
-            ops=list(found.example.op_types),
+            ops=ops,
             target=target,
             seed=found.seed,
             after=found.after,
             seconds=round(found.seconds, 2),
             file=str(file),
             known=known_rows([found.known])[0],
+            **at,
         )
 
     def _tally(self) -> dict[str, Any]:
