@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import pytest
 from hypothesis import settings
 from small_rack import build, good, pack, programs, rack
 
@@ -14,6 +15,8 @@ settings.register_profile("oprack", deadline=None, derandomize=True)
 settings.load_profile("oprack")
 
 
-def pytest_collection_finish() -> None:
-    """All collected tests live to the end, so one that collects garbage need not walk over them: it took a second."""
+@pytest.fixture(autouse=True, scope="module")
+def left_alone() -> None:
+    """What is there when a module begins lives on: its tests that collect garbage need not walk over all of it."""
+    gc.collect()
     gc.freeze()
