@@ -12,6 +12,7 @@ import ir_ops
 import numpy as np
 import pack_site
 import pytest
+from joined import PARTS
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError
 from oprack.ir import Graph, ModelWarning, fusion, optimize
@@ -271,7 +272,7 @@ def test_doctor_says_what_is_wrong_with_passes(tmp_path: Path) -> None:
     site = pack_site.install(tmp_path / "site", "good")
     (site / "fixture_lost.py").write_text(LOST)
     pack_site.write_metadata(site, "oprack-lost", "1.0", {"lost": "fixture_lost"})
-    env = pack_site.environment([site, pack_site.libraries(tmp_path / "libraries"), *pack_site.ROOMS])
+    env = pack_site.environment([site, pack_site.libraries(tmp_path / "libraries"), *(part.parent for part in PARTS)])
     done = pack_site.run_python("-m", "oprack", "doctor", "--imports", "--json", env=env)
     (problem,) = json.loads(done.stdout)["problems"]
     assert done.returncode == 1 and problem.startswith("pass lost of oprack-lost: 'fixture_lost:nothing' names nothing")
