@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oprack.desc import ProgramDesc
-from oprack.desc.op_desc import attr_type_of
+from oprack.desc.attr_values import attr_type_of
 from oprack.errors import OprackError
 from oprack.io import load_inference_model
 from oprack.ir import Graph, ModelWarning, optimize, select_passes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack.desc import AttrType, OpDesc, ProgramDesc
-from oprack.desc.op_desc import RULES
+from oprack.desc.attr_values import RULES
 from oprack.errors import AttributeValueError
 from oprack.op import REQUIRED, Attr, OpAttrChecker
 

@@ -1,5 +1,8 @@
-"""Programs as lists, dicts and numbers, which JSON can hold: read without protobuf, whose import takes longer than the
-reading. For files of this release alone; what other programs are to read is written by `ProgramDesc.serialize`."""
+"""Programs as lists, dicts and numbers, which JSON can hold.
+
+Such a program is read without protobuf, whose import takes longer than reading it. The form is private to this release;
+`ProgramDesc.serialize` writes what other programs can read.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _FLAGS = ("persistable", "stop_gradient", "is_parameter", "need_check_feed")
 
 
 def to_plain(program: ProgramDesc) -> dict[str, Any]:
-    """Everything that a run needs of a program, the ops' origins among it; unknown fields of its file are left out."""
+    """Describe a program: all that a run needs, and the ops' `origin`, but no fields that the Desc classes lack."""
     return {
         "version": program.version,
         "op_versions": program.op_version_map,

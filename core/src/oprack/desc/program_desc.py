@@ -40,9 +40,10 @@ class BlockDesc:
         return self.program.blocks[self.forward_block_idx] if self.forward_block_idx >= 0 else None
 
     def ancestors(self) -> Iterator[BlockDesc]:
-        """Where names are looked up: this block, then its parents; of a gradient block, first its forward block.
+        """The blocks in which names are looked up, in order: this one, then its parents.
 
-        The gradient op runs its block inside the scopes that the forward op left.
+        A gradient block looks in its forward block before its parents, since the gradient op runs it inside the scopes
+        that the forward op left.
         """
         # A block may be reached as a parent and as a forward block.
         seen: set[int] = set()
@@ -64,9 +65,9 @@ class BlockDesc:
 
     def find_var_recursive(self, name: str) -> VarDesc | None:
         """The variable of this block or the nearest ancestor, or None."""
-        found = self.vars.get(name)
-        if found is not None:
-            return found
+        var = self.vars.get(name)
+        if var is not None:  # so nearly always, and without the generator below
+            return var
         for block in self.ancestors():
             var = block.vars.get(name)
             if var is not None:
@@ -87,11 +88,11 @@ class BlockDesc:
         Args:
             fields: Fields of the VarDesc to set, whether it is new or not.
         """
-        made = VarDesc(name, **fields)
-        var = self.vars.setdefault(name, made)
-        if var is not made:
+        new = VarDesc(name, **fields)
+        var = self.vars.setdefault(name, new)
+        if var is not new:
             for field in fields:
-                setattr(var, field, getattr(made, field))
+                setattr(var, field, getattr(new, field))
         return var
 
     def remove_var(self, name: str) -> None:
@@ -107,7 +108,7 @@ class BlockDesc:
         if old not in self.vars:
             raise NotFoundError(f"block {self.idx} has no variable {old!r} to rename to {new!r}")
         self.vars[old].name = new
-        # Made anew, so that the order of the variables, which files keep, stays.
+        # The dict is built anew to keep the order of the variables, which is that of the file.
         self.vars = {var.name: var for var in self.vars.values()}
         for op in self.ops:
             op.rename_input(old, new)

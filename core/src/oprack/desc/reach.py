@@ -1,6 +1,5 @@
-"""What an op reaches besides its slots: the one answer to which variables and blocks an op uses.
+"""Which variables and blocks an op uses, by its slots, by its attributes, and by the blocks that it runs.
 
-An op names variables in three ways: in its slots, in its attributes, and in the ops of the blocks that it runs.
 Attributes of the types VAR and VARS name variables that the op reads. STRING and STRINGS are text, except in an op that
 runs a block: there they say under which names the block knows a value (the states of a recurrent block, the gradients
 that a gradient block starts from). What the framework notes about an op (`op_callstack`, `op_role_var` ...) is never
@@ -18,36 +17,36 @@ if TYPE_CHECKING:
     from oprack.desc.op_desc import OpDesc
     from oprack.desc.program_desc import BlockDesc, ProgramDesc
 
-_REACHING = frozenset({AttrType.VAR, AttrType.VARS, AttrType.BLOCK, AttrType.BLOCKS})
-_TEXTS = (AttrType.STRING, AttrType.STRINGS)
-_NOTES = frozenset({"op_callstack", "op_namescope", "op_device", "op_role_var", "skip_eager_deletion_vars"})
+_VAR_AND_BLOCK_TYPES = frozenset({AttrType.VAR, AttrType.VARS, AttrType.BLOCK, AttrType.BLOCKS})
+_TEXT_TYPES = (AttrType.STRING, AttrType.STRINGS)
+_FRAMEWORK_ATTRS = frozenset({"op_callstack", "op_namescope", "op_device", "op_role_var", "skip_eager_deletion_vars"})
 
 
 def inner_blocks(op: OpDesc, program: ProgramDesc) -> list[BlockDesc]:
     """The blocks that an op runs, with the blocks inside them, each once and in the order of the program."""
     if not op.block_attrs():
         return []
-    found: set[int] = set()
-    waiting = list(op.sub_blocks())
-    while waiting:
-        index = waiting.pop()
-        if index not in found:
-            found.add(index)
-            waiting += [i for inner in program.blocks[index].ops for i in inner.sub_blocks()]
-    return [program.blocks[i] for i in sorted(found)]
+    visited: set[int] = set()
+    pending = list(op.sub_blocks())
+    while pending:
+        index = pending.pop()
+        if index not in visited:
+            visited.add(index)
+            pending += [i for inner in program.blocks[index].ops for i in inner.sub_blocks()]
+    return [program.blocks[i] for i in sorted(visited)]
 
 
 def named_by_attributes(op: OpDesc) -> list[str]:
     """Names of variables in the attributes of an op, each once; those that its blocks declare are among them."""
-    if _REACHING.isdisjoint(op.attr_types.values()):
+    if _VAR_AND_BLOCK_TYPES.isdisjoint(op.attr_types.values()):
         return []
-    found = dict.fromkeys(n for names in op.var_attrs().values() for n in names)
+    names = dict.fromkeys(n for listed in op.var_attrs().values() for n in listed)
     if op.block_attrs():
         for attr, type in op.attr_types.items():
-            if type in _TEXTS and attr not in _NOTES:
+            if type in _TEXT_TYPES and attr not in _FRAMEWORK_ATTRS:
                 value = op.attrs[attr]
-                found.update(dict.fromkeys([value] if isinstance(value, str) else value))
-    return list(found)
+                names.update(dict.fromkeys([value] if isinstance(value, str) else value))
+    return list(names)
 
 
 Unread = Callable[["OpDesc"], Collection[str]]
@@ -65,46 +64,47 @@ def reads(op: OpDesc, program: ProgramDesc, unread: Unread = lambda op: ()) -> l
     Returns:
         Names, each once. What a block of the op declares for itself is left out, unless it is persistable.
     """
-    return _once([*_read_by(op, program, unread), *read_inside(op, program, unread)])
+    return _unique([*_read_by(op, program, unread), *read_inside(op, program, unread)])
 
 
 def writes(op: OpDesc, program: ProgramDesc) -> list[str]:
     """Variables that an op writes, by its output slots and by the ops of its blocks; else as `reads`."""
-    return _once([*op.output_arg_names(), *written_inside(op, program)])
+    return _unique([*op.output_arg_names(), *written_inside(op, program)])
 
 
 def read_inside(op: OpDesc, program: ProgramDesc, unread: Unread = lambda op: ()) -> list[str]:
     """Variables that the ops of an op's blocks read and that belong to the blocks around it; else as `reads`."""
-    return _outer(op, program, lambda one: _read_by(one, program, unread))
+    return _outer_names(op, program, lambda inner_op: _read_by(inner_op, program, unread))
 
 
 def written_inside(op: OpDesc, program: ProgramDesc) -> list[str]:
     """Variables that the ops of an op's blocks write and that belong to the blocks around it; else as `reads`."""
-    return _outer(op, program, lambda one: one.output_arg_names())
+    return _outer_names(op, program, lambda inner_op: inner_op.output_arg_names())
 
 
 def _read_by(op: OpDesc, program: ProgramDesc, unread: Unread) -> Iterator[str]:
     skipped = unread(op)
     yield from (n for slot, names in op.inputs.items() if slot not in skipped for n in names)
-    # where the op's own block declares a name, text means the block's variable
+    # A text attribute that names a variable of the op's own block means that one.
     own = {n for index in op.sub_blocks() for n in program.blocks[index].vars}
     yield from (n for n in named_by_attributes(op) if n not in own)
 
 
-def _outer(op: OpDesc, program: ProgramDesc, names: Callable[[OpDesc], Iterable[str]]) -> list[str]:
-    """What `names` gives for the ops inside `op`, without what the blocks inside declare."""
+def _outer_names(op: OpDesc, program: ProgramDesc, names_of: Callable[[OpDesc], Iterable[str]]) -> list[str]:
+    """`names_of` all ops in the blocks of `op`, without variables that these blocks declare."""
     inner = {block.idx: block for block in inner_blocks(op, program)}
     if not inner:
         return []
-    found: list[str] = []
+    outer: list[str] = []
     for block in inner.values():
-        # A block inside a block sees the variables of those around it; what none of these declares comes from outside
-        # of the op.
-        around = [b for b in block.ancestors() if b.idx in inner]
-        own = {v.name for b in around for v in b.vars.values() if not v.persistable}
-        found += (n for one in block.ops for n in names(one) if n not in own)
-    return _once(found)
+        # A nested block sees the variables of the blocks around it. What none of those inside the op declares comes
+        # from outside of the op.
+        scopes = [b for b in block.ancestors() if b.idx in inner]
+        own = {v.name for b in scopes for v in b.vars.values() if not v.persistable}
+        outer += (n for inner_op in block.ops for n in names_of(inner_op) if n not in own)
+    return _unique(outer)
 
 
-def _once(names: Iterable[str]) -> list[str]:
+def _unique(names: Iterable[str]) -> list[str]:
+    """Names in order, each once, without that of absent variables."""
     return [n for n in dict.fromkeys(names) if n != EMPTY_VAR]

@@ -7,28 +7,30 @@ from typing import Any
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from oprack.desc.op_desc import OpDesc, Slots, attr_type_of
+from oprack.desc.attr_values import attr_type_of
+from oprack.desc.op_desc import OpDesc, Slots
 from oprack.desc.program_desc import BlockDesc, ProgramDesc
 from oprack.desc.var_desc import VarDesc
 from oprack.desc.wire_fields import (
     ATTR_FIELDS,
     ATTR_TYPES,
     LOD_LEVEL,
+    OP_VERSION_MAP,
     REPEATED,
     TENSOR_FIELDS,
     VAR_FLAGS,
     VAR_TYPES,
+    VERSION,
+    VERSION_NUMBER,
     WITH_LOD,
     Extra,
-    leftover,
-    leftovers,
     pb,
-    restore,
+    restore_extra,
+    save_extra,
+    save_extra_deep,
 )
 from oprack.errors import AttributeValueError, CorruptModelError, InvalidArgumentError
 from oprack.types import DTYPE_NAMES, NOT_ON_WIRE, AttrType, VarType
-
-"""Path of a message below its Desc, as (field, key, ...) -> the bytes of its fields that the Desc does not hold."""
 
 
 def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> None:
@@ -38,7 +40,7 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
     """
     msg = pb.ProgramDesc()
     try:
-        # protobuf parses bytes alone.
+        # ParseFromString takes nothing but bytes.
         msg.ParseFromString(data if isinstance(data, bytes) else bytes(data))
     except (DecodeError, UnicodeDecodeError) as e:
         raise _corrupt(data, f"protobuf says: {e}") from None
@@ -52,21 +54,24 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
     if not msg.blocks:
         raise _corrupt(data, "it has no block")
     top: Extra = {}
-    leftover(msg, (), top)
-    # Almost no program has unknown fields below the top, and looking for them takes longer than reading.
-    exact = _unknown_bytes(msg) > sum(map(len, top.values()))
+    save_extra(msg, (), top)
+    # Messages below are searched for unknown fields only if there are any: that takes longer than reading the program,
+    # and almost no program has one.
+    deep = _unknown_bytes(msg) > sum(map(len, top.values()))
     program._explicit = (
-        msg.HasField("version") + 2 * msg.version.HasField("version") + 4 * msg.HasField("op_version_map")
+        VERSION * msg.HasField("version")
+        | VERSION_NUMBER * msg.version.HasField("version")
+        | OP_VERSION_MAP * msg.HasField("op_version_map")
     )
     program.version = msg.version.version
     program.op_version_map = {pair.op_name: pair.op_version.version for pair in msg.op_version_map.pair}
-    if exact:
+    if deep:
         for name in ("version", "op_version_map"):
             if msg.HasField(name):
-                leftovers(getattr(msg, name), (name,), top)
+                save_extra_deep(getattr(msg, name), (name,), top)
     program._extra = top or None
-    program.blocks = [_read_block(block, program, exact) for block in msg.blocks]
-    _refuse_bytes(data, program)
+    program.blocks = [_read_block(block, program, deep) for block in msg.blocks]
+    _require_utf8_names(data, program)
 
 
 def _corrupt(data: bytes | bytearray | memoryview, why: str) -> CorruptModelError:
@@ -84,19 +89,19 @@ def _unknown_bytes(msg: Message) -> int:
     return msg.ByteSize() - known.ByteSize()
 
 
-def _read_block(msg: Any, program: ProgramDesc, exact: bool) -> BlockDesc:
+def _read_block(msg: Any, program: ProgramDesc, deep: bool) -> BlockDesc:
     block = BlockDesc(program, msg.idx, msg.parent_idx, msg.forward_block_idx)
     block._explicit = int(msg.HasField("forward_block_idx"))
-    if exact:
+    if deep:
         extra: Extra = {}
-        leftover(msg, (), extra)
+        save_extra(msg, (), extra)
         block._extra = extra or None
-    block.vars = {var.name: _read_var(var, exact) for var in msg.vars}
-    block.ops = [_read_op(op, exact) for op in msg.ops]
+    block.vars = {var.name: _read_var(var, deep) for var in msg.vars}
+    block.ops = [_read_op(op, deep) for op in msg.ops]
     return block
 
 
-def _read_var(msg: Any, exact: bool) -> VarDesc:
+def _read_var(msg: Any, deep: bool) -> VarDesc:
     # Past __init__, whose checks and defaults would double the time of a program with thousands of variables.
     var = VarDesc.__new__(VarDesc)
     var.name = msg.name
@@ -114,9 +119,9 @@ def _read_var(msg: Any, exact: bool) -> VarDesc:
     var.dtype = var.shape = None
     var.lod_level = 0
     field = TENSOR_FIELDS.get(var.type)
-    known = 1
+    modelled = 1  # fields of `kind` that are set and modelled: its type, and its tensor
     if field is not None and kind.HasField(field):
-        known = 2
+        modelled = 2
         tensor = getattr(kind, field)
         if var.type in WITH_LOD:
             var.lod_level = tensor.lod_level
@@ -125,14 +130,14 @@ def _read_var(msg: Any, exact: bool) -> VarDesc:
             tensor = tensor.tensor
         var.dtype = VAR_TYPES[tensor.data_type]
         var.shape = tuple(tensor.dims)
-    if exact or len(msg.attrs) or len(kind.ListFields()) != known:
+    if deep or len(msg.attrs) or len(kind.ListFields()) != modelled:
         extra: Extra = {}
-        leftovers(msg, (), extra)
+        save_extra_deep(msg, (), extra)
         var._extra = extra or None
     return var
 
 
-def _read_op(msg: Any, exact: bool) -> OpDesc:
+def _read_op(msg: Any, deep: bool) -> OpDesc:
     op = OpDesc.__new__(OpDesc)
     op.edits, op.origin = 0, None
     op.type = msg.type
@@ -142,21 +147,21 @@ def _read_op(msg: Any, exact: bool) -> OpDesc:
     op._explicit = int(msg.HasField("is_target"))
     op.attrs = attrs = {}
     op.attr_types = types = {}
-    odd = exact
+    has_extra = deep
     for attr in msg.attrs:
         name = attr.name
         types[name] = kind = ATTR_TYPES[attr.type]
         value = getattr(attr, ATTR_FIELDS[kind])
         reader = _READERS.get(kind)
         attrs[name] = value if reader is None else reader(value)
-        # Name, type and value; whatever else is set has no place in an OpDesc.
-        odd = odd or len(attr.ListFields()) > 3
+        # Name, type and value are modelled, and no other field.
+        has_extra = has_extra or len(attr.ListFields()) > 3
     # A file may have an attribute twice: the last one counts, and both are written again.
     op._attr_order = None if len(attrs) == len(msg.attrs) else [attr.name for attr in msg.attrs]
     op._extra = None
-    if odd:
+    if has_extra:
         extra: Extra = {}
-        leftovers(msg, (), extra)
+        save_extra_deep(msg, (), extra)
         op._extra = extra or None
     return op
 
@@ -176,7 +181,7 @@ def _read_scalar(msg: Any) -> bool | int | float | complex:
     return complex(msg.c.r, msg.c.i)
 
 
-# Types that are not here hold a plain Python value
+# Values of all other types are Python's own as protobuf gives them.
 _READERS: dict[AttrType, Callable[[Any], Any]] = {
     **dict.fromkeys(REPEATED, list),
     AttrType.STRING: _text,
@@ -186,8 +191,8 @@ _READERS: dict[AttrType, Callable[[Any], Any]] = {
 }
 
 
-def _refuse_bytes(data: bytes | bytearray | memoryview, program: ProgramDesc) -> None:
-    """protobuf hands out a name that is not UTF-8 as `bytes`."""
+def _require_utf8_names(data: bytes | bytearray | memoryview, program: ProgramDesc) -> None:
+    """Raise CorruptModelError for a name that is not UTF-8, which protobuf gives as `bytes`."""
     names: set[Any] = set(program.op_version_map)
     for block in program.blocks:
         names.update(block.vars)
@@ -215,20 +220,19 @@ def write_program(program: ProgramDesc) -> bytes:
             InvalidArgumentError.
     """
     msg = pb.ProgramDesc()
-    if program.version or program._explicit & 2:
+    if program.version or program._explicit & VERSION_NUMBER:
         msg.version.version = program.version
-    # The message was there without a number; bytes are kept even where they say nothing.
-    elif program._explicit & 1:
+    elif program._explicit & VERSION:  # the file had the message without a number in it
         msg.version.SetInParent()
     for name, version in program.op_version_map.items():
         pair = msg.op_version_map.pair.add()
         pair.op_name = name
         pair.op_version.version = version
-    if program._explicit & 4:
+    if program._explicit & OP_VERSION_MAP:
         msg.op_version_map.SetInParent()
     for block in program.blocks:
         _write_block(block, msg.blocks.add())
-    restore(msg, program._extra)
+    restore_extra(msg, program._extra)
     try:
         return msg.SerializeToString()  # type: ignore[no-any-return]
     except EncodeError as e:
@@ -250,7 +254,7 @@ def _write_block(block: BlockDesc, msg: Any) -> None:
             _write_op(op, msg.ops.add())
         except (TypeError, UnicodeEncodeError) as e:
             raise InvalidArgumentError(f"op {op.type} of block {block.idx} can't be written: {e}") from None
-    restore(msg, block._extra)
+    restore_extra(msg, block._extra)
 
 
 def _write_var(var: VarDesc, msg: Any) -> None:
@@ -271,10 +275,10 @@ def _write_var(var: VarDesc, msg: Any) -> None:
             tensor = tensor.tensor
         if var.dtype in NOT_ON_WIRE:
             raise ValueError(f"its dtype is {DTYPE_NAMES[var.dtype]}, which Fluid's format lacks; cast it first")
-        # The wire has no tensor without a dtype; Fluid takes float32 for one that was not told yet
+        # A tensor on the wire has a dtype; Fluid writes float32 while it is not known yet.
         tensor.data_type = VarType.FP32 if var.dtype is None else var.dtype
         tensor.dims.extend(var.shape or ())
-    restore(msg, var._extra)
+    restore_extra(msg, var._extra)
 
 
 def _write_slots(slots: Slots, field: Any) -> None:
@@ -290,7 +294,7 @@ def _write_op(op: OpDesc, msg: Any) -> None:
     _write_slots(op.outputs, msg.outputs)
     if op.is_target or op._explicit:
         msg.is_target = op.is_target
-    for name in op.attrs if op._attr_order is None else _in_order(op):
+    for name in op.attrs if op._attr_order is None else _in_file_order(op):
         value = op.attrs[name]
         attr = msg.attrs.add()
         attr.name = name
@@ -307,14 +311,13 @@ def _write_op(op: OpDesc, msg: Any) -> None:
                 + ("" if kind is None else f" as {kind.name}")
                 + f" ({e}); set it with set_attr"
             ) from None
-    restore(msg, op._extra)
+    restore_extra(msg, op._extra)
 
 
-def _in_order(op: OpDesc) -> list[str]:
-    """Names of the attributes as they came, repeated ones included, then the new ones."""
-    came = [name for name in op._attr_order or () if name in op.attrs]
-    known = set(came)
-    return came + [name for name in op.attrs if name not in known]
+def _in_file_order(op: OpDesc) -> list[str]:
+    """Names of the attributes in the order of the file, repeated ones included, then those that were set since."""
+    from_file = [name for name in op._attr_order or () if name in op.attrs]
+    return from_file + [name for name in op.attrs if name not in set(from_file)]
 
 
 def _write_value(attr: Any, kind: AttrType, value: Any) -> None:

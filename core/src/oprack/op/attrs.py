@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Collection, Iterable, Set
 from typing import Any, Final, Self
 
-from oprack.desc.op_desc import RULES, attr_type_of, fitting
+from oprack.desc.attr_values import RULES, attr_type_of, convert_or_none
 from oprack.errors import AttributeValueError, DefinitionError
 from oprack.op.proto import AttrProto
 from oprack.types import AttrType
@@ -264,7 +264,7 @@ class OpAttrChecker:
         return attrs
 
     def _checked(self, proto: AttrProto, checks: Checks, value: Any) -> Any:
-        found = fitting(value, proto.type)
+        found = convert_or_none(value, proto.type)
         if found is None:
             raise self._error(proto, value, RULES[proto.type].words)
         if checks:

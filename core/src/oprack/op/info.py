@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import field
 from typing import Any
 
-from oprack.desc.op_desc import RULES, fitting
+from oprack.desc.attr_values import RULES, convert_or_none
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError, OprackError, did_you_mean
 from oprack.op.attrs import COMMON_ATTRS, Attr, OpAttrChecker
 from oprack.op.definition import OpDef
@@ -324,7 +324,7 @@ def _foreign_attr(attrs: Mapping[str, Any], declared: Mapping[str, AttrProto], f
 
 def _wrong_common_attr(attrs: Mapping[str, Any]) -> str:
     for name, (kind, _) in COMMON_ATTRS.items():
-        if name in attrs and fitting(attrs[name], kind) is None:
+        if name in attrs and convert_or_none(attrs[name], kind) is None:
             return f"has attribute {name} = {attrs[name]!r}; expected {RULES[kind].words}"
     return ""
 
