@@ -76,23 +76,24 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-_made: Mapping[str, Any] = {}
+# GENERATED of oprack.layers.generate, once that is imported: most programs need no generated layer.
+_generated: Mapping[str, Any] = {}
 
 
 def __getattr__(name: str) -> Any:
-    global _made
-    if name in _made:
-        return _made[name]
+    global _generated
+    if name in _generated:
+        return _generated[name]
     try:
         return _getattr(name)
     except UnknownLayerError:
-        from oprack.layers.generate import layer_of_any_op, made
+        from oprack.layers.generate import GENERATED, layer_of_any_op
 
-        _made = made
-        found = layer_of_any_op(name)
-        if found is None:
+        _generated = GENERATED
+        layer = layer_of_any_op(name)
+        if layer is None:
             raise
-        return found
+        return layer
 
 
 def __dir__() -> list[str]:

@@ -1,18 +1,15 @@
-"""append_op: an op at the end of a block, its outputs' shapes and dtypes inferred; errors name the user's line."""
+"""append_op: appends an op to a block and infers the shapes and dtypes of its outputs."""
 
 from __future__ import annotations
 
 import difflib
-import linecache
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Mapping
 from typing import Any
 
 from oprack.desc import BlockDesc, OpDesc
-from oprack.errors import InvalidArgumentError, OprackError
+from oprack.errors import InvalidArgumentError
 from oprack.layers.framework import VariableHandle, current_name_scope, current_op_role, default_main_program
+from oprack.layers.user_line import errors_at_user_line, user_stack
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import infer_op
 from oprack.op.info import OpInfo
@@ -20,52 +17,6 @@ from oprack.op.proto import AttrProto, SlotProto
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.types import EMPTY_VAR, AttrType
-
-DEPTH = 4
-"""How many frames of the user's are recorded: the line that called a layer, and who called that."""
-
-# with blocks and decorators of ours run through these
-_BETWEEN = ("contextlib", "functools")
-
-
-def is_ours(frame: FrameType) -> bool:
-    """Whether code of oprack or of a pack runs in a frame."""
-    name = frame.f_globals.get("__name__") or ""
-    top = name.partition(".")[0]
-    if top == "oprack" or top.startswith("oprack_") or name in _BETWEEN:
-        return True
-    return frame.f_code.co_filename.startswith("<frozen ")  # while Python starts or imports
-
-
-def call_site(start: FrameType | None = None) -> list[str]:
-    """Lines `  File "x.py", line 3, in f` and `    code`, outermost frame first; frames of oprack and packs skipped.
-
-    start: the innermost frame; default: the caller's.
-    """
-    frame: FrameType | None = start or sys._getframe(1)
-    while frame is not None and is_ours(frame):
-        frame = frame.f_back
-    found: list[FrameType] = []
-    while frame is not None and len(found) < DEPTH:
-        if not is_ours(frame):
-            found.append(frame)
-        frame = frame.f_back
-    lines = []
-    for frame in reversed(found):
-        code = frame.f_code
-        lines.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}')
-        # Programs that are written in a shell or a notebook have lines in linecache alone.
-        lines.append(f"    {linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()}")
-    return lines
-
-
-def user_line(start: FrameType | None = None) -> str:
-    """The innermost line of the user's program, `File "x.py", line 3, in f: code`; "" when there is none."""
-    lines = call_site(start)
-    if not lines:
-        return ""
-    where, code = lines[-2].strip(), lines[-1].strip()
-    return f"{where}: {code}" if code else where
 
 
 def append_op(
@@ -112,35 +63,19 @@ def append_op(
         for slot, proto in info.proto.inputs.items():
             if not (slot in op.inputs or proto.dispensable or proto.duplicable):
                 raise InvalidArgumentError(f"op {type}: input {slot} is missing; expected a variable: {proto.doc}")
-            # Paddle writes absent slots as empty ones, and an op of its that asks for a slot by name fails without
+            # Paddle writes absent slots as empty lists, and its ops that ask for a slot by name fail without one.
             op.inputs.setdefault(slot, [])
         infer_op(op, block, info, lod_is_known=True)
     _set_common_attrs(op)
     return block.append_op(op)
 
 
-@contextmanager
-def errors_at_user_line() -> Iterator[None]:
-    """Errors of ours that leave the with block name the line of the user's program, once."""
-    try:
-        yield
-    except OprackError as e:
-        name_user_line(e)
-        raise
-
-
-def name_user_line(error: OprackError) -> None:
-    """Let an error of ours that was caught name the line of the user's program, once."""
-    where, text = user_line(), str(error)
-    if where and "\n  at File " not in text:
-        error.args = (f"{text}\n  at {where}", *error.args[1:])
-
-
 def _names(
-    op_type: str, side: str, given: Mapping[str, Any] | None, slots: Mapping[str, SlotProto], block: BlockDesc
+    op_type: str, side: str, arguments: Mapping[str, Any] | None, slots: Mapping[str, SlotProto], block: BlockDesc
 ) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for slot, value in (given or {}).items():
+    """Names of variables by slot, for what was passed as the inputs, or outputs, of an op; `side` says which."""
+    names: dict[str, list[str]] = {}
+    for slot, value in (arguments or {}).items():
         if value is None:
             continue
         if slot not in slots:
@@ -152,8 +87,8 @@ def _names(
         values = list(value) if isinstance(value, list | tuple) else [value]
         if len(values) > 1 and not slots[slot].duplicable:
             raise InvalidArgumentError(f"op {op_type}: {side} {slot} takes one variable; got {len(values)}")
-        found[slot] = [_name(op_type, f"{side} {slot}", v, block) for v in values]
-    return found
+        names[slot] = [_name(op_type, f"{side} {slot}", v, block) for v in values]
+    return names
 
 
 def _name(op_type: str, role: str, value: Any, block: BlockDesc) -> str:
@@ -174,18 +109,18 @@ def _name(op_type: str, role: str, value: Any, block: BlockDesc) -> str:
     return value.name
 
 
-def _set_attrs(op: OpDesc, info: OpInfo, given: Mapping[str, Any]) -> None:
-    """Write attributes, those that were passed and defaults of the others, as the op's checker has them."""
+def _set_attrs(op: OpDesc, info: OpInfo, arguments: Mapping[str, Any]) -> None:
+    """Check and set the attributes that were passed, and the defaults of all others."""
     protos = info.proto.attrs
-    tensors: list[str] = []
+    from_variables: list[str] = []
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is None:
             continue
         _require_attr(op, name, protos)
         variables = _variables_of(value)
         if variables:
-            tensors.append(name)
+            from_variables.append(name)
             many = isinstance(value, list | tuple)
             op.set_attr(name, variables if many else variables[0], AttrType.VARS if many else AttrType.VAR)
             values[name] = op.attrs[name]
@@ -196,10 +131,10 @@ def _set_attrs(op: OpDesc, info: OpInfo, given: Mapping[str, Any]) -> None:
             op.set_attr(name, value, COMMON_ATTRS[name][0])
         else:
             values[name] = value
-    checked = info.checker.check(values, tensors) if info.checker is not None else values
+    checked = info.checker.check(values, from_variables) if info.checker is not None else values
     for name, value in checked.items():
-        # defaults are written, too, as Paddle expects them in a program; but not those of runtime details
-        if name not in tensors and (name in values or not protos[name].extra):
+        # Paddle expects defaults in a program as well, but not those of attributes that are details of a run.
+        if name not in from_variables and (name in values or not protos[name].extra):
             op.set_attr(name, value, protos[name].type)
 
 
@@ -210,18 +145,19 @@ def _require_attr(op: OpDesc, name: str, protos: Mapping[str, AttrProto]) -> Non
 
 
 def _variables_of(value: Any) -> list[str]:
-    """Names of the variables that stand for an attribute's value, which is known when the program runs only."""
+    """Names of the variables from which an attribute gets its value when the program runs; [] for an ordinary value."""
     parts = value if isinstance(value, list | tuple) else [value]
     return [v.name for v in parts] if any(isinstance(v, VariableHandle) for v in parts) else []
 
 
 def _set_common_attrs(op: OpDesc) -> None:
+    """Note role, name scope and the user's lines, unless the attributes say so already."""
     role, role_vars = current_op_role()
     common = {
         "op_role": int(role),
         "op_role_var": list(role_vars),
         "op_namescope": current_name_scope(),
-        "op_callstack": call_site(),
+        "op_callstack": user_stack(),
     }
     for name, value in common.items():
         if name not in op.attrs:

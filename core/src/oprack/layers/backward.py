@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oprack import autodiff
-from oprack.layers.append import errors_at_user_line
+from oprack.layers.user_line import errors_at_user_line
 from oprack.layers.variable import Parameter, Variable, check_variable, variable_of
 
 

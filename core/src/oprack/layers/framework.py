@@ -1,4 +1,4 @@
-"""The state of program building: variables, the current programs, the name scope, and the role of appended ops.
+"""The state of program building: the current programs, the name scope, and the role of appended ops; VariableHandle.
 
 The default programs are those of the process; a guard holds for the thread (or task) that entered it.
 """
@@ -19,7 +19,13 @@ from oprack.types import VarType
 
 
 class VariableHandle:
-    """What ops are appended with. Users get Variables, which can do more."""
+    """A variable of a block, as `append_op` takes it. Users get its subclass Variable, which has operators.
+
+    Args:
+        program: The program.
+        block: The block that has the variable.
+        desc: The variable's description.
+    """
 
     __slots__ = ("__weakref__", "block", "desc", "program")
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError
 from oprack.layers import unique_name
-from oprack.layers.append import append_op, errors_at_user_line
+from oprack.layers.append import append_op
 from oprack.layers.framework import default_main_program, default_startup_program
+from oprack.layers.user_line import errors_at_user_line
 from oprack.layers.variable import (
     Initializer,
     ParamAttr,
@@ -53,8 +54,8 @@ class LayerHelper:
 
     def multiple_input(self, argument: str = "input") -> list[Variable]:
         """An argument that is a Variable or a list of them, as a list. Raises InvalidArgumentError."""
-        given = self.kwargs.get(argument)
-        values = list(given) if isinstance(given, list | tuple) else [given]
+        value = self.kwargs.get(argument)
+        values = list(value) if isinstance(value, list | tuple) else [value]
         return [check_variable(v, argument, self.layer_type) for v in values]
 
     def input(self, argument: str = "input") -> Variable:
@@ -288,10 +289,9 @@ class LayerHelper:
         num: int = 1,
         stop_gradient: bool = False,
     ) -> Any:
-        """Append an op to the current block with new variables for its outputs, and return these. Raises as
-        `append_op`.
+        """Append an op to the current block with new variables for its outputs, and return these.
 
-        Dispensable outputs are left out; intermediate ones are created but not returned.
+        Dispensable outputs are left out; intermediate ones are created but not returned. Raises as `append_op`.
 
         Args:
             op_type: The op.
@@ -367,7 +367,7 @@ def shared_attr(attr: Any, index: int) -> Any:
     return replace(param_attr, name=f"{param_attr.name}_{index}")
 
 
-# Lists of ints as arguments, some known only at run time: shapes, starts and ends of slices ---------------------------
+# Arguments that are lists of ints, some of them known only in a run, such as shapes and the starts of slices ----------
 class IntList(NamedTuple):
     """A list of ints in the forms in which ops accept it.
 
@@ -390,7 +390,7 @@ class IntList(NamedTuple):
 def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
     """Convert an argument of a layer: a list of ints and Variables, or one Variable for the whole list.
 
-    Beside Variables, known ints become Variables as well, since ops take either one for each or none.
+    Where some items are Variables, Variables are made for the ints as well, since ops take one for each item or none.
 
     Args:
         helper: The layer's LayerHelper.
@@ -413,10 +413,10 @@ def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
                     f"{helper.layer_type}: {argument} is {values!r}; expected a list of ints, of which some may be "
                     "integer Variables of one element, or one integer Variable"
                 )
-    known = [-1 if isinstance(v, Variable) else int(v) for v in items]
+    ints = [-1 if isinstance(v, Variable) else int(v) for v in items]
     if not any(isinstance(v, Variable) for v in items):
-        return IntList(known, None, [])
-    return IntList(known, None, [v if isinstance(v, Variable) else _constant(helper, int(v)) for v in items])
+        return IntList(ints, None, [])
+    return IntList(ints, None, [v if isinstance(v, Variable) else _constant(helper, int(v)) for v in items])
 
 
 def _constant(helper: LayerHelper, value: int) -> Variable:

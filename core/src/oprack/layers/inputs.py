@@ -1,4 +1,4 @@
-"""Variables that no layer makes: those that are fed, parameters and counters of the user's own."""
+"""Variables that users make themselves: `data`, which runs feed, and `create_parameter` and `create_global_var`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from oprack.errors import AlreadyExistsError, InvalidArgumentError
-from oprack.layers.append import errors_at_user_line
 from oprack.layers.framework import default_main_program
 from oprack.layers.helper import LayerHelper
+from oprack.layers.user_line import errors_at_user_line
 from oprack.layers.variable import ParamAttr, Parameter, Variable, constant
 from oprack.types import dtype_name
 
@@ -83,10 +83,10 @@ def create_parameter(
         The parameter.
     """
     helper = LayerHelper("create_parameter", name=name)
-    made = ParamAttr.of(attr)
-    if name is not None and made is not None and made.name is None:
-        made = replace(made, name=name)
-    return helper.create_parameter(made or attr, shape, dtype, is_bias, default_initializer)
+    param_attr = ParamAttr.of(attr)
+    if name is not None and param_attr is not None and param_attr.name is None:
+        param_attr = replace(param_attr, name=name)
+    return helper.create_parameter(param_attr or attr, shape, dtype, is_bias, default_initializer)
 
 
 def create_global_var(

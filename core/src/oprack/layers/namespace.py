@@ -1,4 +1,4 @@
-"""Modules that packs fill: `oprack.layers`, `oprack.optimizer`, `oprack.initializer` and the like."""
+"""How modules that packs fill look up names: `oprack.layers`, `oprack.optimizer`, `oprack.initializer` and the like."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ from typing import Any
 
 
 def core_and_packs(
-    namespace: str, homes: Mapping[str, str] | None = None
+    namespace: str, own: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of the module `oprack.<namespace>`.
+    """Make `__getattr__` and `__dir__` of the module `oprack.<namespace>`.
 
-    homes: names of the core's own and their modules. What packs bring is asked of the manager each time, so that a
-    module follows `use_manager` and packs that are blocked later. `__getattr__` raises UnknownLayerError (an
-    AttributeError) with close matches, AlreadyExistsError when two packs bring a name, PackImportError.
+    The manager is asked for the names of packs each time, so that the module follows `use_manager` and packs that are
+    blocked later.
+
+    Args:
+        namespace: The name of the module.
+        own: The core's own names, each with the module that defines it; a name whose module is `oprack.<namespace>`
+            itself is a submodule.
+
+    Returns:
+        (`__getattr__`, `__dir__`). The first raises UnknownLayerError (an AttributeError) with close matches,
+        AlreadyExistsError when two packs bring a name, and PackImportError.
     """
-    own = dict(homes or {})
+    own = dict(own or {})
 
     def get(name: str) -> Any:
         if name in own:
-            home = importlib.import_module(own[name])
-            if home.__name__ == f"oprack.{namespace}":
-                return importlib.import_module(f"{home.__name__}.{name}")
-            found = getattr(home, name)
-            setattr(sys.modules[f"oprack.{namespace}"], name, found)  # asked for once only
-            return found
+            module = importlib.import_module(own[name])
+            if module.__name__ == f"oprack.{namespace}":
+                return importlib.import_module(f"{module.__name__}.{name}")
+            value = getattr(module, name)
+            setattr(sys.modules[f"oprack.{namespace}"], name, value)  # the next look-up does not come here
+            return value
         if name.startswith("_"):
             raise AttributeError(f"module 'oprack.{namespace}' has no attribute {name!r}")
         from oprack.packs.manager import default_manager

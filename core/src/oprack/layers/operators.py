@@ -1,12 +1,12 @@
-"""Python's operators of Variables and tensors: `x + y`, `x < y`, `x[0]`. Packs bring them; the core knows their signs.
+"""Python's operators of Variables and tensors: `x + y`, `x < y`, `x[0]`. Packs bring what they do.
 
-A pack names the function of `x + y` and that of `1 + x` in the hook oprack_layers, by `register.layer("add",
-"my_pack.arithmetic:add", namespace="operators")` and "radd". Such a function takes whatever has `_apply`, which calls
-an op: Variables and tensors. One of the namespace "tensor_operators" goes before it for eager tensors, as a shorter
-way.
+A pack registers the function of `x + y` in the hook oprack_layers, by `register.layer("add",
+"my_pack.arithmetic:add", namespace="operators")`, and that of `1 + x` as "radd". Its operands are Variables or eager
+tensors; both have a method `_apply`, which calls an op. For eager tensors a function of the namespace
+"tensor_operators" comes first, which may be faster.
 
-The first use of an operator puts its function on the class. Every later one is an ordinary method of Python, until
-packs change.
+A class starts with a placeholder for each operator. Its first use looks the function up and puts it on the class, as an
+ordinary method, which stays there until packs change.
 """
 
 # mypy: disable-error-code="override, empty-body"
@@ -22,48 +22,48 @@ from oprack.packs.advice import home
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 
-_BETWEEN = "add + sub - mul * truediv / floordiv // mod % pow ** matmul @ and & or | xor ^ lshift << rshift >>".split()
-_ALONE = "lt < le <= gt > ge >= eq == ne != neg - pos + invert ~ abs abs() getitem [...]".split()
+_BINARY = "add + sub - mul * truediv / floordiv // mod % pow ** matmul @ and & or | xor ^ lshift << rshift >>".split()
+_OTHERS = "lt < le <= gt > ge >= eq == ne != neg - pos + invert ~ abs abs() getitem [...]".split()
 SIGNS = {
-    **dict(zip(_BETWEEN[::2], _BETWEEN[1::2], strict=True)),
-    **{f"r{name}": sign for name, sign in zip(_BETWEEN[::2], _BETWEEN[1::2], strict=True) if name != "matmul"},
-    **dict(zip(_ALONE[::2], _ALONE[1::2], strict=True)),
+    **dict(zip(_BINARY[::2], _BINARY[1::2], strict=True)),
+    **{f"r{name}": sign for name, sign in zip(_BINARY[::2], _BINARY[1::2], strict=True) if name != "matmul"},
+    **dict(zip(_OTHERS[::2], _OTHERS[1::2], strict=True)),
 }
-"""The operators of Variables, by the name of Python's method without underscores, and how they are written."""
+"""The operators of Variables: the name of Python's method without underscores -> how the operator is written."""
 OF_TENSORS = {"rmatmul": "@", "setitem": "[...] ="}
-"""Those that only eager tensors have."""
+"""Operators that only eager tensors have."""
 
 T = TypeVar("T", covariant=True)
 
 
-class _Awaited:
+class _Placeholder:
     """Stands on a class for an operator that nobody has used since packs changed.
 
     Args:
         owner: The class.
-        name: The operator.
-        sign: How it is written.
-        namespaces: Where packs name its function, the first one first.
+        name: The name of Python's method without underscores.
+        sign: How the operator is written.
+        namespaces: The namespaces in which packs register its function, in order of preference.
     """
 
     def __init__(self, owner: type, name: str, sign: str, namespaces: tuple[str, ...]) -> None:
         self.owner, self.name, self.sign, self.namespaces = owner, name, sign, namespaces
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        # Python takes an error of a look-up of == for "has none", so it is raised by the call.
+        # An error is left to the call: one from the look-up of == would tell Python that the class has no ==.
         return self._function() if instance is None else MethodType(self, instance)
 
     def __call__(self, *operands: Any) -> Any:
         return self._function()(*operands)
 
     def _function(self) -> Callable[..., Any]:
-        """What a pack brings, from now on on the class; raises UnknownLayerError, which names the pack to install."""
+        """Put a pack's function on the class. Raises UnknownLayerError, which names the pack to install."""
         manager = default_manager()
         for namespace in self.namespaces:
             if manager.has_layer(namespace, self.name):
-                found: Callable[..., Any] = manager.layer(namespace, self.name)
-                setattr(self.owner, f"__{self.name}__", found)
-                return found
+                function: Callable[..., Any] = manager.layer(namespace, self.name)
+                setattr(self.owner, f"__{self.name}__", function)
+                return function
         pack = next(filter(None, (home(namespace, self.name) for namespace in self.namespaces)), "")
         raise UnknownLayerError(
             f"operator {self.sign} of {self.owner.__name__}s is unknown: no installed pack brings it; "
@@ -73,34 +73,34 @@ class _Awaited:
         )
 
 
-_awaited: list[_Awaited] = []
+_placeholders: list[_Placeholder] = []
 
 
 def offer_operators(cls: type, signs: dict[str, str], *namespaces: str) -> None:
-    """Let a class have the operators that packs bring.
+    """Give a class the operators that packs bring.
 
     Args:
         cls: The class.
-        signs: The operators, and how they are written.
-        namespaces: Where packs name their functions, the first one first.
+        signs: Name and sign of each operator.
+        namespaces: The namespaces in which packs register functions, in order of preference.
     """
-    mine = [_Awaited(cls, name, sign, namespaces) for name, sign in signs.items()]
-    _awaited.extend(mine)
-    _await(mine)
+    new = [_Placeholder(cls, name, sign, namespaces) for name, sign in signs.items()]
+    _placeholders.extend(new)
+    _install(new)
 
 
-def _await(some: list[_Awaited]) -> None:
-    for one in some:
-        setattr(one.owner, f"__{one.name}__", one)
+def _install(placeholders: list[_Placeholder]) -> None:
+    for placeholder in placeholders:
+        setattr(placeholder.owner, f"__{placeholder.name}__", placeholder)
 
 
-on_change(lambda: _await(_awaited))
+on_change(lambda: _install(_placeholders))
 
 
 if TYPE_CHECKING:
 
     class Operators(Generic[T]):
-        """The operators as type checkers read them: what they give is a T."""
+        """The operators as type checkers see them: their results are of type T."""
 
         def __add__(self, other: Any) -> T: ...
         def __radd__(self, other: Any) -> T: ...

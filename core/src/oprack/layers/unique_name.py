@@ -8,7 +8,11 @@ from contextvars import ContextVar
 
 
 class UniqueNameGenerator:
-    """Counts how often each key was asked for. prefix: goes before every name."""
+    """Numbers the names that it makes, for each key from 0 on.
+
+    Args:
+        prefix: Goes before every name.
+    """
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
@@ -21,23 +25,27 @@ class UniqueNameGenerator:
 
 
 _process_wide = UniqueNameGenerator()
-_guarded: ContextVar[UniqueNameGenerator | None] = ContextVar("oprack_unique_names", default=None)
+_of_guard: ContextVar[UniqueNameGenerator | None] = ContextVar("oprack_unique_names", default=None)
 
 
 def generate(key: str) -> str:
     """`key` with a number that no earlier call for it got."""
-    return (_guarded.get() or _process_wide)(key)
+    return (_of_guard.get() or _process_wide)(key)
 
 
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
-    """Take another generator (default: one that starts from 0) and return the one until now."""
+    """Replace the current generator and return it.
+
+    Args:
+        new_generator: The generator from now on; default: one that starts from 0.
+    """
     global _process_wide
-    new, old = new_generator or UniqueNameGenerator(), _guarded.get()
-    if old is not None:
-        _guarded.set(new)
-        return old
-    old, _process_wide = _process_wide, new
-    return old
+    new, current = new_generator or UniqueNameGenerator(), _of_guard.get()
+    if current is not None:
+        _of_guard.set(new)
+        return current
+    current, _process_wide = _process_wide, new
+    return current
 
 
 @contextmanager
@@ -48,8 +56,8 @@ def guard(new_generator: UniqueNameGenerator | str | None = None) -> Iterator[Un
     """
     if new_generator is None or isinstance(new_generator, str):
         new_generator = UniqueNameGenerator(new_generator or "")
-    token = _guarded.set(new_generator)
+    token = _of_guard.set(new_generator)
     try:
         yield new_generator
     finally:
-        _guarded.reset(token)
+        _of_guard.reset(token)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from oprack.desc import BlockDesc
-from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.errors import InvalidArgumentError
 from oprack.layers import unique_name
-from oprack.layers.append import append_op, errors_at_user_line
+from oprack.layers.append import append_op
 from oprack.layers.framework import VariableHandle
 from oprack.layers.operators import SIGNS, offer_operators
+from oprack.layers.user_line import errors_at_user_line
 from oprack.packs import op_for
 from oprack.packs.manager import default_manager
 from oprack.program import ParameterInfo, Program
@@ -21,12 +22,12 @@ from oprack.types import dtype_enum, dtype_name
 if TYPE_CHECKING:
     from oprack.layers.operators import Operators
 
-    class _Offered(Operators["Variable"], VariableHandle): ...
+    class _WithOperators(Operators["Variable"], VariableHandle): ...
 else:
-    _Offered = VariableHandle
+    _WithOperators = VariableHandle
 
 
-class Variable(_Offered):
+class Variable(_WithOperators):
     """A variable of a block. Python's operators append ops: `x * 2 + y`, `x[0]`, `x < y`, `x @ w`.
 
     A Variable has no value while the program is built; run the program and fetch it. Equality is an op as well, so
@@ -52,7 +53,12 @@ class Variable(_Offered):
         return outs[slots[0]]
 
     def _operand(self, other: Any) -> Any:
-        """What is no Variable and no number, as an operand beside this one; None where that can't be."""
+        """Convert the other operand of an operator, which is neither a Variable nor a number, to a Variable.
+
+        Returns:
+            None, since nothing else can be an operand in a program; eager tensors, which have the same method, take
+            arrays.
+        """
         return None
 
     def astype(self, dtype: object) -> Variable:
@@ -69,9 +75,9 @@ class Variable(_Offered):
 
     def detach(self) -> Variable:
         """The same values, through which no gradient flows."""
-        found = self._apply(op_for("copy"), {"X": self}, {})
-        found.stop_gradient = True
-        return found
+        copy = self._apply(op_for("copy"), {"X": self}, {})
+        copy.stop_gradient = True
+        return copy
 
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:
@@ -104,7 +110,7 @@ class Parameter(Variable):
 
     @property
     def info(self) -> ParameterInfo:
-        """What the program keeps of it beside the VarDesc; changing it changes the program."""
+        """What the program notes about it beside the VarDesc; changing it changes the program."""
         return self.program.parameters.setdefault(self.name, ParameterInfo())
 
     @property
@@ -118,12 +124,12 @@ class Parameter(Variable):
 
     @property
     def optimize_attr(self) -> dict[str, float]:
-        """{"learning_rate": factor on the optimizer's}."""
+        """A factor for the optimizer's learning rate, as {"learning_rate": factor}."""
         return {"learning_rate": self.info.learning_rate}
 
     @property
     def regularizer(self) -> Any:
-        """What an optimizer adds to its gradient; None: what the optimizer says for all."""
+        """Its weight decay, in place of the optimizer's; None: the optimizer's."""
         return self.info.regularizer
 
     @property
@@ -133,12 +139,12 @@ class Parameter(Variable):
 
     @property
     def initializer(self) -> Any:
-        """What fills it."""
+        """The initializer that fills it in the startup program."""
         return self.info.initializer
 
 
 def variable_of(program: Program, name: str, block: BlockDesc | None = None) -> Variable:
-    """A handle on a variable of a block or of a parent of it.
+    """Look up a variable in a block and its parents.
 
     Args:
         program: The program.
@@ -152,12 +158,9 @@ def variable_of(program: Program, name: str, block: BlockDesc | None = None) -> 
         NotFoundError: There is none; the message lists names alike.
     """
     start = block or program.current_block()
-    for owner in start.ancestors():
-        desc = owner.find_var(name)
-        if desc is not None:
-            return (Parameter if desc.is_parameter else Variable)(program, owner, desc)
-    start.var(name)  # raises, with names alike
-    raise NotFoundError(f"variable {name!r} does not exist")
+    desc = start.var(name)
+    owner = next(b for b in start.ancestors() if b.find_var(name) is desc)
+    return (Parameter if desc.is_parameter else Variable)(program, owner, desc)
 
 
 # How parameters are made ---------------------------------------------------------------------------------------------
@@ -185,8 +188,8 @@ def constant(value: float) -> Initializer:
 
 def default_initializer(is_bias: bool) -> Initializer:
     """0 for biases, `oprack.initializer.Xavier()` for all else. Raises UnknownLayerError when no pack brings it."""
-    found: Initializer = constant(0.0) if is_bias else default_manager().layer("initializer", "Xavier")()
-    return found
+    initializer: Initializer = constant(0.0) if is_bias else default_manager().layer("initializer", "Xavier")()
+    return initializer
 
 
 @dataclass
@@ -211,7 +214,7 @@ class ParamAttr:
 
     @staticmethod
     def of(value: Any) -> ParamAttr | None:
-        """What a layer's argument stands for.
+        """Convert what a user passes as `param_attr` or `bias_attr`.
 
         Args:
             value: None or True for the defaults, False for no parameter, a str for its name, an initializer or a
@@ -264,7 +267,7 @@ def check_type(value: Any, argument: str, layer: str, expected: type | tuple[typ
         names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
         with errors_at_user_line():
             raise InvalidArgumentError(
-                f"{layer}: {argument} is {_shown(value)} ({type(value).__name__}); expected {names}"
+                f"{layer}: {argument} is {_described(value)} ({type(value).__name__}); expected {names}"
                 + (_advice(value) if Variable in kinds else "")
             )
 
@@ -328,5 +331,5 @@ def check_variable(value: Any, argument: str, layer: str, dtypes: Collection[str
     return value  # type: ignore[no-any-return]
 
 
-def _shown(value: Any) -> str:
+def _described(value: Any) -> str:
     return str(value.describe()) if hasattr(value, "__oprack_value__") else repr(value)

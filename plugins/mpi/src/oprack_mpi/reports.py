@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from oprack.layers.append import user_line
+from oprack.layers.user_line import user_line
 from oprack.parallel.watchdog import EXIT_STATUS, last_checkpoint
 
 REPORTS = "OPRACK_LAUNCH_REPORTS"

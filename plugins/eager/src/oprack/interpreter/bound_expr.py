@@ -13,7 +13,7 @@ from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.errors import InvalidArgumentError, OprackError, PreconditionNotMetError
 from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
-from oprack.layers.append import name_user_line
+from oprack.layers.user_line import name_user_line
 from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.checks import Limits

@@ -10,7 +10,7 @@ from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.call_generator import CallGenerator, RuleOfOp
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
-from oprack.layers.append import name_user_line
+from oprack.layers.user_line import name_user_line
 
 if TYPE_CHECKING:
     from oprack.eager_tensor import Tensor

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from oprack.errors import PreconditionNotMetError
 from oprack.layers import unique_name
-from oprack.layers.append import append_op, is_ours
+from oprack.layers.append import append_op
 from oprack.layers.operators import SIGNS
+from oprack.layers.user_line import is_ours
 from oprack.layers.variable import Variable
 from oprack.packs import op_for
 from oprack.types import dtype_enum

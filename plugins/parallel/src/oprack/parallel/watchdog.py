@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers.append import user_line
+from oprack.layers.user_line import user_line
 
 if TYPE_CHECKING:
     from oprack.parallel.communicator import Communicator
