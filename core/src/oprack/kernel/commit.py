@@ -10,24 +10,24 @@ from typing import Any
 
 
 class Commit:
-    """Writes to memory of the caller, and notes that it is done, without a point between at which Python can stop.
+    """Writes to memory of the caller and notes that this is done, as one step that Python can't interrupt.
 
-    A kernel that gets a parameter's memory through `out` and returns the new state of the optimizer beside it must not
-    be interrupted when one is written and the other is on its way: `KeyboardInterrupt` may come behind every call. So
-    it works out all else first, has one function of C write, and returns the result of the commit:
+    A kernel that writes a parameter through `out` and returns the optimizer's new state must not be interrupted between
+    the two, but `KeyboardInterrupt` may be raised after every call. So it computes everything else first, lets one
+    function of C write, and returns the result of the commit:
 
         commit = Commit((out, new_moment))
         commit(write, ...)
         return commit.result
 
-    Whoever catches an interruption finds the commit in the frames that it came through.
+    Who catches an interruption asks `result_of` whether the kernel had written by then.
 
     Args:
         result: What the kernel returns.
         done: Whether it is written already, by threads in which nothing is interrupted.
     """
 
-    _done: Sequence[bool] = ()  # of one whose making was interrupted
+    _done: Sequence[bool] = ()  # as long as __init__ has not ended, which may be interrupted, too
 
     def __init__(self, result: Any, done: bool = False) -> None:
         self.result = result
@@ -43,16 +43,23 @@ class Commit:
         """
         done: list[bool] = []
         self._done = done
-        # Both calls are made by C, and signals are handled behind the call of deque.
+        # C code makes both calls, and Python handles signals only when deque has returned.
         deque(map(call, (partial(write, *arguments), partial(done.append, True))), 0)
 
     @staticmethod
     def result_of(error: BaseException) -> Any:
-        """The result of the kernel that an interruption came through behind its commit; None of any other one."""
-        step, found = error.__traceback__, None
-        while step is not None:
-            for value in step.tb_frame.f_locals.values():
+        """Find the commit of an interrupted kernel in the frames that an exception came through.
+
+        Args:
+            error: The exception.
+
+        Returns:
+            What the kernel was about to return, if it had written; else None.
+        """
+        traceback, result = error.__traceback__, None
+        while traceback is not None:
+            for value in traceback.tb_frame.f_locals.values():
                 if type(value) is Commit and value._done:
-                    found = value.result
-            step = step.tb_next
-        return found
+                    result = value.result
+            traceback = traceback.tb_next
+        return result

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 else:
-    # whoever only names the type needs no array library for it
+    # Annotations are text at run time, so that naming the type imports no array library.
     Array: TypeAlias = Any
 """An array of the place: NumPy's on the host, CuPy's on a GPU. CuPy brings no types, so a type checker sees NumPy's."""
 
@@ -36,9 +36,9 @@ ArrayModule: TypeAlias = ModuleType
 class KernelContext:
     """What a kernel may ask about its op; injected as `ctx`.
 
-    This is the context of an op that stands in no program, such as a step of a fused op's kernel or a call in a test.
-    Nobody says what happens with its outputs, so all of them are asked for and read. The context of an op in a run is
-    derived from it.
+    This class itself is for an op outside of a program, such as a step of a fused op's kernel or a call in a test.
+    Nothing is known about the use of its outputs, so `wants` and `is_read` are True for all. A run derives its own
+    class from it, `OperatorContext`.
 
     Args:
         op_type: The op.
@@ -110,10 +110,10 @@ class KernelContext:
         return True
 
     def is_read(self, *slots: str) -> bool:
-        """Whether an op of the program reads one of these outputs, fetch ops counted.
+        """Whether an op of the program, or a fetch, reads one of these outputs.
 
-        For intermediate outputs, which are there for the gradient: a kernel that is faster without them may leave out
-        those that nobody reads.
+        Intermediate outputs are there for the gradient. A kernel that is faster without them may leave out those that
+        are not read.
         """
         return True
 
@@ -123,7 +123,7 @@ class KernelContext:
         Raises:
             PreconditionNotMetError: The kernel was called on arrays alone, so that there is no run.
         """
-        raise self._not_in_a_run()
+        raise self._outside_of_a_run()
 
     def output_count(self, slot: str) -> int:
         """Number of variables of an output slot.
@@ -131,7 +131,7 @@ class KernelContext:
         Raises:
             PreconditionNotMetError: The kernel was called on arrays alone, so that there is no run.
         """
-        raise self._not_in_a_run()
+        raise self._outside_of_a_run()
 
     def output_dtype(self, slot: str) -> str | None:
         """dtype that the program declares for the first output of a slot; None when it does not say."""
@@ -143,7 +143,7 @@ class KernelContext:
         Raises:
             PreconditionNotMetError: The kernel was called on arrays alone, so that there is no run.
         """
-        raise self._not_in_a_run()
+        raise self._outside_of_a_run()
 
     def run_op(
         self,
@@ -172,7 +172,7 @@ class KernelContext:
         step = KernelContext(op_type, attrs, lods, packs=packs, rules=rules, device=device)
         return call_arrays(op_type, candidate, present, step, xp=device.xp)
 
-    def _not_in_a_run(self) -> PreconditionNotMetError:
+    def _outside_of_a_run(self) -> PreconditionNotMetError:
         return PreconditionNotMetError(
             f"op {self.op_type}: its kernel asks for variables or random numbers of a run, but was called on arrays "
             "alone; run the op by a program, or by oprack.create_op"
@@ -220,7 +220,7 @@ def _defaults(packs: Any, revision: int, op_type: str) -> Mapping[str, Any]:
     return {a.name: a.default for a in packs.op_info(op_type).proto.attrs.values()}
 
 
-# The only cache of choices without a program: one entry per op type, dtypes and attributes of the steps of fused ops.
+# The operators of a program keep their own choices; this cache is for the steps of fused ops and for calls in tests.
 @lru_cache(maxsize=1024)
 def _choose(
     packs: Any,
@@ -234,15 +234,15 @@ def _choose(
     names = {slot: dtype_name(dtype) for slot, dtype in dtypes}
     if not names:
         raise InvalidArgumentError(f"op {op_type}: no inputs; expected an array at least, which says the dtype")
-    listed = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs}
-    every = {**_defaults(packs, revision, op_type), **listed}
-    query = KernelQuery(op_type, every, names, dict.fromkeys(names, "LoDTensor"), place.kind)
+    unfrozen = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs}
+    all_attrs = {**_defaults(packs, revision, op_type), **unfrozen}
+    query = KernelQuery(op_type, all_attrs, names, dict.fromkeys(names, "LoDTensor"), place.kind)
     info = packs.op_info(op_type)
-    # in the order of the OpProto, by which a rule takes the first input
-    context = KernelTypeContext(info, every, {s: [names[s]] for s in info.proto.inputs if s in names}, place)
+    # Slots are in the order of the OpProto, since the rule goes by the first input that is present.
+    context = KernelTypeContext(info, all_attrs, {s: [names[s]] for s in info.proto.inputs if s in names}, place)
     expected = info.expected_kernel_type(context) if info.expected_kernel_type is not None else context.common_dtype()
-    asked, excluded = rules.libraries(packs.extensions.library_attrs() if rules.by_attr else {}, every)
-    if expected.library == "plain" and asked != "plain":
-        expected = replace(expected, library=asked)
+    library, excluded = rules.libraries(packs.extensions.library_attrs() if rules.by_attr else {}, all_attrs)
+    if expected.library == "plain" and library != "plain":
+        expected = replace(expected, library=library)
     candidate: Candidate = packs.kernel_map(op_type, place.kind).choose(expected, query, excluded, rules.deterministic)
     return candidate

@@ -37,7 +37,7 @@ class KernelSpec:
         deterministic: Whether the same inputs give the same bits on every run.
         may_decline: Whether it may leave a call to the next kernel that fits.
         owner: The distribution that brings it, set when it is registered.
-        module: The module that declares it, which for a function that several ops share is not the function's own.
+        module: The module that declares it; a function that several ops share may be another module's.
     """
 
     op_type: str
@@ -57,7 +57,7 @@ class KernelSpec:
 
     @property
     def where(self) -> str:
-        """file:line of the function, of the one inside where it is wrapped."""
+        """file:line of the function; where a decorator wraps it, of the function inside."""
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
 
@@ -150,7 +150,8 @@ def kernel(
         specs = vars(declared)[_MARK]
         function = _compute_of(declared, op_type, specs) if isinstance(declared, type) else declared
         caller = sys._getframe(1)
-        # a line of a module declares for it, a function that declares for others' modules does not
+        # At the top level of a module the kernel is that module's, even if the function is another's. A function that
+        # declares kernels for other modules is not at that level.
         module = caller.f_globals.get("__name__") if caller.f_code.co_name == "<module>" else None
         for p in places:
             spec = KernelSpec(
@@ -174,6 +175,20 @@ def kernel(
     return mark
 
 
+def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:
+    """The kernels declared in a module, in order, without those that another module declared on what it imported.
+
+    Args:
+        module: The module.
+
+    Yields:
+        Each KernelSpec.
+    """
+    functions = {id(f): f for f in list(vars(module).values()) if _MARK in getattr(f, "__dict__", {})}
+    for function in functions.values():
+        yield from (spec for spec in function.__dict__[_MARK] if spec.module == module.__name__)
+
+
 def _compute_of(cls: type, op_type: str, specs: Sequence[KernelSpec]) -> Callable[..., Any]:
     """The method of a kernel class that computes, bound to an object that all its calls, and all `specs`, share."""
     if specs:
@@ -189,22 +204,8 @@ def _compute_of(cls: type, op_type: str, specs: Sequence[KernelSpec]) -> Callabl
             "Python values"
         )
     try:
-        made: Any = cls()
+        instance: Any = cls()
     except TypeError as error:
         raise DefinitionError(f"{where} can't be made without arguments: {error}; give __init__ none") from error
-    bound: Callable[..., Any] = made.compute
-    return bound
-
-
-def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:
-    """The kernels declared in a module, in order, without those that another module declared on what it imported.
-
-    Args:
-        module: The module.
-
-    Yields:
-        Each KernelSpec.
-    """
-    functions = {id(f): f for f in list(vars(module).values()) if _MARK in getattr(f, "__dict__", {})}
-    for function in functions.values():
-        yield from (spec for spec in function.__dict__[_MARK] if spec.module == module.__name__)
+    method: Callable[..., Any] = instance.compute
+    return method

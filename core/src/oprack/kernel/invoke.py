@@ -1,8 +1,8 @@
 """Invokes kernels: from an op's slots and attributes to the parameters of a function, and back to slots.
 
-This is the only module that knows how. Whoever calls kernels says where arguments come from by a subclass of Arguments:
-on the reference path they are objects, in generated code the texts of expressions, and where one kernel runs another
-op's kernel they are arrays.
+This is the only module that knows how. Its callers say where arguments come from by a subclass of Arguments: on the
+reference path arguments are objects, in generated code the texts of expressions, and where one kernel runs another op's
+kernel they are arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oprack.kernel.signature import KernelSignature
 from oprack.op.proto import OpProto, slot_name
 
 _LOG = logging.getLogger(__name__)
-# Who was said to decline for whom: a log line for each call of a loop would bury all others. It is never emptied.
+# (op type, kernel that declined, kernel that ran), each logged once: a line for each call would bury all others.
 _LOGGED: set[tuple[str, str, str]] = set()
 
 Value = TypeVar("Value")
@@ -127,7 +127,7 @@ def call(candidate: Candidate, arguments: Arguments[Value, Any]) -> Any:
 
 
 # Results --------------------------------------------------------------------------------------------------------------
-def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, str, Any]]:
+def by_output_slot(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, str, Any]]:
     """Assign what a kernel returned to the output slots of its op.
 
     Args:
@@ -138,8 +138,8 @@ def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, st
         (key in the result, output slot, value). The key is None when the result is the value itself.
 
     Raises:
-        KernelResultError: The result has slots that the op does not have. The message starts with the verb, since who
-            calls knows the kernel's name.
+        KernelResultError: The result has slots that the op does not have. The message has no subject: callers put the
+            name of the kernel before it.
     """
     slots = list(proto.outputs)
     if isinstance(result, dict):
@@ -163,9 +163,9 @@ def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, st
 
 
 # Kernels that decline -------------------------------------------------------------------------------------------------
-# A kernel returns NotImplemented and nothing else, so that a plan can compare by identity; the reason goes beside it,
-# by thread, since kernels of several threads decline at once
-_WHY = threading.local()
+# A kernel that declines returns NotImplemented and nothing else, so that a plan can compare by identity. Its reason is
+# left here, for each thread, since kernels of several threads decline at once.
+_LAST_REASON = threading.local()
 
 
 def decline(reason: str) -> Any:
@@ -177,14 +177,14 @@ def decline(reason: str) -> Any:
     Returns:
         NotImplemented.
     """
-    _WHY.reason = reason
+    _LAST_REASON.text = reason
     return NotImplemented
 
 
 def take_reason() -> str:
-    """The reason of the last kernel that declined in this thread, or "" when it had none. It is cleared."""
-    reason: str = getattr(_WHY, "reason", "")
-    _WHY.reason = ""
+    """Return and clear the reason of the last kernel that declined in this thread; "" when it gave none."""
+    reason: str = getattr(_LAST_REASON, "text", "")
+    _LAST_REASON.text = ""
     return reason
 
 
@@ -236,7 +236,7 @@ def invoke(
 
 
 def _log(op_type: str, declined: Mapping[str, str], chosen: Candidate) -> None:
-    """Say once who declined and why."""
+    """Log, once for each kernel, that it declined and why."""
     for name, reason in declined.items():
         if (op_type, name, chosen.spec.name) not in _LOGGED:
             _LOGGED.add((op_type, name, chosen.spec.name))
@@ -244,9 +244,9 @@ def _log(op_type: str, declined: Mapping[str, str], chosen: Candidate) -> None:
             _LOG.debug("op %s: kernel %s declined: %s; %s of %s runs", op_type, name, reason, spec.name, spec.owner)
 
 
-# Objects, not the text of generated code ------------------------------------------------------------------------------
+# Arguments as objects -------------------------------------------------------------------------------------------------
 class ObjectArguments(Arguments[Any, Any]):
-    """Arguments that are what the kernel gets, for a call that happens now."""
+    """The objects that a kernel is called with at once, in contrast to texts for generated code."""
 
     def absent(self) -> Any:
         return None
@@ -290,7 +290,7 @@ class ArrayArguments(ObjectArguments):
 def call_arrays(
     op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None
 ) -> Any:
-    """Run the first kernel of a chain that does not decline.
+    """As `invoke`, for arrays alone.
 
     Args:
         op_type: The op, for errors.
@@ -309,4 +309,4 @@ def call_arrays(
     arguments = ArrayArguments(inputs, ctx, out, xp)
     slots = candidate.signature.inputs
     first = next(iter(arguments.values(slots[0][0])), None) if slots else None
-    return invoke(op_type, candidate, getattr(first, "size", 0), lambda one: call(one, arguments))[1]
+    return invoke(op_type, candidate, getattr(first, "size", 0), lambda kernel: call(kernel, arguments))[1]

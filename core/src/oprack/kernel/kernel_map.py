@@ -1,10 +1,10 @@
-"""OpKernelMap: the kernels of one op, the rules of a run, the choice with its reasons, and who wins a tie."""
+"""OpKernelMap: the kernels of one op, and which of them a call gets; KernelRules: which of them a run may choose."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,10 +13,13 @@ from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundE
 from oprack.kernel.decorator import KernelSpec
 from oprack.kernel.predicates import KernelQuery
 from oprack.kernel.signature import CONTAINERS, KernelSignature, bind_signature
+from oprack.kernel.ties import always_tie, settle_tie, tie_text
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import OpKernelType
 from oprack.op.proto import OpProto
 from oprack.records import dataclass
+
+_LOG = logging.getLogger(__name__)
 
 
 def deterministic_by_default() -> bool:
@@ -46,7 +49,7 @@ class KernelRules:
         self.deterministic = bool(deterministic)
 
     def libraries(self, switches: Mapping[str, str], attrs: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-        """What these rules say of libraries for one op.
+        """Which library an op asks for, and which ones may not run for it.
 
         Args:
             switches: For each library, the attribute that switches it.
@@ -57,8 +60,8 @@ class KernelRules:
         """
         if not self.by_attr:
             return "plain", self.excluded
-        asked = [n for n in sorted(self.by_attr - self.excluded) if attrs.get(switches.get(n, ""))]
-        return (asked[0] if asked else "plain"), self.excluded | (self.by_attr - set(asked))
+        requested = [n for n in sorted(self.by_attr - self.excluded) if attrs.get(switches.get(n, ""))]
+        return (requested[0] if requested else "plain"), self.excluded | (self.by_attr - set(requested))
 
     def __repr__(self) -> str:
         return (
@@ -73,108 +76,7 @@ DETERMINISTIC_KERNELS = KernelRules(deterministic=True)
 """Those that give the same bits on every run."""
 
 
-Rank = tuple[int, int, bool, int]
-
-
-def ranked(spec: KernelSpec, asked: int, idle: int) -> Rank:
-    """Rank a kernel among those that fit; the lowest rank wins.
-
-    Kernels are compared by priority, then specificity (one with a predicate or a container that applies comes before
-    one with neither), then `min_numel`.
-
-    Args:
-        spec: The kernel.
-        asked: Number of inputs for which it requires a container.
-        idle: How many of these inputs are absent from this call, so that their containers decide nothing.
-    """
-    return -spec.priority, idle, spec.when is None and asked == idle, -spec.min_numel
-
-
-def may_tie(spec: KernelSpec, other: KernelSpec) -> bool:
-    """Whether two kernels tie in every call that both fit, apart from their containers."""
-    same = (spec.place, spec.library, spec.priority, spec.min_numel) == (
-        other.place,
-        other.library,
-        other.priority,
-        other.min_numel,
-    )
-    # Whether two different predicates overlap is only known in a call; the same object always agrees with itself.
-    return same and spec.when is other.when and bool(spec.dtypes & other.dtypes)
-
-
-def untied(
-    op_type: str,
-    owner: str,
-    tied: Sequence[KernelSpec],
-    on_tie: Callable[[str, tuple[str, ...]], None] | None,
-    preferred: Sequence[str] = (),
-) -> KernelSpec:
-    """Settle a tie, so that no pack can stop an op of another.
-
-    The kernel of a preferred distribution wins, then that of the op's own, then that of the distribution whose name
-    sorts first, and within one distribution the kernel that was declared first.
-
-    Args:
-        op_type: The op.
-        owner: The distribution that defines it.
-        tied: The kernels that tie.
-        on_tie: Called with a message and the other owners, unless None or a preferred one wins alone.
-        preferred: Distributions, the most preferred one first.
-
-    Returns:
-        The kernel.
-
-    Raises:
-        DuplicateKernelError: Several of the winning kernels come from the op's own pack, which has to be mended there.
-    """
-    order = [*preferred, owner]
-    winner = min((s.owner for s in tied), key=lambda name: (order.index(name) if name in order else len(order), name))
-    finalists = [spec for spec in tied if spec.owner == winner]
-    if not owner or (len(finalists) > 1 and winner == owner):
-        raise DuplicateKernelError(tie_text(op_type, owner, tied))
-    if on_tie is not None and (winner not in preferred or len(finalists) > 1):
-        others = tuple(dict.fromkeys(s.owner for s in tied if s is not finalists[0]))
-        why = "which brings the op" if winner == owner else "whose name sorts first"
-        used = f"{finalists[0].name} of {winner}, {why}, is used"
-        on_tie(f"{_tie(op_type, tied)}; {used}; {_advice(owner, tied)}", others)
-    return finalists[0]
-
-
-def tie_text(op_type: str, owner: str, tied: Sequence[KernelSpec]) -> str:
-    """The error message for a tie: the kernels, and what an author or a user can do."""
-    return f"{_tie(op_type, tied)}; {_advice(owner, tied)}"
-
-
-def _tie(op_type: str, tied: Sequence[KernelSpec]) -> str:
-    first = tied[0]
-    dtypes = frozenset.intersection(*(s.dtypes for s in tied))
-    kernels = [
-        f"{s.name} of {s.owner} ({s.where}), library {s.library}"
-        + (f", when {s.when.text}" if s.when is not None else "")
-        for s in tied
-    ]
-    count = {2: "two", 3: "three"}.get(len(tied), str(len(tied)))
-    return (
-        f"op {op_type}: {count} kernels for place {first.place}, dtype {', '.join(sorted(dtypes))} fit equally well, "
-        f"with priority {first.priority}: {' and '.join(kernels)}"
-    )
-
-
-def _advice(owner: str, tied: Sequence[KernelSpec]) -> str:
-    """What an author can do about a tie, then what a user can do."""
-    text = "an author can give one a higher priority (priority=...) or a predicate (when=...) that keeps it out"
-    # The op's own pack last: without it there would be no op.
-    owners = sorted({s.owner for s in tied}, key=lambda name: (name == owner, name))
-    if len(owners) > 1:
-        named = [name for name in owners if name]
-        text += "; a user can say whose comes first: " + " or ".join(f"OPRACK_PREFER={name}" for name in named)
-        text += ", or leave a pack out: " + " or ".join(f"OPRACK_BLOCK={name}" for name in named)
-    return text
-
-
-_LOG = logging.getLogger(__name__)
-
-_unlimited = 0  # how many `size_limits_ignored` blocks are active; they may be nested
+_size_limits_off = 0  # how many `size_limits_ignored` blocks are active; they may be nested
 
 
 @contextmanager
@@ -184,12 +86,16 @@ def size_limits_ignored() -> Iterator[None]:
     Programs that were prepared before keep their choices. Where a kernel itself compares sizes, its library says how to
     switch that off: see `without_size_limits` in the hook oprack_libraries.
     """
-    global _unlimited
-    _unlimited += 1
+    global _size_limits_off
+    _size_limits_off += 1
     try:
         yield
     finally:
-        _unlimited -= 1
+        _size_limits_off -= 1
+
+
+Rank = tuple[int, int, bool, int]
+"""What `_rank` compares: negative priority, absent containers, whether nothing restricts the kernel, and size."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +144,7 @@ class OpKernelMap:
     ) -> None:
         self.proto, self.owner, self._on_tie, self._preferred = proto, owner, on_tie, tuple(preferred)
         self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
-        self._missed: set[str] = set()  # libraries whose missing kernel was logged, so that each is logged once
+        self._logged: set[str] = set()  # libraries without a kernel that fits, each of which is logged once
 
     def add(self, spec: KernelSpec, owner: str) -> None:
         """Add a kernel.
@@ -282,7 +188,7 @@ class OpKernelMap:
         return [
             other
             for other, other_signature in self._kernels
-            if may_tie(other, spec) and _containers(other_signature) == _containers(signature)
+            if always_tie(other, spec) and _containers(other_signature) == _containers(signature)
         ]
 
     def require_untied(self, spec: KernelSpec, owner: str) -> None:
@@ -319,7 +225,7 @@ class OpKernelMap:
 
     @property
     def viewed(self) -> list[str]:
-        """The input slots of which kernels give views."""
+        """For each kernel whose results may be views, the input slot that they are views of."""
         return [signature.inputs[0][0] for spec, signature in self._kernels if spec.view]
 
     def candidates(
@@ -339,9 +245,10 @@ class OpKernelMap:
         excluded = set(excluded)
         candidates = []
         for spec, signature in self._kernels:
-            reason, asked = _reason(spec, signature, expected, query, excluded, deterministic), _containers(signature)
-            idle = sum(slot not in query.kinds for slot, _ in asked)
-            candidates.append(Candidate(spec, signature, reason, ranked(spec, len(asked), idle)))
+            reason = _reason(spec, signature, expected, query, excluded, deterministic)
+            containers = _containers(signature)
+            absent = sum(slot not in query.kinds for slot, _ in containers)
+            candidates.append(Candidate(spec, signature, reason, _rank(spec, len(containers), absent)))
         return sorted(candidates, key=lambda c: (c.reason != "", *c.rank))
 
     def choose(
@@ -367,8 +274,8 @@ class OpKernelMap:
         excluded = frozenset(excluded)
         candidates = self.candidates(expected, query, excluded, deterministic)
         fitting = [c for c in candidates if not c.reason]
-        others: list[Candidate] = []
-        if expected.library != "plain":  # others take over where the library that is asked for declines
+        others: list[Candidate] = []  # of any library: they take over where the one that is asked for declines
+        if expected.library != "plain":
             wider = replace(expected, library="plain")
             others = [c for c in self.candidates(wider, query, excluded, deterministic) if not c.reason]
         if not fitting and others:
@@ -378,15 +285,15 @@ class OpKernelMap:
             raise KernelNotFoundError(self._no_kernel(expected, query, candidates))
         fitting_specs = {id(c.spec) for c in fitting}
         rest = [c for c in others if id(c.spec) not in fitting_specs]
-        if _unlimited:
+        if _size_limits_off:
             fitting, rest = ([replace(c, spec=replace(c.spec, min_numel=0)) for c in cs] for cs in (fitting, rest))
         return self._linked(fitting, rest)
 
     def _log_missing(self, expected: OpKernelType, query: KernelQuery, substitute: KernelSpec) -> None:
         """Log, once for each library, that a kernel of another one substitutes for its missing kernel."""
-        if expected.library in self._missed:
+        if expected.library in self._logged:
             return
-        self._missed.add(expected.library)
+        self._logged.add(expected.library)
         text = "op %s: library %s is asked for, but has no kernel for (%s) with %s; %s of library %s runs"
         wider, inputs = replace(expected, library="plain"), _inputs_text(query)
         _LOG.info(text, self.proto.type, expected.library, wider, inputs, substitute.name, substitute.library)
@@ -405,12 +312,17 @@ class OpKernelMap:
         )
 
     def _linked(self, fitting: list[Candidate], rest: list[Candidate]) -> Candidate:
-        """Link the best kernel to those that take over from it, and these to those of `rest`; all of them fit."""
+        """Link the best kernel to those that take over from it.
+
+        Args:
+            fitting: Kernels that fit, best first.
+            rest: Kernels that fit as well and come after all of these, because they are of other libraries.
+        """
         best = fitting[0]
         kinds = _containers(best.signature)
         tied = [c for c in fitting if (c.rank, _containers(c.signature)) == (best.rank, kinds)]
         if len(tied) > 1:
-            spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie, self._preferred)
+            spec = settle_tie(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie, self._preferred)
             best = next(c for c in tied if c.spec is spec)
         others = [c for c in fitting if all(c is not t for t in tied)]
         if not best.spec.may_decline:
@@ -421,8 +333,25 @@ class OpKernelMap:
 
 
 def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:
-    # A kernel that takes a bare array and one that takes a LoDTensor fit the same variables.
+    """(slot, container) of the inputs for which a kernel requires a container.
+
+    LoDTensor is none: a kernel that takes it and one that takes a bare array fit the same variables.
+    """
     return tuple(sorted((s, c) for s, _, c in signature.inputs if c not in ("", "LoDTensor")))
+
+
+def _rank(spec: KernelSpec, containers: int, absent: int) -> Rank:
+    """Rank a kernel among those that fit; the lowest rank wins.
+
+    Kernels are compared by priority, then by specificity (one with a predicate, or with a container for an input that
+    is present, comes before one with neither), then by `min_numel`.
+
+    Args:
+        spec: The kernel.
+        containers: For how many inputs it requires a container.
+        absent: How many of these inputs are absent from this call, so that their containers decide nothing.
+    """
+    return -spec.priority, absent, spec.when is None and containers == absent, -spec.min_numel
 
 
 def _inputs_text(query: KernelQuery) -> str:
@@ -438,6 +367,7 @@ def _reason(
     excluded: set[str],
     deterministic: bool,
 ) -> str:
+    """Why a kernel does not fit a call; "" when it does."""
     if spec.place != expected.place:
         return f"runs at {spec.place}, not at {expected.place}"
     if expected.library not in ("plain", spec.library):

@@ -41,23 +41,6 @@ class KernelSignature:
     attr_groups: tuple[tuple[str, type, tuple[tuple[str, str], ...]], ...] = ()
 
 
-def _container(annotation: Any) -> str:
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    # "LoDTensorArray" contains "LoDTensor", so try the longest name first.
-    return next((c for c in sorted(CONTAINERS, key=len, reverse=True) if c in text), "")
-
-
-def _group(function: Callable[..., Any], annotation: Any) -> type | None:
-    """The NamedTuple class that an annotation names; None for anything else."""
-    if isinstance(annotation, str):
-        # Under `from __future__ import annotations` an annotation is text. It names something in the module of the
-        # kernel itself, not of a decorator that wraps it.
-        unwrapped = inspect.unwrap(function)
-        annotation = getattr(unwrapped, "__globals__", {}).get(annotation) if annotation.isidentifier() else None
-    is_named_tuple = isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
-    return annotation if is_named_tuple else None
-
-
 def bind_signature(function: Callable[..., Any], proto: OpProto) -> KernelSignature:
     """Match the parameters of a kernel with the slots and attributes of its op.
 
@@ -85,28 +68,30 @@ def bind_signature(function: Callable[..., Any], proto: OpProto) -> KernelSignat
 
 
 class _Binder:
+    """Collects a KernelSignature, parameter by parameter."""
+
     def __init__(self, function: Callable[..., Any], proto: OpProto) -> None:
         self._function, self._proto = function, proto
+        # Both by the name of the parameter, which for an attribute that is a Python keyword is another one.
         self._slots = {s.param: s for s in proto.inputs.values()}
-        # An attribute whose name is a Python keyword is bound by its parameter name.
         self._attrs = {a.param: a.name for a in proto.attrs.values()} | {a: a for a in COMMON_ATTRS}
         self.where = f"kernel {function.__module__}.{function.__qualname__} of op {proto.type}"
         self._inputs: list[tuple[str, bool, str]] = []
-        self._named: list[tuple[str, str]] = []
+        self._attributes: list[tuple[str, str]] = []
         self._injected: list[str] = []
         self._slot_groups: list[tuple[int, type, tuple[str, ...]]] = []
         self._attr_groups: list[tuple[str, type, tuple[tuple[str, str], ...]]] = []
 
     def signature(self) -> KernelSignature:
-        flat = tuple(self._inputs), tuple(self._named), tuple(self._injected)
+        flat = tuple(self._inputs), tuple(self._attributes), tuple(self._injected)
         return KernelSignature(*flat, tuple(self._slot_groups), tuple(self._attr_groups))
 
     def positional(self, p: inspect.Parameter) -> None:
-        group = _group(self._function, p.annotation)
+        group = _named_tuple(self._function, p.annotation)
         if group is None:
             self._input(p.name, p.annotation, has_default=p.default is not p.empty)
             return
-        defaults, annotations = _declared(group)
+        defaults, annotations = _fields(group)
         # Ops of a family may share a group; fields for slots that an op lacks keep their defaults.
         fields = tuple(f for f in annotations if f in self._slots or f not in defaults)
         self._slot_groups.append((len(self._inputs), group, fields))
@@ -125,15 +110,15 @@ class _Binder:
         self._inputs.append((slot.name, slot.duplicable, _container(annotation)))
 
     def keyword(self, p: inspect.Parameter) -> None:
-        group = _group(self._function, p.annotation)
+        group = _named_tuple(self._function, p.annotation)
         if p.name in INJECTED:
             self._injected.append(p.name)
         elif group is not None:
-            defaults, annotations = _declared(group)
+            defaults, annotations = _fields(group)
             fields = [f for f in annotations if f in self._attrs or f not in defaults]
             self._attr_groups.append((p.name, group, tuple((f, self._attr(f)) for f in fields)))
         else:
-            self._named.append((p.name, self._attr(p.name)))
+            self._attributes.append((p.name, self._attr(p.name)))
 
     def _attr(self, param: str) -> str:
         name = self._attrs.get(param)
@@ -145,6 +130,24 @@ class _Binder:
         return name
 
 
-def _declared(group: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _fields(group: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Defaults and annotations of a NamedTuple's fields."""
     return group._field_defaults, {f: group.__annotations__.get(f) for f in group._fields}
+
+
+def _container(annotation: Any) -> str:
+    """The class of CONTAINERS that an annotation names; "" for none."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    # "LoDTensorArray" contains "LoDTensor", so try the longest name first.
+    return next((c for c in sorted(CONTAINERS, key=len, reverse=True) if c in text), "")
+
+
+def _named_tuple(function: Callable[..., Any], annotation: Any) -> type | None:
+    """The NamedTuple class that an annotation names; None for anything else."""
+    if isinstance(annotation, str):
+        # Under `from __future__ import annotations` an annotation is text. It names something in the module of the
+        # kernel itself, not of a decorator that wraps it.
+        unwrapped = inspect.unwrap(function)
+        annotation = getattr(unwrapped, "__globals__", {}).get(annotation) if annotation.isidentifier() else None
+    is_named_tuple = isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
+    return annotation if is_named_tuple else None

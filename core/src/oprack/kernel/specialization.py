@@ -1,14 +1,15 @@
-"""What is known of ops before their arrays are there, for kernels that specialize themselves, alone or in stretches.
+"""How a kernel specializes itself for one op of a plan, alone or together with its neighbours in a stretch.
 
-A stretch is a row of ops in a plan that a kernel library runs by one call of its own. A function that a kernel's
-`specialize` returned may have an attribute `stretches`, one object for all such functions of a library, which follows
-the protocol StretchMaker. A plan then offers it ops in a row that all have it, with the views between them, whichever
-pack makes these.
+`specialize` of a kernel is called once for each op of a plan and returns a function, which may have two attributes:
 
-Such a function may also have an attribute `prepare`, which a plan calls with what the function takes, for shapes that
-are new and before the first of the ops in a row runs: with arrays of the shapes and strides that will come, of which
-`prepare` reads none but the parameters. It makes ready what takes long, or has it made by other threads, and returns
-arrays like those that the function will return, whose elements nobody computed; None where it can't tell.
+`stretches`: the library's StretchMaker. A stretch is a sequence of neighbouring ops that a library runs by one call of
+its own. A plan offers the maker neighbouring ops whose functions all have it, and views between these ops, whichever
+pack makes them.
+
+`prepare`: called for shapes that are new, before the first of several neighbouring ops runs. It takes the arguments of
+the function: the parameters, and arrays of the shapes and strides to come whose elements are not computed yet. It
+prepares what takes long, perhaps in other threads, and returns arrays of the shapes and strides of the results, also
+without computed elements, or None where it can't tell.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ class KernelSpecialization:
     dtypes: Mapping[str, tuple[Any, ...]]
     xp: Any
 
-    def given(self, slot: str) -> bool:
+    def has_input(self, slot: str) -> bool:
         """Whether the op has an input in this slot.
 
         Args:
-            slot: The slot.
+            slot: The input slot.
 
         Returns:
-            Whether it has.
+            Whether the slot is present.
         """
         return any(dtype is not None for dtype in self.dtypes.get(slot, ()))
 
 
 Specialize = Callable[[KernelSpecialization], "Callable[..., Any] | None"]
-
+"""What `@kernel(..., specialize=f)` takes."""
 
 Argument: TypeAlias = "int | list[int | None] | None"
 """The number of an array, None for an absent one, or a list of these for a duplicable slot."""
@@ -62,13 +63,13 @@ class StretchStep:
 
     Attributes:
         op_type: The op.
-        variable: What it writes, for messages.
-        function: What `specialize` of its kernel returned; of a view the kernel, with its attributes.
+        variable: The name of the variable that it writes, for messages.
+        function: What `specialize` of its kernel returned; for a view, the kernel with its attributes bound.
         arguments: Its positional arguments.
         results: How many arrays it returns, those of lists counted one by one.
-        smallest: Elements of its first argument below which another kernel computes the op.
-        is_view: Whether the kernel is one with view=True that knows no stretches: its results may be views of its first
-            argument, copies, or anything else.
+        smallest: The kernel's `min_numel`: with fewer elements in its first argument, `otherwise` computes the op.
+        is_view: Whether the kernel has view=True and no `stretches`: its results may be views of its first argument,
+            copies, or anything else.
         otherwise: The kernels that take over where the function declines or its first argument is too small, as one
             function of the same arguments; None where there are none, or none that take such arguments alone.
     """
@@ -84,12 +85,12 @@ class StretchStep:
 
 
 JoinedSteps: TypeAlias = Callable[..., "Sequence[Any] | None"]
-"""Takes the arrays that enter and returns those that leave, in the order of their numbers; None when the steps have to
-run one by one. It has written to nothing that entered, then or otherwise."""
+"""Takes the arrays that enter and returns those that leave, in the order of their numbers, or None when the steps have
+to run one by one. In neither case it writes to an array that entered."""
 
 
 class StretchMaker(Protocol):
-    """What makes stretches of a library's kernels."""
+    """Makes stretches of a library's kernels."""
 
     def join(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> JoinedSteps | None:
         """Make one function of several steps.

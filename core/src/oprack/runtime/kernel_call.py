@@ -9,7 +9,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, KernelResultError, OprackError, PreconditionNotMetError
 from oprack.kernel import Candidate, KernelContext, KernelRules
-from oprack.kernel.invoke import ObjectArguments, call, invoke, returned
+from oprack.kernel.invoke import ObjectArguments, by_output_slot, call, invoke
 from oprack.runtime import checks
 from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
@@ -60,7 +60,7 @@ def compute(
         # A kernel that writes and then declines would leave the next one a changed input.
         watch = watched and candidate.spec.may_decline
         before = checks.fingerprint(op, values, whole=whole, written=True) if watch else None
-        result = call(candidate, _Given(op, candidate, values, attrs, run))
+        result = call(candidate, _OperatorArguments(op, candidate, values, attrs, run))
         if before is not None and result is NotImplemented:
             checks.check_declined(op, candidate, values, before, whole=whole)
         return result
@@ -75,7 +75,7 @@ def _first_numel(best: Candidate, values: Values) -> int:
     return first.array.size if isinstance(first, LoDTensor) else 0
 
 
-class _Given(ObjectArguments):
+class _OperatorArguments(ObjectArguments):
     """The inputs and attributes of an operator in one run."""
 
     def __init__(
@@ -241,7 +241,7 @@ def _kernel_of(op: OperatorWithKernel, chosen: Candidate) -> str:
 
 def _by_slot(op: OperatorWithKernel, chosen: Candidate, result: Any) -> dict[str, Any]:
     try:
-        return {slot: value for _, slot, value in returned(result, op.info.proto)}
+        return {slot: value for _, slot, value in by_output_slot(result, op.info.proto)}
     except KernelResultError as error:
         raise KernelResultError(f"{_kernel_of(op, chosen)} {error}") from None
 

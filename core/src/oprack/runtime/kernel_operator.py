@@ -29,7 +29,7 @@ from oprack.op.facets import MEMBERS, near_member
 from oprack.runtime import checks
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value, lists_elements
 from oprack.runtime.kernel_call import Values, check_results, collect, compute
-from oprack.runtime.operator import OF_PLACES, OperatorBase, created_at
+from oprack.runtime.operator import OPERATOR_CLASS_BY_PLACE, OperatorBase, created_at
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, numpy_dtype
 from oprack.types import DTYPE_NAMES, EMPTY_VAR
 
@@ -70,7 +70,7 @@ class OperatorWithKernel(OperatorBase):
     def __init_subclass__(cls, place: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if place:
-            OF_PLACES[place] = cls
+            OPERATOR_CLASS_BY_PLACE[place] = cls
         else:
             _require_rules_only(cls)
 
@@ -467,9 +467,9 @@ def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, pl
         if creator is not None and getattr(creator, "runs_itself", True):
             operator: OperatorBase = creator(desc, info, block, index)
             return operator
-        made = OF_PLACES.get(place.kind) or creator or OperatorWithKernel
-        found: OperatorBase = made(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
-        return found
+        operator_class = OPERATOR_CLASS_BY_PLACE.get(place.kind) or creator or OperatorWithKernel
+        operator = operator_class(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
+        return operator
     except AttributeValueError as error:
         where = created_at(desc.attrs)
         raise AttributeValueError(

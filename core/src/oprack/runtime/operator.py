@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
     from oprack.runtime.run_context import RunContext
 
-OF_PLACES: dict[str, type] = {}
-"""Kind of place -> class of the operators that have kernels elsewhere, where such a place has none."""
+OPERATOR_CLASS_BY_PLACE: dict[str, type] = {}
+"""Kind of place -> the class of operators at such places, for kinds that bring one of their own. Plugins add to it by
+`class MyOperator(OperatorWithKernel, place="my_place")`."""
 
 
 class OperatorBase(CreatorFacet):

@@ -145,8 +145,8 @@ class RunContext:
     shapes_settled: bool = True
     made: list[Any] | None = None
 
-    def meet(self, numbers: Cache, key: tuple[Any, ...]) -> None:
-        """Note output shapes that a kernel has not returned before for what this segment has read so far."""
+    def note_new_shapes(self, numbers: Cache, key: tuple[Any, ...]) -> None:
+        """Note that a kernel returned shapes for the first time behind the shapes that this segment has read so far."""
         self.shapes_after.append((numbers, key))
 
     def at_place(self, kind: str) -> RunContext:

@@ -13,7 +13,7 @@ from oprack.errors import OpError
 from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel import KernelContext
 from oprack.kernel.commit import Commit
-from oprack.kernel.invoke import returned
+from oprack.kernel.invoke import by_output_slot
 from oprack.python import without_collecting
 from oprack.records import dataclass
 from oprack.runtime.liveness import SegmentVariables, read_after, segment_variables
@@ -330,7 +330,7 @@ class Segment:
     def _outputs(self, result: Any, index: int, run: RunContext) -> dict[str, Any]:
         """The outputs of op number `index`, by variable, of what its kernel returned."""
         op, found = self.operators[index], dict[str, Any]()
-        for _, slot, made in [] if result is None else returned(result, op.info.proto):
+        for _, slot, made in [] if result is None else by_output_slot(result, op.info.proto):
             arrays = made if isinstance(made, list) else [made]
             for name, array in zip(op.outputs.get(slot, ()), arrays, strict=False):
                 if isinstance(array, run.device.xp.ndarray | run.device.xp.generic):

@@ -244,7 +244,7 @@ class SegmentGenerator:
             return []
         shapes = "".join(f"{x.name}.shape, " for x in step.kernel_sized).rstrip()
         after = self._named(f"after{i}", Cache(SHAPES, "shapes"))
-        return [f"met = {after}[key := (met, {shapes})] or run.meet({after}, key)"]
+        return [f"met = {after}[key := (met, {shapes})] or run.note_new_shapes({after}, key)"]
 
     def _code(self, step: BoundOp) -> KernelCode:
         return KernelCode(step.record, step.ins, step.outs, self._xp, self._named, self._run)

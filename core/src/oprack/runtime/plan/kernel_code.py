@@ -11,7 +11,7 @@ import numpy as np
 
 from oprack.errors import KernelNotFoundError
 from oprack.kernel import Candidate, KernelSpecialization
-from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
+from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, by_output_slot
 from oprack.runtime.kernel_call import OperatorContext
 from oprack.runtime.plan.binding import Bound, Local
 from oprack.runtime.plan.record import OpRecord
@@ -144,13 +144,14 @@ class KernelCode:
         """What the call is assigned to, and the statements that turn it into outputs."""
         result, after = self.record.result, list[str]()
         if isinstance(result, dict):
-            for key, slot, value in returned(result, self.record.op.info.proto):
+            for key, slot, value in by_output_slot(result, self.record.op.info.proto):
                 made: list[str] = []
                 target = self._target(slot, value, made)
                 if target != "_":
                     after += [f"{target} = result[{key!r}]", *made]
             return "result", after
-        texts = [self._target(slot, value, after) for _, slot, value in returned(result, self.record.op.info.proto)]
+        proto = self.record.op.info.proto
+        texts = [self._target(slot, value, after) for _, slot, value in by_output_slot(result, proto)]
         if isinstance(result, tuple):
             return f"{', '.join(texts)}{',' if len(texts) == 1 else ''}", after
         return (texts[0] if texts else "_"), after

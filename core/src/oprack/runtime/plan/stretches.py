@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.kernel import Candidate, KernelContext
-from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
+from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, by_output_slot
 from oprack.kernel.specialization import Argument, JoinedSteps, StretchMaker, StretchStep
 from oprack.runtime.plan.binding import BoundOp, Local, present
 from oprack.runtime.plan.record import OpRecord
@@ -224,7 +224,7 @@ def _results(step: BoundOp) -> list[Local | None] | None:
     if isinstance(result, dict):
         return None
     locals_: list[Local | None] = []
-    for _, slot, value in returned(result, step.record.op.info.proto):
+    for _, slot, value in by_output_slot(result, step.record.op.info.proto):
         arrays = value if isinstance(value, list) else [value]
         outs = step.outs.get(slot) or [None] * len(arrays)
         if len(outs) != len(arrays) or not all(isinstance(v, np.ndarray) for v in arrays):

@@ -203,7 +203,7 @@ def _whole(dtype: np.dtype[Any]) -> Callable[..., Any]:
 def _one_ufunc(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A product or a sum alone, of floats."""
     dtype, attrs = call.dtypes["X"][0], call.attrs
-    if dtype.kind != "f" or call.given("ScaleTensor"):
+    if dtype.kind != "f" or call.has_input("ScaleTensor"):
         return None
     # an array of rank 0 is the operand that a ufunc takes in soonest
     if not attrs["bias"]:

@@ -158,7 +158,7 @@ def reshape_grad(Out_grad: Array, X: ShapeOnly) -> dict[str, Array]:
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A shape that says all itself, but for one dim at most, is what the arrays' own reshape takes."""
     shape = tuple(call.attrs["shape"])
-    if call.given("Shape") or call.given("ShapeTensor") or 0 in shape or min(shape, default=1) < -1:
+    if call.has_input("Shape") or call.has_input("ShapeTensor") or 0 in shape or min(shape, default=1) < -1:
         return None
     empty, xp = call.xp.empty, call.xp
 

@@ -134,7 +134,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     def find(q: Array, k: Array, v: Array, mask: Array | None = None) -> AttentionPrimitive | None:
         return _find(q, k, v, mask, heads, alpha)
 
-    return call_site(find, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
+    return call_site(find, (0, 1, 2, 3) if call.has_input("Mask") else (0, 1, 2))
 
 
 @onednn_kernel("onednn_attention", specialize=_specialize)

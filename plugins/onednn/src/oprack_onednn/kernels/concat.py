@@ -79,7 +79,7 @@ def _find_rows(axis: int, arrays: Sequence[np.ndarray]) -> ConcatPrimitive | Non
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     axis, count = call.attrs["axis"], len(call.dtypes.get("X", ()))
-    if call.given("AxisTensor") or axis in (0, -4) or count < 2:
+    if call.has_input("AxisTensor") or axis in (0, -4) or count < 2:
         return None
     site = call_site(lambda *arrays: _find(axis, arrays) or _find_rows(axis, arrays), range(count))
 

@@ -137,7 +137,7 @@ def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     def fallback(x: Array, y: Array, bias: Array | None = None, residual: Array | None = None) -> Array:
         return _run_fused(x, y, bias, residual, attrs)
 
-    return call_site(find, (0, 3) if call.given("Residual") else (0,), fallback)
+    return call_site(find, (0, 3) if call.has_input("Residual") else (0,), fallback)
 
 
 @onednn_kernel("onednn_matmul", specialize=_specialize_fused)

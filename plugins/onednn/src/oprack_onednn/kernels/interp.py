@@ -80,7 +80,7 @@ def _looks_as_paddle(method: str, align_corners: bool, align_mode: int) -> bool:
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """Images in the program's order of dims, of a size that the attributes tell."""
     attrs = call.attrs
-    told = any(call.given(slot) for slot in ("OutSize", "SizeTensor", "Scale")) or attrs["data_layout"] != "NCHW"
+    told = any(call.has_input(slot) for slot in ("OutSize", "SizeTensor", "Scale")) or attrs["data_layout"] != "NCHW"
     if told or not _looks_as_paddle(*(attrs[name] for name in ("interp_method", "align_corners", "align_mode"))):
         return None
     size = [attrs[name] for name in ("interp_method", "out_h", "out_w", "scale")]

@@ -384,7 +384,7 @@ def find_primitive(
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
-    return call_site(partial(find_primitive, call.attrs), (0, 3) if call.given("Residual") else (0,))
+    return call_site(partial(find_primitive, call.attrs), (0, 3) if call.has_input("Residual") else (0,))
 
 
 @onednn_kernel("onednn_winograd_conv2d", specialize=_specialize)

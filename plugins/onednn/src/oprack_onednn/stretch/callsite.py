@@ -159,7 +159,7 @@ def varying(call: KernelSpecialization, slots: Mapping[str, int]) -> tuple[list[
         call: The op.
         slots: Those that vary, each with its position; the first one is always given.
     """
-    given = [slot for i, slot in enumerate(slots) if call.given(slot) or not i]
+    given = [slot for i, slot in enumerate(slots) if call.has_input(slot) or not i]
     dtypes = [numpy_dtype(call.dtypes[slot][0]) if slot in call.dtypes else FLOAT for slot in given]
     return [slots[slot] for slot in given], tuple(dtypes)
 

@@ -1,7 +1,8 @@
-"""What a rewritten program asks of ops, variables and layouts."""
+"""Questions about ops, variables and layouts that the rewriting of programs asks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,14 +15,15 @@ from oprack.parallel.programs.gradients import is_backward
 from oprack.types import EMPTY_VAR, VarType
 
 Argument = tuple[str, int, str]
-"""(slot, position, name)"""
+"""(slot, position in the slot, name of the variable)"""
 
 
 def arguments(slots: Mapping[str, Sequence[str]]) -> list[Argument]:
     return [(slot, i, name) for slot, names in slots.items() for i, name in enumerate(names) if name != EMPTY_VAR]
 
 
-def given(op: OpDesc, info: OpInfo) -> dict[str, Any]:
+def declared_attrs(op: OpDesc, info: OpInfo) -> dict[str, Any]:
+    """The attributes of an op that its OpProto declares, without the framework's notes."""
     return {k: v for k, v in op.attrs.items() if k in info.proto.attrs}
 
 
@@ -44,16 +46,16 @@ def itemsize(var: VarDesc | None) -> int:
     return 8 if var is not None and var.dtype is not None and "64" in var.dtype.name else 4
 
 
-def even(signature: Signature, slot: str, shape: Sequence[int] | None, ranks: int) -> bool:
-    """Whether all ranks get parts of one size, so that ops which move them need not know the sizes."""
+def gives_equal_parts(signature: Signature, slot: str, shape: Sequence[int] | None, ranks: int) -> bool:
+    """Whether a signature gives all ranks parts of one size, so that ops which move parts need not know the sizes."""
     for s in (signature.inputs.get(slot), signature.outputs.get(slot)):
         if s is not None and s.kind == "S" and (shape is None or s.dim >= len(shape) or shape[s.dim] % ranks):
             return False
     return True
 
 
-def divides(layout: Layout | None, shape: Sequence[int] | None) -> bool:
-    """Whether each dim that a layout splits has a size that its parts divide evenly."""
+def splits_evenly(layout: Layout | None, shape: Sequence[int] | None) -> bool:
+    """Whether the size of each dim that a layout splits is a multiple of the number of its parts."""
     if layout is None or layout.is_broadcast or shape is None:
         return True
     return all(shape[dim] % _parts(layout, dim) == 0 for dim in {s.dim for s in layout.sbps if s.kind == "S"})
@@ -61,14 +63,11 @@ def divides(layout: Layout | None, shape: Sequence[int] | None) -> bool:
 
 def _parts(layout: Layout, dim: int) -> int:
     """Into how many parts a layout splits a dim."""
-    found = 1
-    for s, n in zip(layout.sbps, layout.placement.shape, strict=True):
-        found *= n if s.dim == dim else 1
-    return found
+    return math.prod(n for s, n in zip(layout.sbps, layout.placement.shape, strict=True) if s.dim == dim)
 
 
 def require_even(name: str, layout: Layout, shape: Sequence[int]) -> None:
-    """Raise InvalidArgumentError where a layout gives ranks parts of several sizes."""
+    """Raise InvalidArgumentError where a layout gives ranks parts of different sizes."""
     layout.require_dims(shape)
     for s in layout.sbps:
         if s.kind == "S" and shape[s.dim] >= 0 and shape[s.dim] % _parts(layout, s.dim):
@@ -79,7 +78,7 @@ def require_even(name: str, layout: Layout, shape: Sequence[int]) -> None:
 
 
 def require_whole_attrs(op: OpDesc, layouts: Mapping[str, Layout]) -> None:
-    """Raise UnimplementedError where a variable that has the value of an attribute is in parts."""
+    """Raise UnimplementedError where an attribute comes from a variable that is not whole on each rank."""
     for name, layout in layouts.items():
         if not layout.is_broadcast:
             raise UnimplementedError(

@@ -17,7 +17,7 @@ from oprack.op.desc_rules import infer_op
 from oprack.op.info import OpInfo
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast, split
 from oprack.packs.manager import default_manager
-from oprack.parallel.programs.facts import Argument, arguments, given
+from oprack.parallel.programs.facts import Argument, arguments, declared_attrs
 from oprack.parallel.programs.sizes import Sizes
 from oprack.program import Program
 from oprack.records import dataclass
@@ -208,7 +208,7 @@ class _Proof:
         # A rule whose signatures say which attribute has the sizes of an output may be asked without the tensor that
         # has them in its place.
         sized = {slot for slot, _, name in ins if name in self.sizes.known}
-        attrs = dict(info.checker.check(given(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
+        attrs = dict(info.checker.check(declared_attrs(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
         asked: list[set[str]] = ([] if numbers else [set()]) + ([sized] if sized else [])
         for left_out in asked:
             dims: dict[str, list[Any]] = {}

@@ -21,14 +21,14 @@ from oprack.parallel.programs.boxing_ops import ProgramBoxing
 from oprack.parallel.programs.facts import (
     Argument,
     arguments,
-    divides,
-    even,
-    given,
+    declared_attrs,
+    gives_equal_parts,
     is_integer,
     is_plain,
     itemsize,
     require_whole_attrs,
     results,
+    splits_evenly,
 )
 from oprack.parallel.programs.gradients import Gradient, gradients_of, is_backward
 from oprack.parallel.programs.stand_ins import forward_on_parts, gradient_on_parts
@@ -169,21 +169,24 @@ class Rewriter:
             gathered = any(s.kind == "S" and w.kind != "S" for w, s in changes)
             if (splits and not kept and not any(splits)) or (gathered and any(w.kind == "P" for w in wanted)):
                 return False
-            return all(even(signature, s, self._shape(name), self.placement.shape[axis]) for s, _, name in everything)
+            return all(
+                gives_equal_parts(signature, s, self._shape(name), self.placement.shape[axis])
+                for s, _, name in everything
+            )
 
         def chosen(options: Sequence[Signature], judge: Any) -> Choice:
             return choose(options, self.placement, slots_in, slots_out, list(sources), shapes, sizes, judge)
 
         choice = chosen(found, allowed)
         layouts = zip((*choice.inputs, *choice.outputs), (*ins, *outs), strict=True)
-        if not all(divides(layout, self._shape(name)) for layout, (_, _, name) in layouts):
+        if not all(splits_evenly(layout, self._shape(name)) for layout, (_, _, name) in layouts):
             return chosen([REPLICATED], None)
         return choice
 
     @staticmethod
     def _attrs(op: OpDesc, info: OpInfo) -> dict[str, Any]:
         """The op's attributes, with defaults."""
-        return dict(info.checker.check(given(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
+        return dict(info.checker.check(declared_attrs(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
 
     def _localize(self, op: OpDesc, choice: Choice, computed: Computed) -> None:
         """Give the op sizes of this rank's parts, draws of its own, and the share of a mean that it computes."""

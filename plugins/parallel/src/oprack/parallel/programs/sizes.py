@@ -12,7 +12,7 @@ from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, broadcast, partial_sum
 from oprack.packs import op_for
 from oprack.packs.manager import default_manager
-from oprack.parallel.programs.facts import arguments, given
+from oprack.parallel.programs.facts import arguments, declared_attrs
 from oprack.records import dataclass
 from oprack.runtime import NaiveExecutor
 from oprack.tensor import LoDTensor, Scope
@@ -115,7 +115,7 @@ class Sizes:
             var = self.block.find_var_recursive(name)
             dims.setdefault(slot, []).append(None if var is None else var.shape)
         assert info.sbp is not None
-        attrs = dict(info.checker.check(given(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
+        attrs = dict(info.checker.check(declared_attrs(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
         for signature in info.sbp(SbpContext(op.type, attrs, dims)):
             group = {slot for slot, sbp in signature.inputs.items() if sbp == partial_sum}
             others = [sbp for slot, sbp in signature.inputs.items() if slot not in group]
