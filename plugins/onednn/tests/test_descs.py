@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oprack.cache import Cache, cache_info
 from oprack_onednn.chain import descs
-from oprack_onednn.chain.descs import once, primitive_desc
+from oprack_onednn.chain.descs import cached_desc, primitive_desc
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
@@ -40,7 +40,7 @@ def test_the_same_request_gets_the_same_descriptor():
 
 def test_a_number_of_threads_and_a_python_thread_have_their_own():
     first = copied(5)
-    with THREAD.limited(THREAD.current + 1):
+    with THREAD.limited(THREAD.threads + 1):
         THREAD.ready()
         assert copied(5) is not first
     THREAD.ready()
@@ -66,7 +66,7 @@ def test_a_refusal_is_remembered():
 
     for _ in range(2):
         with pytest.raises(NotServedError, match="no 3"):
-            once(refuse, 3)
+            cached_desc(refuse, 3)
     assert asked == [3]
 
 

@@ -417,9 +417,9 @@ def test_a_chain_within_a_chain_leaves_the_outer_one_its_threads():
 
     def outer():
         THREAD.work += 1.0  # much to do
-        seen.append(THREAD.current)
+        seen.append(THREAD.threads)
         THREAD.primitive(object(), list)
-        seen.append(THREAD.current)
+        seen.append(THREAD.threads)
         return seen
 
     with THREAD.limited(2):
@@ -464,6 +464,6 @@ def test_a_chain_with_little_to_do_runs_on_one_thread():
         for _ in range(2):
             for x, w, threads in ((small, normal(8, 4, 3, 3), 1), (large, normal(64, 32, 3, 3), 2)):
                 convolve(x, w)
-                assert POOL.max_threads() == threads == THREAD.current
+                assert POOL.max_threads() == threads == THREAD.threads
     finally:
         oprack_onednn.set_num_threads(0)

@@ -13,7 +13,7 @@ from oprack.testing.passes import op_types
 from oprack.types import dtype_enum
 from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
-from oprack_onednn.chain.rows import SideBySide
+from oprack_onednn.chain.side_by_side import SideBySide
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import _recurrent

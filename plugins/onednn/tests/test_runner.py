@@ -115,7 +115,7 @@ def test_a_wrong_number_of_addresses_is_refused():
     chain = PrimitiveChain()
     chain.reorder(chain.input(MemoryDesc.strided((4,))), chain.output(MemoryDesc.strided((4,))))
     x, y = normal(4), np.zeros(4, np.float32)
-    run = BoundChain(chain).like(x, y)
+    run = BoundChain(chain).runner_for(x, y)
     for value in (1.0, 2.0):  # without the runner, and with it
         with pytest.raises(ValueError):
             run(x.ctypes.data)

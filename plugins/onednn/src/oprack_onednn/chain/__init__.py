@@ -1,1 +1,1 @@
-"""Primitives that run one after the other, with what each Python thread has for them."""
+"""Chains of primitives: what they compute, the memory that they use, and the state of each Python thread for them."""

@@ -1,7 +1,7 @@
-"""Descriptors of primitives: made once for all chains of a Python thread that ask for the same.
+"""Descriptors of primitives, which the chains of a Python thread share where they need the same.
 
-Much of what a net asks for does not depend on the size of its inputs, and much of the rest is asked for by several of
-its ops: a descriptor costs up to half a millisecond, its primitive as much again, and both many kilobytes.
+A descriptor takes up to half a millisecond, its primitive as much again, and both take many kilobytes. Many that a net
+needs do not depend on the size of its inputs, and several of its ops need the same.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from oprack_onednn.dnnl.operands import FLOAT
 _DESCS = 1 << 16
 
 
-class _Known(threading.local):
-    """Descriptors of one Python thread with what they were made for; a text where there is none."""
+class _Cache(threading.local):
+    """One Python thread's descriptors, each with the arguments that it was made of; in place of one that oneDNN refused
+    stands the text of the error."""
 
     def __init__(self) -> None:
         self.descs = Cache(_DESCS, "chains")
 
 
-_KNOWN = _Known()
+_CACHE = _Cache()
 
 
 def primitive_desc(kind: str, *args: Any, any_speed: bool = False) -> PrimitiveDesc:
@@ -43,29 +44,29 @@ def primitive_desc(kind: str, *args: Any, any_speed: bool = False) -> PrimitiveD
     Raises:
         NotServedError: oneDNN has none, or a slow one where a fast one is wanted.
     """
-    return once(_make, any_speed, kind, *args)
+    return cached_desc(_make, any_speed, kind, *args)
 
 
 def _make(any_speed: bool, kind: str, *args: Any) -> PrimitiveDesc:
     return PrimitiveDesc(kind, *args, any_speed=any_speed)
 
 
-def once(make: Callable[..., PrimitiveDesc], *args: Any) -> PrimitiveDesc:
-    """`make(*args)`, or what it returned or raised before in this Python thread, for as many OpenMP threads.
+def cached_desc(make: Callable[..., PrimitiveDesc], *args: Any) -> PrimitiveDesc:
+    """`make(*args)`, or what it returned or raised before, in this Python thread and for as many threads of primitives.
 
     Nobody may change such a descriptor. Raises NotServedError as `make` does.
     """
-    known = _KNOWN.descs
-    # by identity, which is fastest: descriptors of memory, attributes and dims are made once for the same content, and
-    # the entry keeps them, so nothing else can get the identity of one
-    key = (make, THREAD.current, *map(id, args))
-    entry: tuple[tuple[Any, ...], PrimitiveDesc | str] | None = known[key]
+    cache = _CACHE.descs
+    # By identity, which is fastest: descriptors of memory, attributes and dims are one object for equal content. The
+    # entry holds them, so that their ids can't become those of other objects.
+    key = (make, THREAD.threads, *map(id, args))
+    entry: tuple[tuple[Any, ...], PrimitiveDesc | str] | None = cache[key]
     if entry is None:
         try:
-            found: PrimitiveDesc | str = make(*args)
+            desc: PrimitiveDesc | str = make(*args)
         except NotServedError as error:
-            found = str(error)
-        entry = known.keep(key, (args, found))
+            desc = str(error)
+        entry = cache.keep(key, (args, desc))
         assert entry is not None
     if isinstance(entry[1], str):
         raise NotServedError(entry[1])

@@ -75,7 +75,7 @@ def empty_like(array: np.ndarray) -> np.ndarray:
 
 
 def rows_of(array: np.ndarray, count: int = -1) -> tuple[int, ...] | None:
-    """An array seen as rows of one distance, whose numbers lie side by side.
+    """Describe an array as a matrix: rows at one distance, whose numbers lie side by side.
 
     Args:
         array: The array.
@@ -101,7 +101,7 @@ def rows_of(array: np.ndarray, count: int = -1) -> tuple[int, ...] | None:
         m *= n
     if m == 1:
         return m, width, width
-    # Rows that overlap, as those of a broadcast array do, are none that a primitive could read.
+    # Primitives can't read rows that overlap, as those of a broadcast array do.
     apart, rest = divmod(step, array.itemsize)
     return None if rest or apart < width else (m, width, apart)
 
@@ -112,34 +112,36 @@ ALIGN = 64
 """Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
 
 
-# Arrays over one buffer; what the idle buffers take, and scratch memory of threads, in the account of `oprack.cache`.
-_FORMS, _SCRATCH = 64, "scratch memory"
+# How many arrays over it one buffer keeps.
+_ARRAYS = 64
+# What buffers are called in the account of `oprack.cache`, as the scratch memory of threads is.
+_SCRATCH = "scratch memory"
 
 
 class _Buffer:
     """A piece of memory.
 
     Attributes:
-        forms: Arrays over it that are made once, by Outlet.
-        idle: References to the memory when nobody has it.
+        arrays: For each Outlet that used it an array over the memory, of which each result is a view.
+        idle: How many references the memory has when nobody uses it.
     """
 
-    __slots__ = ("address", "forms", "idle", "memory", "offset", "round")
+    __slots__ = ("address", "arrays", "idle", "memory", "offset", "round")
 
     def __init__(self, memory: np.ndarray, round: int) -> None:
         self.memory, self.round = memory, round
         self.offset = -memory.ctypes.data % ALIGN
         self.address = memory.ctypes.data + self.offset
-        self.forms: dict[Outlet, np.ndarray] = {}
+        self.arrays: dict[Outlet, np.ndarray] = {}
         self.idle = _IDLE
 
-    def form(self, outlet: Outlet) -> np.ndarray:
-        """The array of an outlet's shape and strides, to make views of."""
-        if len(self.forms) >= _FORMS:  # no Cache: how many there are is counted with each use
-            self.forms.clear()
-        made = self.forms[outlet] = np.ndarray(outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides)
-        self.idle = _IDLE + len(self.forms)
-        return made
+    def array(self, outlet: Outlet) -> np.ndarray:
+        """Make the array for an outlet."""
+        if len(self.arrays) >= _ARRAYS:  # a plain dict, since `idle` counts its entries
+            self.arrays.clear()
+        array = self.arrays[outlet] = np.ndarray(outlet.shape, outlet.dtype, self.memory, self.offset, outlet.strides)
+        self.idle = _IDLE + len(self.arrays)
+        return array
 
     @property
     def free(self) -> bool:
@@ -164,8 +166,8 @@ class Buffers:
     Args:
         smallest: Bytes from which on buffers are kept.
         most: Bytes that are kept altogether.
-        patience: A buffer that was not taken for a whole round of so many outputs is given back.
-        exact: Whether buffers are no larger than what they hold, but for the rest of a page.
+        patience: Outputs are counted in rounds of so many; a buffer that none of a whole round took is given back.
+        exact: Whether sizes of buffers are rounded up to a page, and not to a power of two.
     """
 
     def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28, patience: int = 2048, exact: bool = False) -> None:
@@ -192,20 +194,20 @@ class Buffers:
             buffer = self._free(size)
             return np.ndarray(shape, FLOAT, buffer.memory, buffer.offset)
 
-    def form(self, size: int, outlet: Outlet) -> tuple[np.ndarray, int]:
+    def take_for(self, size: int, outlet: Outlet) -> tuple[np.ndarray, int]:
         """An uninitialised array of an outlet's shape and strides, and its address."""
         with self._lock:
             buffer = self._free(size)
-            form = buffer.forms.get(outlet)
-            return (buffer.form(outlet) if form is None else form).view(), buffer.address
+            array = buffer.arrays.get(outlet)
+            return (buffer.array(outlet) if array is None else array).view(), buffer.address
 
     def _free(self, size: int) -> _Buffer:
-        """A buffer that nobody has; the caller holds the lock until the buffer is somebody's."""
+        """A buffer that nobody uses; the caller holds the lock until it has made an array over it."""
         self._taken += 1
         if self._taken >= self._patience:
             self._sweep(self._round)
             self._taken, self._round = 0, self._round + 1
-        for room in (size, 2 * size):  # one that is too large is better than fresh pages
+        for room in (size, 2 * size):  # a buffer that is too large is better than fresh pages
             for buffer in self._by_size.get(room, ()):
                 if sys.getrefcount(buffer.memory) == buffer.idle:
                     buffer.round = self._round
@@ -230,19 +232,19 @@ class Buffers:
 
     def _sweep(self, round: int) -> None:
         """Give back idle buffers that were taken last before a round."""
-        for size, found in list(self._by_size.items()):
-            found[:] = [b for b in found if b.round >= round or not b.free]
-            if not found:
+        for size, buffers in list(self._by_size.items()):
+            buffers[:] = [b for b in buffers if b.round >= round or not b.free]
+            if not buffers:
                 del self._by_size[size]
-        before, self._total = self._total, sum(size * len(found) for size, found in self._by_size.items())
+        before, self._total = self._total, sum(size * len(buffers) for size, buffers in self._by_size.items())
         BUDGET.count(_SCRATCH, self._total - before, 0)
 
 
-# without the GIL a reference count says nothing for sure, so nothing is kept
+# Without the GIL a reference count may change while it is read, so no buffer is kept.
 BUFFERS = Buffers(most=1 << 28 if HAS_GIL else 0)
-STATE = Buffers(most=1 << 33 if HAS_GIL else 0, exact=True)
-"""Memory of parameters, their gradients and the state of optimizers, of which each step makes new ones of the same
-sizes: as much as lives at a time."""
+TRAINING_BUFFERS = Buffers(most=1 << 33 if HAS_GIL else 0, exact=True)
+"""Memory of parameters, their gradients and the state of optimizers. Each step of a training makes new ones of the same
+sizes, so as much is kept as lives at a time."""
 
 
 BUDGET.when_over(BUFFERS.give_back)
@@ -264,7 +266,7 @@ class Outlet:
     def take(self) -> tuple[np.ndarray, int]:
         """An uninitialised array, and its address."""
         if self._size:
-            return BUFFERS.form(self._size, self)
+            return BUFFERS.take_for(self._size, self)
         array = np.empty(self.shape, self.dtype) if self._model is None else np.empty_like(self._model)
         return array, address(array)
 

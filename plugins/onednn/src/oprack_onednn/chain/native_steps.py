@@ -1,4 +1,4 @@
-"""Steps of a chain that are no primitives: functions of the compiled library, for what oneDNN has none for."""
+"""Steps of a chain that call the plugin's own compiled library, for what oneDNN has no primitive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oprack_onednn.dnnl.operands import OperandError
 
 
 class _Native(Structure):
-    """As runner.c has it."""
+    """The struct of runner.c, field by field."""
 
     _fields_ = (("run", c_void_p), ("get_handle", c_void_p), ("settings", c_void_p))
 
@@ -27,19 +27,19 @@ class _NoMemory:
 
 
 class NativeStep:
-    """What a chain takes for a primitive's descriptor, and for the primitive.
+    """A function of the compiled library that chains take in place of a primitive and of its descriptor.
 
-    Its arguments are memory in the order in which the function takes it. Only where `RUNNER.library` serves.
+    Its arguments are memory, in the order in which the function takes it. It needs `RUNNER.library`.
 
     Args:
         function: Name of the exported function.
         settings: Numbers that it gets in each run, the fields of its struct.
 
     Attributes:
-        pointer: The address of its struct and 1 more, by which what executes chains tells it from a primitive.
+        pointer: The address of its struct plus 1: an odd pointer tells the runner that this is no primitive.
     """
 
-    given: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
+    checked_arguments: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
     seconds = 0.0
 
     def __init__(self, function: str, settings: Sequence[int]) -> None:
@@ -55,11 +55,11 @@ class NativeStep:
         return _NoMemory
 
     def argument_bytes(self, argument: int) -> int:
-        """Who makes the step gives memory that fits its settings."""
+        """0, so that no size is checked: the maker of a step gives memory that fits its settings."""
         return 0
 
     def compile_ahead(self, threads: int, cores: int) -> None:
-        """Nothing: it is compiled."""
+        """Do nothing: it is compiled."""
 
     def primitive(self) -> NativeStep:
         return self
@@ -196,10 +196,9 @@ def _floats(start: int, nbytes: int) -> np.ndarray:
 
 
 def _pairs(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A table one by one: (position, result) [n, 2], and the target [n]."""
-    found = [(p, r + i, t + i) for p, r, t, count in table.tolist() for i in range(count)]
-    every = np.array(found)
-    return every[:, :2], every[:, 2]
+    """The entries of a table with counts written out: (position, result) [n, 2], and the target [n]."""
+    triples = np.array([(p, r + i, t + i) for p, r, t, count in table.tolist() for i in range(count)])
+    return triples[:, :2], triples[:, 2]
 
 
 def _sum(*axes: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Parameters that nobody can write to: packed for primitives, and computed from, once for as long as they live."""
+"""Constant parameters, and what is packed or computed from them, once for as long as they live."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oprack_onednn.dnnl.operands import OperandError, Region
 def is_read_only(array: np.ndarray) -> bool:
     """Whether nobody can write to an array's memory: it is read-only, and its own, or of bytes or a mapped file.
 
-    Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
+    The parameters of predictors are so. All others may be trained, so nothing that is derived from them may be kept.
     """
     flags = array.flags
     return not flags.writeable and (flags.owndata or _is_fixed(array.base))
@@ -34,35 +34,34 @@ def _is_fixed(base: object) -> bool:
 
 
 def is_constant(array: np.ndarray) -> bool:
-    """Whether nobody can write to an array's memory, which goes row by row."""
-    flags = array.flags
-    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_fixed(array.base))
+    """Whether nobody can write to an array's memory, and it is row-major."""
+    return array.flags.c_contiguous and is_read_only(array)
 
 
 PACKED_PARAMETERS = "packed parameters"
-"""What they are called in the account of `oprack.cache`."""
-_Form = tuple[int | None, MemoryDesc, MemoryDesc]
+"""What packed parameters are called in the account of `oprack.cache`."""
+_Layouts = tuple[int | None, MemoryDesc, MemoryDesc]
 
 
 class PackedParameters:
     """Constant arrays in the layouts that primitives chose, shared by all threads, for as long as the arrays live."""
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
+        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Layouts, np.ndarray]]]] = {}
         self._lock = threading.Lock()
 
     def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> np.ndarray:
-        """What `array` holds in layout `source`, as `pack` reads it, in layout `target`."""
-        key, form = id(array), (offset, source, target)
+        """`pack(source, target, array, offset)`, computed once."""
+        key, layouts = id(array), (offset, source, target)
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or entry[0]() is not array:
                 entry = self._entries[key] = (weakref.ref(array, lambda _: self._drop(key)), [])
-            for known, packed in entry[1]:
-                if known == form:
+            for packed_layouts, packed in entry[1]:
+                if packed_layouts == layouts:
                     return packed
             packed = pack(source, target, array, offset)
-            entry[1].append((form, packed))
+            entry[1].append((layouts, packed))
             BUDGET.count(PACKED_PARAMETERS, packed.nbytes, 1)
             return packed
 
@@ -79,14 +78,14 @@ PACKED = PackedParameters()
 
 
 def _forget(weights: weakref.ref[Weights], key: int, _: Any) -> None:
-    """An array is gone; called by its weak reference."""
-    found = weights()
-    if found is not None:
-        found._known.pop(key, None)
+    """Drop the entry of an array that is gone; called by its weak reference."""
+    alive = weights()
+    if alive is not None:
+        alive._packed.pop(key, None)
 
 
 class Weights:
-    """A constant array as a primitive likes it, packed once.
+    """Packs constant arrays, each once, into the layout that a primitive chose.
 
     Args:
         source: Layout in which the array is read.
@@ -103,17 +102,17 @@ class Weights:
         derive: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.source, self.target, self.offset, self._derive = source, target, offset, derive
-        self._known: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+        self._packed: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 
     def of(self, array: np.ndarray) -> np.ndarray:
         """A constant array's packed form. Raises OperandError when it is not what the layout says."""
         array = array if self._derive is None else self._derive(array)
-        key, known = id(array), self._known
-        entry = known.get(key)
+        key = id(array)
+        entry = self._packed.get(key)
         if entry is None or entry[0]() is not array:
             packed = PACKED.get(array, self.source, self.target, self.offset)
-            # no cycle of references: what is packed shall go with the primitive
-            known[key] = entry = weakref.ref(array, partial(_forget, weakref.ref(self), key)), packed
+            # The callback holds no reference to self, so that a cycle can't keep what is packed alive.
+            self._packed[key] = entry = weakref.ref(array, partial(_forget, weakref.ref(self), key)), packed
         return entry[1]
 
 
@@ -144,50 +143,53 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
     return packed
 
 
-def _bytes_of(made: Any) -> int:
-    """Bytes of an array, or of those that an object has."""
-    arrays = [made] if isinstance(made, np.ndarray) else getattr(made, "__dict__", {}).values()
+def _bytes_of(derived: Any) -> int:
+    """Bytes of an array, or of the arrays that are attributes of an object."""
+    arrays = [derived] if isinstance(derived, np.ndarray) else getattr(derived, "__dict__", {}).values()
     return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
 
 
 def _forget_derived(
-    known: dict[Any, Any],
+    entries: dict[Any, Any],
     key: Any,
     nbytes: int,
     _: Any,
     count: Callable[[str, int, int], None] = BUDGET.count,
     kind: str = PACKED_PARAMETERS,
 ) -> None:
-    """An array is gone; called by its weak reference, so it may use no global name."""
-    if known.pop(key, None) is not None:
+    """Drop an entry one of whose arrays is gone; called by a weak reference, so it may use no global name."""
+    if entries.pop(key, None) is not None:
         count(kind, -nbytes, -1)
 
 
 class FromConstants:
-    """What `make(arrays, *options)` gives; for constant arrays it is made once, and kept until one of them is gone."""
+    """Caches `make(arrays, *options)` for constant arrays, until one of them is gone; for others calls it each time.
+
+    Args:
+        make: Computes something from arrays.
+    """
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
-        self._known: dict[tuple[Hashable, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
+        self._entries: dict[tuple[Hashable, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, arrays: Sequence[np.ndarray], *options: Hashable) -> Any:
-        # Ids are used again after an array is gone, so the weak references say whether the entry is of these very
-        # arrays.
-        key, known = (*map(id, arrays), *options), self._known
-        entry = known.get(key)
+        # An id may be that of another array when one is gone, so the weak references are compared as well.
+        key, entries = (*map(id, arrays), *options), self._entries
+        entry = entries.get(key)
         if entry is not None and all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
             return entry[1]
-        # Who can write to an array may train it: what is derived from it holds for this call alone.
+        # An array that can be written to may be trained, so the result holds for this call alone.
         if not all(map(is_constant, arrays)):
             return self._make(arrays, *options)
         with self._lock:
-            # another thread may have been faster; chains hold addresses in what it made
-            entry = known.get(key)
+            # Another thread may have made it meanwhile; then its result has to be taken, since chains hold addresses.
+            entry = entries.get(key)
             if entry is None or not all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
-                made = self._make(arrays, *options)
-                nbytes = _bytes_of(made)
+                derived = self._make(arrays, *options)
+                nbytes = _bytes_of(derived)
                 BUDGET.count(PACKED_PARAMETERS, nbytes, 1)
-                forget = partial(_forget_derived, known, key, nbytes)
-                entry = known[key] = ([weakref.ref(a, forget) for a in arrays], made)
+                forget = partial(_forget_derived, entries, key, nbytes)
+                entry = entries[key] = ([weakref.ref(a, forget) for a in arrays], derived)
             return entry[1]

@@ -27,11 +27,11 @@ from oprack_onednn.dnnl.operands import FLOAT, INT8, External, Operand, OperandE
 from oprack_onednn.threads.process import EXIT
 
 _ALIGN = 64
-# Seconds per product and sum, and per byte read or written in the caches, that one core takes about.
+# A rough model of one core: seconds for a multiply-add, and for a byte that is read or written in the caches.
 _PER_OPERATION, _PER_BYTE = 1e-11, 3e-11
-# Implementations whose threads wait for each other within, where nobody can do the share of one that is not there; and
-# for how many seconds of work less they count.
-_WAITING, _WAIT = "bnorm_", 5e-5
+# Names of implementations with barriers inside begin so. A thread that comes late holds up all others there, so sharing
+# their work is judged as if it took so many seconds less.
+_WITH_BARRIERS, _BARRIER_SECONDS = "bnorm_", 5e-5
 
 
 class OneDNNError(RuntimeError):
@@ -53,7 +53,7 @@ class PrimitiveChain:
     """
 
     def __init__(self) -> None:
-        self.threads = THREAD.current
+        self.threads = THREAD.threads
         self.external: list[External] = []
         self.steps: list[tuple[PrimitiveDesc | Spread, dict[int, Memory]]] = []
         self.places: dict[Memory, tuple[int | None, int]] = {}
@@ -86,17 +86,17 @@ class PrimitiveChain:
         return memory
 
     def alias(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
-        """External or scratch memory seen as another shape, from byte `offset` on."""
+        """A part of external or scratch memory, from byte `offset` on, read or written as another shape."""
         operand, start = self.places[memory]
         end = self._ends[memory]
         _expect_within(offset, desc, end - start)
-        twin = Memory(desc)
-        self.places[twin] = operand, start + offset
-        self._ends[twin] = end
-        return twin
+        view = Memory(desc)
+        self.places[view] = operand, start + offset
+        self._ends[view] = end
+        return view
 
-    def seen(self, memory: Memory, desc: MemoryDesc) -> Memory:
-        """Memory seen as another shape; itself where it is the same one."""
+    def reinterpret(self, memory: Memory, desc: MemoryDesc) -> Memory:
+        """Memory read or written as another shape or layout, without a copy; itself where it has that one."""
         return memory if memory.desc is desc else self.alias(memory, desc)
 
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
@@ -109,10 +109,11 @@ class PrimitiveChain:
         Raises:
             OperandError: The memory of an argument is smaller than the primitive takes it to be.
         """
-        given = tuple(arguments), tuple([memory.desc for memory in arguments.values()])
-        if desc.given != given:
+        checked = tuple(arguments), tuple([memory.desc for memory in arguments.values()])
+        if desc.checked_arguments != checked:
             _expect_enough(desc, arguments)
-            desc.given, desc.seconds = given, _seconds(arguments) - _WAIT * desc.impl.startswith(_WAITING)
+            desc.checked_arguments = checked
+            desc.seconds = _seconds(arguments) - _BARRIER_SECONDS * desc.impl.startswith(_WITH_BARRIERS)
         THREAD.work += desc.seconds
         self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
@@ -137,26 +138,26 @@ class PrimitiveChain:
                 use.
         """
         for desc in self._descs():
-            desc.compile_ahead(self.threads, cores or THREAD.cores)
+            desc.compile_ahead(self.threads, cores or THREAD.max_threads)
 
     @property
     def is_compiled(self) -> bool:
-        """Whether `primitives` was asked before."""
+        """Whether `primitives` was called before."""
         return bool(self._primitives)
 
     def _descs(self) -> Iterator[PrimitiveDesc]:
         return (desc for desc, _ in self.steps if not isinstance(desc, Spread))
 
     def primitives(self) -> list[Primitive | Spread]:
-        """The steps, compiled; on first use, since only one of two chains may run."""
+        """The steps, compiled on first use: of several chains that are built for an op, some never run."""
         if not self._primitives:
             THREAD.use(self.threads)
             steps = (desc for desc, _ in self.steps)
             self._primitives = [desc if isinstance(desc, Spread) else desc.primitive() for desc in steps]
         return self._primitives
 
-    def laid_out(self, source: Memory, layout: MemoryDesc) -> Memory:
-        """Append a copy of memory in a layout, unless it lies there so; returns the memory."""
+    def in_layout(self, source: Memory, layout: MemoryDesc) -> Memory:
+        """Memory in a layout: itself where it has that one, else a copy, which is appended to the chain."""
         return source if source.desc == layout else self.reorder(source, layout)
 
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
@@ -175,12 +176,12 @@ class PrimitiveChain:
         return memory
 
     def int8(self, source: Memory, layout: MemoryDesc, step: float) -> Memory:
-        """Append a copy of float32 memory as multiples of `step`, from -128 to 127, unless there are such.
+        """Append a quantization of float32 memory to int8, as multiples of `step`, unless it is int8 already.
 
         Args:
-            source: float32 numbers, or integers, which are copied if they lie there in another way.
-            layout: The layout of the copy.
-            step: The number that the integer 1 stands for.
+            source: float32 numbers, or int8, which is copied where its layout is another one.
+            layout: The layout of the result.
+            step: The scale: the number that the integer 1 stands for.
 
         Returns:
             Memory in that layout.
@@ -194,7 +195,7 @@ class PrimitiveChain:
         return target
 
     def bound(self) -> BoundChain:
-        """What runs it with operands for all of its external memory."""
+        """The BoundChain without fixed operands, which all users of this chain share."""
         if self._bound is None:
             self._bound = BoundChain(self)
         return self._bound
@@ -214,7 +215,7 @@ class PrimitiveChain:
 
 
 def array_dtype(desc: MemoryDesc) -> np.dtype[Any]:
-    """Of arrays that hold what a descriptor describes."""
+    """The dtype of arrays that hold what a descriptor describes."""
     size = desc.itemsize
     return FLOAT if size == 4 else INT8 if size == 1 else numpy_dtype("bfloat16")
 
@@ -249,19 +250,19 @@ def _seconds(arguments: dict[int, Memory]) -> float:
 
 
 class _Arguments:
-    """What primitive_execute takes besides a stream, for each step of a chain.
+    """The arguments that primitive_execute takes besides a stream, for each step of a chain.
 
     Args:
         chain: The chain.
-        stays: The address of each operand that stays, None for one that varies.
+        fixed: The address of each operand that is fixed, None for one that varies.
 
     Attributes:
-        given: (number of arguments, their address) of each step.
+        exec_args: (number of arguments, address of the ExecArgs) of each step.
         places: (operand or None for scratch memory, offset in bytes, memory object) of what needs an address.
     """
 
-    def __init__(self, chain: PrimitiveChain, stays: Sequence[int | None]) -> None:
-        self._stays = stays
+    def __init__(self, chain: PrimitiveChain, fixed: Sequence[int | None]) -> None:
+        self._fixed = fixed
         self._numbers: dict[Any, int] = {}
         self._descs: list[MemoryDesc] = []
         self._handles: list[int] = []
@@ -286,41 +287,40 @@ class _Arguments:
         self._array = array_type(c_int64, len(pairs))(*pairs)
         first, step = addressof(self._array), sizeof(c_int64)
         counts = [(end - start) // 2 for start, end in pairwise([*starts, len(pairs)])]
-        self.given = list(zip(counts, [first + step * start for start in starts], strict=True))
+        self.exec_args = list(zip(counts, [first + step * start for start in starts], strict=True))
         self.places = [(operand, offset, pointers[i]) for operand, offset, i in varying]
 
     def _number(
         self, place: tuple[int | None, int] | None, memory: Memory, varying: list[tuple[int | None, int, int]]
     ) -> int:
         """The number of the object for memory: one for all that lies at one place in one layout."""
-        # descriptors are kept, so no other layout gets the identity of one
+        # self._descs holds the descriptors, so that their ids can't become those of others.
         key = memory if place is None else (place, id(memory.desc))
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self._descs)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._descs)
             self._descs.append(memory.desc)
-            stays = None if place is None or place[0] is None else self._stays[place[0]]
+            start = None if place is None or place[0] is None else self._fixed[place[0]]
             if memory.array is not None:
                 self._arrays.append(memory.array)
                 self._handles.append(memory.array.ctypes.data)
-            elif place is None or stays is None:
+            elif place is None or start is None:
                 self._handles.append(0)
                 if place is not None:
-                    varying.append((*place, found))
+                    varying.append((*place, number))
             else:
-                self._handles.append(stays + place[1])
-        return found
+                self._handles.append(start + place[1])
+        return number
 
 
 class BoundChain:
-    """What runs a chain, in the thread that built it.
+    """Runs a chain in the thread that built it, perhaps with some operands fixed, such as an op's parameters.
 
-    With some operands fixed it has memory objects of its own, for one place of a program: those of the chain would be
-    set to other addresses by its other users.
+    It has memory objects of its own, since other users of the chain set theirs to other addresses.
 
     Args:
         chain: The chain.
-        fixed: For each external memory the operand that stays, or None where `run` takes it; empty fixes nothing.
+        fixed: For each external memory the operand that is fixed, or None where `run` takes it; empty fixes nothing.
 
     Raises:
         OperandError: A fixed operand does not fit.
@@ -330,14 +330,14 @@ class BoundChain:
         self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
         self._state = THREAD.state
         self._threads = chain.threads
-        given = list(fixed) or [None] * len(chain.external)
-        stays = [None if g is None else m.address(g) for m, g in zip(chain.external, given, strict=True)]
-        free = [i for i, address in enumerate(stays) if address is None]
+        operands = list(fixed) or [None] * len(chain.external)
+        addresses = [None if x is None else m.address(x) for m, x in zip(chain.external, operands, strict=True)]
+        free = [i for i, address in enumerate(addresses) if address is None]
         self._free = [chain.external[i] for i in free]
         self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
         self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
         self._operands = {i: k for k, i in enumerate(free)}
-        arguments = _Arguments(chain, stays)
+        arguments = _Arguments(chain, addresses)
         for operand, offset, pointer in arguments.places:
             if operand is None:
                 self._scratch.append((pointer, offset))
@@ -345,8 +345,8 @@ class BoundChain:
                 self._places.append((self._operands[operand], offset, pointer))
         self._size, self._arena = chain.size + chain.scratchpad, 0
         # oneDNN holds plain pointers to all of these
-        self._referenced = (chain, arguments, given)
-        self._alone: NativeStretch | None = None
+        self._referenced = (chain, arguments, operands)
+        self._own_stretch: NativeStretch | None = None
         self._ran = False
 
     @property
@@ -362,18 +362,17 @@ class BoundChain:
             (None, step.pointer, 0, self._operands[step.operand])
             if isinstance(step, Spread)
             else (step.pointer, address, count, 0)
-            for step, (count, address) in zip(chain.primitives(), arguments.given, strict=True)
+            for step, (count, address) in zip(chain.primitives(), arguments.exec_args, strict=True)
         ]
 
     def compile_ahead(self, cores: int = 0) -> None:
-        """Have the primitives compiled before the first run, on some of `cores` cores; 0 means all there are."""
+        """Have the primitives compiled before the first run, on at most `cores` cores; 0 means all there are."""
         if "_calls" not in self.__dict__:
             self._referenced[0].compile_ahead(cores)
 
-    def compiled(self) -> BoundChain:
-        """Itself, with its primitives compiled. Raises NotServedError when oneDNN refuses."""
-        assert self._calls is not None
-        return self
+    def compile(self) -> None:
+        """Compile the primitives, unless they are. Raises NotServedError when oneDNN refuses."""
+        self._calls  # noqa: B018  its first use compiles them
 
     @cached_property
     def native(self) -> NativeChain | None:
@@ -383,11 +382,12 @@ class BoundChain:
         places = [(pointer, i, offset) for i, offset, pointer in self._places]
         return NativeChain(len(self._free), self._threads, places, self._scratch, self._calls)
 
-    def _joined(self) -> NativeStretch | None:
+    def _make_own_stretch(self) -> NativeStretch | None:
+        """The chain as a stretch of the compiled runner; None without the runner."""
         if self.native is not None:
             count = len(self._free)
-            self._alone = NativeStretch(self._state, [self.native], range(count), count)
-        return self._alone
+            self._own_stretch = NativeStretch(self._state, [self.native], range(count), count)
+        return self._own_stretch
 
     def run(self, *operands: Operand) -> None:
         """Run with operands for the external memory that is not fixed.
@@ -402,31 +402,31 @@ class BoundChain:
         """Addresses of operands for memory that is not fixed. Raises OperandError when one does not fit."""
         return addresses(self._free, operands)
 
-    def like(self, *operands: Operand) -> Callable[..., None]:
-        """Check operands once, for calls with others of their dtypes, shapes and strides.
+    def runner_for(self, *operands: Operand) -> Callable[..., None]:
+        """Check operands once, and return a function that runs the chain for addresses without checks.
 
         Returns:
-            A function that runs the chain for addresses. Who calls it has compared the arrays with these operands, and
-            knows that what is written to is writable.
+            The function. Its callers make sure that the arrays have the dtypes, shapes and strides of these operands,
+            and that results are writable.
         """
         addresses(self._free, operands)
         return self._run
 
     def _run(self, *addresses: int) -> None:
         """Run with the addresses of the external memory that is not fixed."""
-        # of many shapes there is no second run, and what the runner takes costs more than it saves in the first one
-        alone, run = self._alone or (self._joined() if self._ran else None), RUNNER.run
-        if alone is None or run is None:
+        # The runner's structs take longer to make than they save in one run, and many shapes are met only once.
+        stretch, run = self._own_stretch or (self._make_own_stretch() if self._ran else None), RUNNER.run
+        if stretch is None or run is None:
             self._ran = True
             self._run_step_by_step(addresses)
             return
-        alone.values[:] = addresses
+        stretch.values[:] = addresses
         if self._size > self._state.capacity:
             THREAD.arena(self._size)
-        expect_success(run(alone.pointer))
+        expect_success(run(stretch.pointer))
 
     def _run_step_by_step(self, addresses: Sequence[int]) -> None:
-        """What the compiled runner does, in a first run and where there is none."""
+        """Run in Python, as the compiled runner does; for a first run, and where there is no runner."""
         if len(addresses) != len(self._free):
             raise ValueError(f"{len(addresses)} addresses; expected {len(self._free)}")
         set_handle = self._set_handle

@@ -31,15 +31,15 @@ CHAINS, CHAIN = "chains", 4500
 # last one, takes the pool 1 or 2 us. libgomp wakes threads that sleep, and waits for them.
 _SHARED, _SHARED_BY_LIBGOMP = 1e-5, 1e-4
 
-# next() on it is one operation of the interpreter, so two threads never get one number.
-_SETTINGS = itertools.count(1)
+# next() is one operation of the interpreter, so that no two threads get the same number.
+_CACHE_KEYS = itertools.count(1)
 
 
 class _Alive:
-    """Lives as long as a Python thread."""
+    """An object that a thread-local variable refers to, so that it is gone when its Python thread has ended."""
 
 
-class _Booked:
+class _ScratchAccount:
     """Scratch memory in the account of `oprack.cache`, until this object goes."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Arena:
         self.state = ThreadState()
         self.stream: Stream | None = None
         self._memory = np.empty(0, np.uint8)
-        self._booked = _Booked()
+        self._account = _ScratchAccount()
 
     def open(self) -> None:
         """Write what the runner calls into the state, in place: chains hold its address."""
@@ -80,7 +80,7 @@ class Arena:
             start = self._memory.ctypes.data
             self.state.arena = -(-start // 4096) * 4096
             self.state.capacity = 2 * size
-            self._booked.set(2 * size)
+            self._account.set(2 * size)
         return self.state.arena or 0
 
 
@@ -88,9 +88,9 @@ class Thread(Arena, threading.local):
     """What one Python thread needs to run chains.
 
     Attributes:
-        primitives: Chains by key. Which ones depends on the number of threads, since oneDNN
-            chooses implementations by it.
-        setting: A number that no other thread, and no other number of threads, has.
+        primitives: Chains by key, for the current number of threads, by which oneDNN chooses implementations.
+        cache_key: A number that no other Python thread has, nor this one with another number of threads; begins the
+            keys of PerThread.
         limit: How many threads primitives may use; 0 means as the library says.
         work: Seconds that the primitives added so far take on one core.
         alive: An object that goes when the Python thread ends.
@@ -103,7 +103,7 @@ class Thread(Arena, threading.local):
         self.limit = self._threads = 0
         self._team = 1
         self.work = 0.0
-        self.setting = 0
+        self.cache_key = 0
         self.alive = _Alive()
         self._by_threads: dict[int, tuple[int, Cache]] = {}
         self._beside: list[Arena] = []
@@ -111,13 +111,13 @@ class Thread(Arena, threading.local):
         self._opened_for = -1
 
     @property
-    def current(self) -> int:
+    def threads(self) -> int:
         """How many threads primitives use now."""
         return int(self.state.threads)
 
     @property
-    def cores(self) -> int:
-        """How many threads primitives may use, as it was set when a primitive was asked for last."""
+    def max_threads(self) -> int:
+        """How many threads primitives may use, as of the last time that a primitive was asked for."""
         return self._threads
 
     def open(self) -> None:
@@ -135,9 +135,9 @@ class Thread(Arena, threading.local):
             LIBRARY.start_workers(self._threads)
             self._team = self._threads
         if self._threads not in self._by_threads:
-            self._by_threads[self._threads] = next(_SETTINGS), Cache(_PRIMITIVES, CHAINS)
+            self._by_threads[self._threads] = next(_CACHE_KEYS), Cache(_PRIMITIVES, CHAINS)
         # Chains for other numbers of threads are kept, since programs switch between them and back.
-        self.setting, self.primitives = self._by_threads[self._threads]
+        self.cache_key, self.primitives = self._by_threads[self._threads]
         self.revision = self._opened_at = LIBRARY.threads_revision
         self._opened_for = self.limit
         LIBRARY.ran = True
@@ -162,13 +162,17 @@ class Thread(Arena, threading.local):
     def limit_to(self, count: int) -> None:
         """Let primitives use `count` threads from now on; 0 means as the library says."""
         self.limit = count
-        # A predictor sets its number in each run, and mostly it is the one that primitives used last; how many CPUs
-        # there are is asked when a primitive wants to know.
-        known = count == self._opened_for or (count and count == self._threads)
-        self.revision = self._opened_at if known else -1
+        # A predictor sets its number in each run, mostly the one that is in use. Another one makes `open` run again
+        # when the next primitive is asked for.
+        in_use = count == self._opened_for or (count and count == self._threads)
+        self.revision = self._opened_at if in_use else -1
 
     def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
-        """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
+        """The chain of primitives for `key`, or one primitive; made by `build(*args)` when it is new.
+
+        Returns:
+            What `build` returned, or None when oneDNN has no primitive.
+        """
         if self.revision != LIBRARY.threads_revision:
             self.open()
         primitive = self.primitives[key]
@@ -177,14 +181,14 @@ class Thread(Arena, threading.local):
                 primitive = self._build(build, args)
             except NotServedError:
                 primitive = None
-            # that oneDNN has no primitive is found out once
+            # oneDNN is asked only once for a primitive that it lacks.
             self.primitives.keep(key, _NONE if primitive is None else primitive, CHAIN)
             return primitive
         return None if primitive is _NONE else primitive
 
     def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """A chain; of primitives for one thread alone when there is little to do."""
-        work, threads, self.work = self.work, self.current, 0.0
+        """Build a chain, and once more for a single thread where its work is too little to be shared."""
+        work, threads, self.work = self.work, self.threads, 0.0
         try:
             self.use(self._threads)
             primitive = build(*args)
@@ -193,12 +197,12 @@ class Thread(Arena, threading.local):
                 primitive = build(*args)
             return primitive
         finally:
-            # a chain that asks for another while it is built goes on with its own number of threads
+            # `build` may ask for another chain; the outer one goes on with its own number of threads.
             self.work = work
             self.use(threads)
 
     def beside(self, i: int) -> Arena:
-        """Scratch memory of its own for stretch number `i`, from 1 on, of those that run beside one of this thread."""
+        """The arena of stretch number `i`, from 1 on, of those that run at the same time as one with this thread's."""
         while len(self._beside) < i:
             self._beside.append(Arena())
             self._beside[-1].open()
@@ -226,7 +230,7 @@ THREAD = Thread()
 
 
 class PerThread(Cache):
-    """A cache shared by Python threads, whose keys begin with THREAD.setting; a thread's entries go when it ends."""
+    """A cache shared by Python threads, whose keys begin with THREAD.cache_key; a thread's entries go when it ends."""
 
     def __init__(self, most: int = SHAPES, kind: str = CHAINS) -> None:
         super().__init__(most, kind)
@@ -237,18 +241,18 @@ class PerThread(Cache):
         self._register(key[0])
         return super().keep(key, value, nbytes)
 
-    def _register(self, setting: int) -> None:
-        if setting not in self._threads:
+    def _register(self, cache_key: int) -> None:
+        if cache_key not in self._threads:
             # a partial and no lambda: when the interpreter exits, this module's globals may be None before the thread
             # is gone, and a lambda would look `_forget` up there
-            self._threads[setting] = weakref.ref(THREAD.alive, partial(_forget, weakref.ref(self), setting))
+            self._threads[cache_key] = weakref.ref(THREAD.alive, partial(_forget, weakref.ref(self), cache_key))
 
 
-def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
+def _forget(entries_of: weakref.ref[PerThread], cache_key: int, _: Any) -> None:
     """Drop the entries of a thread that ended; called by its weak reference, so it may use no global name."""
     entries = entries_of()
     if entries is not None:
-        entries._threads.pop(setting, None)
+        entries._threads.pop(cache_key, None)
         for key in entries.keys():
-            if key[0] == setting:
+            if key[0] == cache_key:
                 entries.pop(key)

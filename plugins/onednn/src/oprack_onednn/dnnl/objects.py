@@ -297,7 +297,7 @@ class PrimitiveDesc(Handle):
         with EXIT:  # it looks into what all threads have compiled
             pointer = create(f"{kind}_primitive_desc_create", *args)
         super().__init__(pointer)
-        self.given: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
+        self.checked_arguments: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
         self.seconds = 0.0
         self._bytes: dict[int, int] = {}
         self._descs: dict[int, MemoryDesc] = {}

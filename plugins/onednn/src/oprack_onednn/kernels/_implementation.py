@@ -12,7 +12,7 @@ from typing import Any
 from oprack.cache import BUDGET, Cache
 from oprack.interruption import let_interruptions_pass
 
-from oprack_onednn.chain.descs import once
+from oprack_onednn.chain.descs import cached_desc
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.objects import LOST, PrimitiveDesc
@@ -46,7 +46,7 @@ def convolution(*arguments: Any, outputs: int, depthwise: bool = False) -> Primi
         outputs: Channels of the result.
         depthwise: Whether each group has one channel.
     """
-    return once(_choose, outputs, depthwise, halves_vectors(), *arguments)
+    return cached_desc(_choose, outputs, depthwise, halves_vectors(), *arguments)
 
 
 def _choose(outputs: int, depthwise: bool, halves: bool, *arguments: Any) -> PrimitiveDesc:

@@ -21,7 +21,7 @@ from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
-from oprack_onednn.chain.rows import SideBySide, run_all
+from oprack_onednn.chain.side_by_side import SideBySide, run_all
 from oprack_onednn.chain.thread import CHAIN, CHAINS, THREAD, PerThread
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
@@ -59,7 +59,7 @@ class PrimitivesByThread:
     def own(self) -> Cache:
         """Those of this thread, to be added to."""
         THREAD.ready()
-        key = (THREAD.setting,)
+        key = (THREAD.cache_key,)
         found: Cache | None = self._chains[key]
         if found is None:
             found = self._chains.keep(key, Cache(_PRIMITIVES, CHAINS))
@@ -263,7 +263,7 @@ def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int,
             found = calls(1)
             # from the other end: each thread gets what the other one has compiled from oneDNN's cache
             for chain, _ in reversed(found):
-                chain.compiled()
+                chain.compile()
             run_all(found)
 
     # The second direction runs over there while this thread does the first one; numbers are the same either way.

@@ -325,7 +325,7 @@ class UpsampledConvPrimitive:
         shape = (self.images, *source.shape[1:])
         given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
         wanted = channels_last_desc(shape)
-        return stage.chain.laid_out(given, wanted.bfloat16 if self._narrow else wanted)
+        return stage.chain.in_layout(given, wanted.bfloat16 if self._narrow else wanted)
 
     def _spread(self, low: Sequence[int], bias: bool, attributes: Attributes) -> None:
         chain = self.spread.chain

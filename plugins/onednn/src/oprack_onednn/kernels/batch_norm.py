@@ -69,7 +69,7 @@ def _run_native(back: bool, x: Array, dy: Array | None, epsilon: float, **arrays
     periods = -(-x.size // period)
     # whatever the number of threads, so that results do not depend on it
     shares = max(2, min(periods // _FEWEST, _SHARES), -(-periods // _PERIODS))
-    threads = THREAD.cores if x.size >= _SHARED else 1
+    threads = THREAD.max_threads if x.size >= _SHARED else 1
     work = np.empty(period * (6 + 2 * shares), FLOAT)
     places = {name: address(a) for name, a in arrays.items()} | {"x": address(x), "work": address(work)}
     if dy is not None:

@@ -74,13 +74,13 @@ class ConvPrimitive(ShapedPrimitive):
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
             # oneDNN numbers the operands of post-ops by their place in the chain.
-            added = chain.laid_out(chain.input(image_desc(residual)), added_desc)
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.seen(added, geo.seen(added_desc))
+            added = chain.in_layout(chain.input(image_desc(residual)), added_desc)
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geo.seen(added_desc))
         written = chain.output(target)
         computed = written if result == target else chain.temporary(result)
-        memory[_c.DST] = chain.seen(computed, geo.seen(result))
-        memory[_c.SRC] = chain.seen(chain.laid_out(given, source), geo.seen(source))
-        memory[_c.WEIGHTS] = weights if constant else chain.laid_out(weights, wdesc)
+        memory[_c.DST] = chain.reinterpret(computed, geo.seen(result))
+        memory[_c.SRC] = chain.reinterpret(chain.in_layout(given, source), geo.seen(source))
+        memory[_c.WEIGHTS] = weights if constant else chain.in_layout(weights, wdesc)
         chain.add(desc, memory)
         if computed is not written:
             chain.reorder(computed, written)

@@ -154,8 +154,8 @@ class ConvChainPrimitive(ShapedPrimitive):
         written = self._desc(self.shape, self._writes_bfloat16[-1])
         self._target = self._result if self._result.desc == written else chain.temporary(written)
         if self._residual is not None:
-            self._residual = chain.laid_out(self._residual, self._desc(self.shape, self._adds_bfloat16))
-        return chain.laid_out(source, self._desc(x.shape, self._reads_bfloat16[0]))
+            self._residual = chain.in_layout(self._residual, self._desc(self.shape, self._adds_bfloat16))
+        return chain.in_layout(source, self._desc(x.shape, self._reads_bfloat16[0]))
 
     def _scratch(self, parts: Sequence[Sequence[Any]]) -> list[Memory]:
         """Memory for results in between: two pieces in turns, since a convolution reads one and writes the other."""
@@ -255,17 +255,17 @@ class ConvChainPrimitive(ShapedPrimitive):
             layer, result = self.layers[i], geometry.shape
             if layer.bfloat16 and given.desc.itemsize == 4:
                 given = chain.reorder(given, chain.alias(self._rounded, given.desc.bfloat16))
-            memory = {_c.SRC: chain.seen(given, geometry.seen(given.desc)), _c.WEIGHTS: self._weights[i]}
+            memory = {_c.SRC: chain.reinterpret(given, geometry.seen(given.desc)), _c.WEIGHTS: self._weights[i]}
             if layer.bias is not None:
                 memory[_c.BIAS] = self._biases[layer.bias]
             if at is not None:
                 added = piece(self._residual, self.shape, part.begin, result)
-                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.seen(added, geometry.seen(added.desc))
+                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
                 given = chain.alias(self._between[i % 2], self._desc(result, self._writes_bfloat16[i]))
-            memory[_c.DST] = chain.seen(given, geometry.seen(given.desc))
+            memory[_c.DST] = chain.reinterpret(given, geometry.seen(given.desc))
             chain.add(desc, memory)
 
 

@@ -12,7 +12,7 @@ from oprack.kernel import Array, KernelContext
 
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import BUFFERS, STATE, channels_last_desc, empty_image, image_desc
+from oprack_onednn.chain.memory import BUFFERS, TRAINING_BUFFERS, channels_last_desc, empty_image, image_desc
 from oprack_onednn.chain.parameters import pack
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
@@ -114,7 +114,7 @@ class GradPrimitive:
 
     def filter_gradient(self, x: Array, dy: Array, shape: tuple[int, ...]) -> Array:
         """The gradient of the filter, in the program's order."""
-        result = STATE.take(shape)
+        result = TRAINING_BUFFERS.take(shape)
         if self.geo.part is not None:
             result.fill(0)  # taps that see nothing but padding
         if not self.blocked:

@@ -114,7 +114,7 @@ class PairPrimitive(ShapedPrimitive):
         biased, dtypes = next_bias is not None, (dtype, _c.F32)
         second = _Product(rows * taps // copies, copies * k, copies * tile, biased, next_post_ops, dtypes)
         self._parameters(second, next_bias, copies, (copies * lh * lw, outputs))
-        memory = chain.laid_out(given, source)
+        memory = chain.in_layout(given, source)
         between = chain.temporary(strided((rows, taps * k), None, dtype))
         result = chain.temporary(strided((pixels, taps * tile)))
         for start in range(0, pixels, rows):

@@ -15,7 +15,7 @@ from oprack.kernel import Array, KernelContext
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
-from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.side_by_side import run_all
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError

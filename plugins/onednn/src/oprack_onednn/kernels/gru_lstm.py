@@ -16,7 +16,7 @@ from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS
 from oprack_onednn.chain.parameters import FromConstants, Weights, is_constant
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
-from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.side_by_side import run_all
 from oprack_onednn.chain.thread import CHAIN, THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY

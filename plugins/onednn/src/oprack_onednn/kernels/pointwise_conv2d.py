@@ -90,8 +90,8 @@ class PointwisePrimitive(ShapedPrimitive):
             if scaled:
                 memory[_c.WEIGHTS] = chain.alias(self._times(memory[_c.WEIGHTS], scale), wanted)
             else:
-                given = self._times(chain.laid_out(given, plain), scale)
-        memory[_c.SRC] = chain.laid_out(given, source)
+                given = self._times(chain.in_layout(given, plain), scale)
+        memory[_c.SRC] = chain.in_layout(given, source)
         if output_scale is not None:
             memory[_c.POST_OP | _c.SRC_1] = chain.input(strided((n, 1, k)))
         if at is not None:

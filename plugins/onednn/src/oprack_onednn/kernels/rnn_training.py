@@ -88,7 +88,7 @@ class Gradients:
 
 def _threads(h: Array) -> int:
     """Threads that share a step of states like h."""
-    return THREAD.cores if THREAD.ready() and h.size >= _SHARED else 1
+    return THREAD.max_threads if THREAD.ready() and h.size >= _SHARED else 1
 
 
 def _times(steps: int, reverse: bool) -> range:

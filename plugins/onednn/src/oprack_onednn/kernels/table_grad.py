@@ -9,7 +9,7 @@ from oprack.kernel import Array
 from oprack.tensor import SelectedRows, ShapeOnly
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import STATE
+from oprack_onednn.chain.memory import TRAINING_BUFFERS
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, address
@@ -42,9 +42,9 @@ def table_grad(W: ShapeOnly, Ids: Array, Out_grad: Array, *, is_sparse: bool, pa
         return NotImplemented
     if not _are_rows(ids, height):
         return NotImplemented  # NumPy's kernel says what is wrong
-    out = STATE.take((height, width))
+    out = TRAINING_BUFFERS.take((height, width))
     rows = _Rows(ids.size, width, height, address(ids), address(values), address(out))
-    RUNNER.add_rows(addressof(rows), THREAD.cores if out.size >= _SHARED else 1)
+    RUNNER.add_rows(addressof(rows), THREAD.max_threads if out.size >= _SHARED else 1)
     if 0 <= padding_idx < height:
         out[padding_idx] = 0
     return out

@@ -13,7 +13,7 @@ from oprack.kernel import Array
 from oprack.kernel.commit import Commit
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import STATE
+from oprack_onednn.chain.memory import TRAINING_BUFFERS
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels.declare import onednn_kernel
@@ -69,12 +69,12 @@ def _updated(
     ):
         # new memory: the parameter takes it over, and the next step may write to it
         out = np.empty(param.shape, FLOAT)
-    made = [out, *(STATE.take(param.shape) for _ in state)]
+    made = [out, *(TRAINING_BUFFERS.take(param.shape) for _ in state)]
     absent = [None] * (2 - len(state))
     places = (*map(address, given), *absent, *map(address, made), *absent)
     update = _Update(rule, param.size, *places, tuple(numbers))
     commit = Commit((*made, *others))
-    commit(run, addressof(update), THREAD.cores if param.size >= _SHARED else 1)
+    commit(run, addressof(update), THREAD.max_threads if param.size >= _SHARED else 1)
     return commit.result
 
 

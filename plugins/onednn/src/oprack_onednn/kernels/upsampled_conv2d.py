@@ -16,7 +16,7 @@ from oprack.types import FLOATS
 from oprack_onednn.chain.memory import Outlet, last_strides
 from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.chain.primitive_chain import BoundChain
-from oprack_onednn.chain.rows import run_all
+from oprack_onednn.chain.side_by_side import run_all
 from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
@@ -144,10 +144,10 @@ class BoundMaps:
         for i, source in enumerate(chain.sources):
             if source.kind:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
-                found = weighers[THREAD.setting, i]
+                found = weighers[THREAD.cache_key, i]
                 if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
                     found = _Weigher(chain.weigh[i], source, parameters, keep)
-                    weighers.keep((THREAD.setting, i), found)
+                    weighers.keep((THREAD.cache_key, i), found)
                 self.weighers[i] = found
                 rows = found.weighted
             else:
@@ -228,7 +228,7 @@ class _Site:
 
     def bound(self, maps: Maps) -> BoundMaps | None:
         """The chains for the maps' shapes and parameters; None when there are none."""
-        key: tuple[Any, ...] = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
+        key: tuple[Any, ...] = (THREAD.cache_key, *[(x.shape, x.strides) for x in maps.xs])
         key += tuple([(s.shape, s.dtype) for s in maps.scales if s is not None])
         bound = self._entries[key]
         if bound is _NONE:

@@ -22,11 +22,11 @@ _ALIGN = 64
 
 @dataclass(frozen=True)
 class StretchContents:
-    """What the ops of a stretch came to.
+    """What was bound for the ops of a stretch.
 
     Attributes:
         links: The chain of each op; None of one whose results are all views.
-        looks: For each op how many elements are looked at for NaN and infinities; 0 where none are.
+        looks: For each op how many elements are searched for NaN and infinities; 0 where none are.
         views: The results that lie in other arrays, by their numbers.
         empty: The results without elements, which are the same in every run.
     """
@@ -44,12 +44,12 @@ class StretchContents:
             number = self.views[number].source
         return number, offset
 
-    def made(self, number: int, arrays: Mapping[int, Array]) -> Array:
-        """An array that leaves, from those that no view made."""
+    def array(self, number: int, arrays: Mapping[int, Array]) -> Array:
+        """The array of a number: one of `arrays`, or a view of one of them."""
         if number in self.empty:
             return self.empty[number]
         view = self.views.get(number)
-        return arrays[number] if view is None else view.make(self.made(view.source, arrays))
+        return arrays[number] if view is None else view.make(self.array(view.source, arrays))
 
 
 class BoundStretch:
@@ -61,12 +61,12 @@ class BoundStretch:
         ops: The number of the op of each chain.
         takes: For each array that is allocated, its number and what allocates it.
         shifted: (number, number of the array that it lies in, offset) of views of what enters or leaves.
-        made: Gives the arrays that leave, from all that entered and were allocated, by their numbers; None where the
-            allocated ones are what leaves.
+        results: Returns the arrays that leave, from those that entered and were allocated, by their numbers; None where
+            exactly the allocated ones leave.
         size: Bytes of scratch memory.
     """
 
-    __slots__ = ("_contents", "made", "native", "ops", "parameters", "shifted", "size", "takes")
+    __slots__ = ("_contents", "native", "ops", "parameters", "results", "shifted", "size", "takes")
 
     def __init__(self, wiring: Wiring, contents: StretchContents, parameters: Any) -> None:
         self._contents, self.parameters, self.ops = contents, parameters, list[int]()
@@ -90,11 +90,11 @@ class BoundStretch:
         kept = sorted({contents.root(n)[0] for n in wiring.leaving} & outlets.keys())
         self.takes = [(number, outlets[number].take) for number in kept]
         is_plain = kept == list(wiring.leaving)
-        self.made: Callable[[Mapping[int, Array]], list[Array]] | None = None if is_plain else self._results(wiring)
+        self.results: Callable[[Mapping[int, Array]], list[Array]] | None = None if is_plain else self._results(wiring)
         scratch = max(-(-b.chain.size // _ALIGN) * _ALIGN for b in contents.links if b is not None)
         between = {number: outlet.nbytes for number, outlet in outlets.items() if number not in kept}
         offsets, self.size = _placed(between, wiring, contents, scratch)
-        # a view at the very address of what it shows needs no number of its own
+        # A view that starts where its source does needs no address of its own.
         self.shifted = list[tuple[int, int, int]]()
         for number in sorted({n for n in slots if n in contents.views}):
             root, offset = contents.root(number)
@@ -107,7 +107,7 @@ class BoundStretch:
 
     def _results(self, wiring: Wiring) -> Callable[[Mapping[int, Array]], list[Array]]:
         contents, leaving = self._contents, wiring.leaving
-        return lambda arrays: [contents.made(number, arrays) for number in leaving]
+        return lambda arrays: [contents.array(number, arrays) for number in leaving]
 
 
 def _placed(sizes: dict[int, int], wiring: Wiring, contents: StretchContents, start: int) -> tuple[dict[int, int], int]:

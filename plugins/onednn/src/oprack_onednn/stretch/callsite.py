@@ -1,7 +1,7 @@
-"""One op of a program: its primitive for each shape that it meets, with what stays the same set once.
+"""Call sites: for one op of a program, its primitive for each shape that it meets, bound to the op's parameters.
 
-A kernel that is called again and again for one op would otherwise look its primitive up by shapes and attributes, and
-tell oneDNN every address, each time; for small images that takes longer than the primitives.
+Without it a kernel would look the primitive up by shapes and attributes in each call, and set every address; for small
+images that takes longer than the primitive.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
 from oprack_onednn.stretch.stretch import Joinable, Link, joins
 
 _MISALIGNED = FLOAT.itemsize - 1
-# Of shapes that did not run yet.
+# How many shapes that were prepared and did not run yet one call site keeps.
 _AHEAD = 64
 _NONE = False  # nothing can be bound: it stands in for an _Entry
 
@@ -37,9 +37,9 @@ class ShapedPrimitive:
 
     Attributes:
         chain: The primitives.
-        shape: Of the result: [N, C, *spatial] in channels-last memory, or fewer dims in row-major memory.
+        shape: The shape of the result: [N, C, *spatial] in channels-last memory, or fewer dims in row-major memory.
         weights: Layouts of inputs that the chain wants packed, by their position among the present inputs.
-        dtype: Of the result.
+        dtype: The dtype of the result.
     """
 
     dtype = FLOAT
@@ -61,16 +61,17 @@ class ShapedPrimitive:
         return self.outlet()
 
     def operand(self, i: int, array: np.ndarray) -> np.ndarray:
-        """Input number i as the primitive wants it. Raises OperandError when it is not what the primitive packs."""
+        """Input number i as the primitive takes it, packed if need be. Raises OperandError when it can't be packed."""
         weights = self.weights.get(i)
         return array if weights is None else weights.of(array)
 
-    def results(self, made: Any) -> Sequence[np.ndarray]:
-        """The arrays of a result from the outlet, as the primitive wants them."""
-        return (made,)
+    def results(self, result: Any) -> Sequence[np.ndarray]:
+        """The arrays of a result from the outlet, as the primitive takes them."""
+        return (result,)
 
     def called(self, run: Callable[..., None]) -> Callable[..., None]:
-        """`run`, a function of addresses, as one of the inputs' and of what the outlet gives with a result."""
+        """Adapt `run`, a function of all addresses, to what call sites pass: addresses of inputs, then the second item
+        of what the outlet's `take` returns. Overridden where that item is not an address."""
         return run
 
     def run(self, *arrays: np.ndarray | None) -> Any:
@@ -140,7 +141,7 @@ class _Entry:
         if any(operands[i] is not arrays[i] for i in free if i in operands):
             raise NotServedError("an input that varies would have to be packed in every call")
         bound = BoundChain(shaped.chain, [*fixed, *[None] * len(results)])
-        self.run = shaped.called(bound.like(*[operands[i] for i in operands if i in free], *results))
+        self.run = shaped.called(bound.runner_for(*[operands[i] for i in operands if i in free], *results))
         self.parameters = [(i - 1, a) for i, a in enumerate(arrays) if i and i not in free]
         self.link = Link(bound, shaped.outlets(), [i for i in operands if i in free])
 
@@ -157,11 +158,11 @@ def varying(call: KernelSpecialization, slots: Mapping[str, int]) -> tuple[list[
 
     Args:
         call: The op.
-        slots: Those that vary, each with its position; the first one is always given.
+        slots: The slots that vary, each with its position; the first one is always present.
     """
-    given = [slot for i, slot in enumerate(slots) if call.has_input(slot) or not i]
-    dtypes = [numpy_dtype(call.dtypes[slot][0]) if slot in call.dtypes else FLOAT for slot in given]
-    return [slots[slot] for slot in given], tuple(dtypes)
+    present = [slot for i, slot in enumerate(slots) if call.has_input(slot) or not i]
+    dtypes = [numpy_dtype(call.dtypes[slot][0]) if slot in call.dtypes else FLOAT for slot in present]
+    return [slots[slot] for slot in present], tuple(dtypes)
 
 
 class CallSite:
@@ -185,19 +186,19 @@ class CallSite:
         self.entries, self._ahead = PerThread(), PerThread(_AHEAD)
 
     def key(self, x: Any, others: Sequence[Any]) -> tuple[Any, ...]:
-        """By what an entry is found: the thread, and shapes and strides of what varies."""
-        key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
+        """The key of an entry: the thread, and the shapes and strides of the inputs that vary."""
+        key: tuple[Any, ...] = (THREAD.cache_key, x.shape, x.strides)
         for i, _ in self.others:
             key += (others[i].shape, others[i].strides)
         return key
 
     def reads(self, x: Any, others: Sequence[Any]) -> bool:
-        """Whether what varies has the dtypes that primitives are made for."""
+        """Whether the inputs that vary have the dtypes that the call site is for."""
         return x.dtype is self.dtypes[0] and all(others[i].dtype is dtype for i, dtype in self.others)
 
     def _bind(self, arrays: tuple[Any, ...]) -> _Entry | None:
         """Bind the primitive for the inputs, if there is one. Raises NotServedError."""
-        # only of constant parameters may addresses be remembered: any other may be replaced, or written to
+        # Addresses are kept for constant parameters only: any other may be replaced, or written to.
         constant = all(a is None or i in self._free or is_constant(a) for i, a in enumerate(arrays))
         shaped = self._find(*arrays)
         return _Entry(shaped, arrays, self._free) if shaped is not None and constant else None
@@ -209,7 +210,7 @@ class CallSite:
             if entry is None or not entry.fits(arrays[1:]):
                 entry = self._bind(arrays)
             if entry is not None:
-                entry.link.chain.compiled()
+                entry.link.chain.compile()
         except NotServedError:
             entry = None
         self.entries.keep(key, _NONE if entry is None else entry)
@@ -259,7 +260,7 @@ def call_site(
     return joins(function, Joinable(free, site.link, dtypes=site.dtypes, prepare=site.prepare))
 
 
-# Both are functions and no methods, with what they need in cells: they are called with every op.
+# Both make closures instead of methods, since these run with every op and a closure's variables are read fastest.
 def _of_one(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., Any]:
     """The function of a call site where the first input alone varies."""
     entries, enter, dtype = site.entries, site.enter, site.dtypes[0]
@@ -270,7 +271,7 @@ def _of_one(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., Any]:
             return fallback(x, *others)
         if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
             return fallback(x, *others)
-        key = (THREAD.setting, x.shape, x.strides)
+        key = (THREAD.cache_key, x.shape, x.strides)
         entry = entries[key]
         if entry:
             # the same objects as before, so no other memory: this is all that a call has to know of its parameters
@@ -302,7 +303,7 @@ def _of_several(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., A
         # as above
         if x.dtype is not dtype or (THREAD.revision != LIBRARY.threads_revision and not THREAD.ready()):
             return fallback(x, *others)
-        key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
+        key: tuple[Any, ...] = (THREAD.cache_key, x.shape, x.strides)
         for i, expected in varying_others:
             other = others[i]
             if other.dtype is not expected:

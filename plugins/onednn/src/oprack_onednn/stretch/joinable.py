@@ -1,4 +1,4 @@
-"""What a stretch has to know of the functions that it joins."""
+"""Joinable: how a prepared function of one op becomes part of a stretch."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ class Link:
 
 @dataclass(frozen=True)
 class Joinable:
-    """What a stretch has to know of a prepared function.
+    """What a stretch has to know about a prepared function of one op.
 
     Attributes:
         free: Positions of the inputs that vary from run to run, after `arrange`; all others are parameters.
         link: Called with the inputs, it returns their Link, or None when nothing can be bound for them.
-        arrange: Makes one row of inputs of the function's arguments.
+        arrange: Turns the function's arguments into a flat sequence of inputs.
         looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
             it returns; else "".
-        dtypes: Of the inputs that vary, in the order of `free`; default: float32.
+        is_exact: Whether the chain gives the same bits as the kernel that takes over for small inputs, so that it may
+            compute those, too.
+        prepare: `prepare` of the function, for inputs after `arrange`; see oprack.kernel.specialization.
+        dtypes: The dtypes of the inputs that vary, in the order of `free`; default: float32.
     """
 
     free: Sequence[int]

@@ -52,7 +52,7 @@ class Stretches:
             return None
         wiring = Wiring(steps, entering, leaving)
         if wiring.parameters and max(wiring.parameters) >= entering:
-            return None  # a parameter that another op computes is none
+            return None  # another op computes it, so its address is not fixed
         return _StretchFunction(wiring, RUNNER.run)
 
 
@@ -68,13 +68,12 @@ class _StretchFunction:
         # for two and more it gives a tuple in one go: a net has hundreds of parameters
         one_by_one: Callable[[Any], Any] = lambda values: tuple(values[i] for i in kept)  # noqa: E731
         self._parameters_of = itemgetter(*kept) if len(kept) > 1 else one_by_one
-        # of every thread
         self._entries = PerThread()
 
     def __call__(self, *values: Any) -> Sequence[Any] | None:
         if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
             return None
-        key: tuple[Any, ...] = (THREAD.setting,)
+        key: tuple[Any, ...] = (THREAD.cache_key,)
         starts, misplaced = [], 0
         for i, dtype in self._varying:
             x = values[i]
@@ -114,9 +113,11 @@ class _StretchFunction:
             THREAD.arena(entry.size)
         status = self._native_run(entry.native.pointer)
         if not status:
-            if entry.made is None:
+            if entry.results is None:
                 return results
-            return entry.made(dict(enumerate(values)) | {i: y for (i, _), y in zip(entry.takes, results, strict=True)})
+            return entry.results(
+                dict(enumerate(values)) | {i: y for (i, _), y in zip(entry.takes, results, strict=True)}
+            )
         # nothing that entered was written to, so the ops can run one by one: the one that fails again says why
         if status != NOT_ORDINARY:
             self._entries.keep(key, _NONE)

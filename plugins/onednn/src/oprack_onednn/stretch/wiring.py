@@ -1,4 +1,4 @@
-"""Which op of a stretch takes which arrays."""
+"""Wiring: which op of a stretch takes which arrays, and which of them enter, leave or stay fixed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Wiring:
     """Which op of a stretch takes which arrays, by their numbers.
 
     Attributes:
-        inputs: For each step, in one row, what it takes; None for what is absent.
+        inputs: For each step a flat list of the arrays that it takes; None for an absent one.
         first: For each step the number of its first result.
         varying: Arrays that enter and may be others in each run, each with its dtype.
         parameters: Arrays that enter and stay; their addresses are set once.
-        joinables: What is known of each function; None of a view.
+        joinables: The Joinable of each step's function; None for a view.
     """
 
     def __init__(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> None:
         self.steps, self.entering, self.leaving = steps, entering, leaving
         self.joinables: list[Joinable | None] = [None if step.is_view else _joinable(step) for step in steps]
         self._arguments = [step.arguments if step.is_view else _without_absent(step.arguments) for step in steps]
-        self.inputs = [_row(given) if p is None else list(p.arrange(*given)) for given, p in self._pairs()]
+        self.inputs = [_flat(given) if p is None else list(p.arrange(*given)) for given, p in self._pairs()]
         self.first, count = list[int](), entering
         for step in steps:
             self.first.append(count)
@@ -52,9 +52,9 @@ class Wiring:
         """Some of the steps as a stretch of their own."""
         steps = self.steps[begin:end]
         own = range(self.first[begin], self.first[end] if end < len(self.steps) else self.count)
-        read = {k for step in steps for k in _row(step.arguments) if k is not None}
+        read = {k for step in steps for k in _flat(step.arguments) if k is not None}
         taken = sorted(read.difference(own))
-        later = {k for step in self.steps[end:] for k in _row(step.arguments)}.union(self.leaving)
+        later = {k for step in self.steps[end:] for k in _flat(step.arguments)}.union(self.leaving)
         left = [k for k in own if k in later]
         numbers = {k: i for i, k in enumerate([*taken, *own])}
         renumbered = [replace(step, arguments=[_numbered(a, numbers) for a in step.arguments]) for step in steps]
@@ -72,16 +72,16 @@ class Wiring:
 
     def arguments(self, i: int, arrays: Sequence[Any]) -> list[Any]:
         """The arguments of step `i`, from all arrays so far."""
-        found: list[Any] = []
+        arguments: list[Any] = []
         for argument in self._arguments[i]:
             if isinstance(argument, list):
-                found.append([None if k is None else arrays[k] for k in argument])
+                arguments.append([None if k is None else arrays[k] for k in argument])
             else:
-                found.append(None if argument is None else arrays[argument])
-        return found
+                arguments.append(None if argument is None else arrays[argument])
+        return arguments
 
     def maker(self, i: int, k: int) -> Callable[[Any], Any]:
-        """A function that makes result `k` of view number `i` of the array that it shows."""
+        """A function that makes result `k` of step `i`, which is a view, from the step's first argument."""
         function, others = self.steps[i].function, [[] if a == [] else None for a in self._arguments[i][1:]]
         return lambda x: flat(function(x, *others))[k]
 
@@ -109,10 +109,10 @@ def _numbered(argument: Argument, numbers: dict[int, int]) -> Argument:
 
 def _without_absent(arguments: Sequence[Argument]) -> list[Argument]:
     """Arguments as a plan passes them: without those at the end that are absent."""
-    found = list(arguments)
-    while found and found[-1] is None:
-        found.pop()
-    return found
+    present = list(arguments)
+    while present and present[-1] is None:
+        present.pop()
+    return present
 
 
 def _joinable(step: StretchStep) -> Joinable:
@@ -120,6 +120,6 @@ def _joinable(step: StretchStep) -> Joinable:
     return joinable
 
 
-def _row(arguments: Sequence[Argument]) -> list[int | None]:
-    """The arrays that a view takes."""
+def _flat(arguments: Sequence[Argument]) -> list[int | None]:
+    """Arguments without lists: the arrays of a list one by one."""
     return [k for a in arguments for k in (a if isinstance(a, list) else [a])]
