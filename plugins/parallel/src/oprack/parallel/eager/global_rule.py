@@ -15,7 +15,7 @@ from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import UnimplementedError
 from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_tensor import box_part, boxed, global_tensor
-from oprack.parallel.layouts.layout import dual, layout_of, of_input, of_output
+from oprack.parallel.layouts.layout import grad_layout, input_grad_layout, layout_of, output_grad_layout
 from oprack.tensor import SelectedRows
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class GlobalRule:
         self.name = f"op {plan.expr.type}"
         self.outputs: list[int] = inner.outputs
         self.wrt: list[int] = inner.wrt
-        self._arriving = [of_output(plan.choice.outputs[j]) for j in self.outputs]
+        self._arriving = [output_grad_layout(plan.choice.outputs[j]) for j in self.outputs]
         # Those that are differentiated are there.
         read = [layout for i in self.wrt if (layout := plan.choice.inputs[i]) is not None]
-        self._leaving = [of_input(layout, plan.choice.splits) for layout in read]
+        self._leaving = [input_grad_layout(layout, plan.choice.splits) for layout in read]
 
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
@@ -80,4 +80,4 @@ class GlobalRule:
         leaving, source = self._leaving[k], self.plan.sources[i]
         assert source is not None
         made = global_tensor(gradient._value, leaving.meta(gradient._meta.without_grad), self.plan.shapes[i])
-        return boxed(made, dual(source, leaving))
+        return boxed(made, grad_layout(source, leaving))

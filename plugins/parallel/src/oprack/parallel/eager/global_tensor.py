@@ -15,7 +15,7 @@ from oprack.interpreter.modes import is_grad_enabled
 from oprack.parallel.communicator import EVERY
 from oprack.parallel.eager.sequences import Rows, box_rows_of, gathered_rows, rows_in, split_axis, whole_lod
 from oprack.parallel.layouts.boxing import box
-from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement, dual, layout_of
+from oprack.parallel.layouts.layout import TENSOR_FUNCTIONS, Layout, Placement, grad_layout, layout_of
 from oprack.parallel.layouts.moving import moved
 from oprack.parallel.sparse_rows import box_rows
 from oprack.tensor import LoDTensor, SelectedRows
@@ -126,7 +126,7 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
             arrived = gradients[0]._meta.layout
-            wanted = everywhere(target) if from_whole else dual(target, arrived)
+            wanted = everywhere(target) if from_whole else grad_layout(target, arrived)
             g = boxed_rows(gradients[0], wanted, None if from_whole else rows)
             return [new_tensor(g._value, meta_of_value(g._value, g._meta.place))]
 
@@ -191,8 +191,8 @@ def relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
             if target.placement is not source.placement:
-                return [boxed(gradients[0], dual(source, gradients[0]._meta.layout))]
-            return [boxed_rows(gradients[0], dual(source, gradients[0]._meta.layout), rows)]
+                return [boxed(gradients[0], grad_layout(source, gradients[0]._meta.layout))]
+            return [boxed_rows(gradients[0], grad_layout(source, gradients[0]._meta.layout), rows)]
 
         attach(CustomRule("to_global", 1, back), [x], [found], None)
     return found

@@ -12,7 +12,7 @@ from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_rule import GlobalRule
 from oprack.parallel.eager.global_tensor import global_tensor
 from oprack.parallel.eager.sequences import Rows, box_rows_of, split_axis
-from oprack.parallel.layouts.layout import dual, layout_of
+from oprack.parallel.layouts.layout import grad_layout, layout_of
 from oprack.tensor import SelectedRows
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SequenceRule(GlobalRule):
         assert source is not None
         if isinstance(gradient._value, SelectedRows):
             return super()._given_back(k, gradient)
-        target = dual(source, leaving)
+        target = grad_layout(source, leaving)
         before, after = plan.wanted_rows[i], plan.rows[i]
         after = after if split_axis(target) is not None else None
         before = before if split_axis(leaving) is not None else None

@@ -1,1 +1,1 @@
-"""Where the parts of a tensor lie, how they get from one layout to another, and which layouts an op is computed in."""
+"""Layouts of global tensors, boxing from one layout to another, and the choice of those that an op computes in."""

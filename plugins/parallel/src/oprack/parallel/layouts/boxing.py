@@ -14,8 +14,9 @@ from oprack.errors import InvalidArgumentError
 from oprack.op.sbp import Sbp, broadcast
 from oprack.parallel.layouts.layout import Layout, Placement, balanced
 
-_COLLECTIVES = {"SS": "all_to_all", "SB": "all_gather", "PS": "reduce_scatter", "PB": "all_reduce"}
-"""What a step sends; the other steps send nothing."""
+_COLLECTIVE_OF = {"SS": "all_to_all", "SB": "all_gather", "PS": "reduce_scatter", "PB": "all_reduce"}
+"""The collective of a step, by the kinds of its Sbps before and after (S: split, B: broadcast, P: partial sum). Other
+steps send nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def route(source: Layout, target: Layout) -> tuple[Step, ...]:
     dim only while no inner axis splits it: such an inner axis is made whole first, and split again after.
 
     Args:
-        source: What is there.
-        target: What is wanted.
+        source: The layout that a tensor has.
+        target: The layout that it is to have.
 
     Returns:
         Steps in order; none when the layouts are the same.
@@ -56,11 +57,11 @@ def route(source: Layout, target: Layout) -> tuple[Step, ...]:
             "make it once with oprack.parallel.placement(...) and use it for all tensors"
         )
     steps: list[Step] = []
-    now = source
-    while now is not target:
-        step = _next_step(now, target)
+    current = source
+    while current is not target:
+        step = _next_step(current, target)
         steps.append(step)
-        now = step.after
+        current = step.after
     return tuple(steps)
 
 
@@ -69,36 +70,39 @@ def _next_step(now: Layout, target: Layout) -> Step:
     legal = [
         Step(k, now.sbps[k], target.sbps[k], now)
         for k in axes
-        if now.sbps[k] != target.sbps[k] and _blocking(now, k, target.sbps[k]) is None and not _early(now, k, target)
+        if now.sbps[k] != target.sbps[k]
+        and _blocking_axis(now, k, target.sbps[k]) is None
+        and not _must_wait(now, k, target)
     ]
     if legal:
-        # What costs no message comes first, since splitting makes later messages smaller.
-        return min(legal, key=lambda s: (_order(s), -s.axis))
-    # The innermost axis that blocks another is made whole.
+        # Splitting sends nothing and makes later messages smaller, so it comes first.
+        return min(legal, key=lambda s: (_precedence(s), -s.axis))
+    # No axis can change before another one does: the innermost axis that blocks one is made whole.
     blocked = [k for k in axes if now.sbps[k] != target.sbps[k]]
     inner = max(
-        [b for k in blocked if (b := _blocking(now, k, target.sbps[k])) is not None]
-        # Two axes that swap their dims wait for each other; the inner one gives its up.
+        [b for k in blocked if (b := _blocking_axis(now, k, target.sbps[k])) is not None]
+        # Two axes that swap their dims wait for each other; the inner one is made whole.
         or [k for k in blocked if now.sbps[k].kind == "S"]
     )
     return Step(inner, now.sbps[inner], broadcast, now)
 
 
-def _blocking(now: Layout, axis: int, to: Sbp) -> int | None:
-    """The innermost axis inside `axis` that splits a dim which this change gives up or takes."""
+def _blocking_axis(now: Layout, axis: int, to: Sbp) -> int | None:
+    """The innermost axis inside `axis` that splits a dim that `axis` splits before or after; None for none."""
     dims = {s.dim for s in (now.sbps[axis], to) if s.kind == "S"}
     inner = [j for j in range(axis + 1, len(now.sbps)) if now.sbps[j].kind == "S" and now.sbps[j].dim in dims]
     return inner[-1] if inner else None
 
 
-def _early(now: Layout, axis: int, target: Layout) -> bool:
-    """Whether an outer axis has yet to give up or take the dim that this axis is going to split."""
+def _must_wait(now: Layout, axis: int, target: Layout) -> bool:
+    """Whether the dim that this axis is to split is one that an outer axis still has to stop or start splitting."""
     dim = target.sbps[axis].dim
     outer = ((now.sbps[j], target.sbps[j]) for j in range(axis) if now.sbps[j] != target.sbps[j])
     return dim >= 0 and any(s.dim == dim for pair in outer for s in pair)
 
 
-def _order(step: Step) -> int:
+def _precedence(step: Step) -> int:
+    """Which of several possible steps comes first: those that send nothing, and then those that send least."""
     kinds = step.source.kind + step.target.kind
     return {"BS": 0, "PS": 1, "SS": 2, "PB": 3, "SB": 4, "BP": 5, "SP": 6}[kinds]
 
@@ -111,7 +115,7 @@ def cost(source: Layout, target: Layout, shape: Sequence[int], itemsize: int) ->
 def step_cost(step: Step, shape: Sequence[int], itemsize: int) -> float:
     """Seconds that a step takes, by the link of its axis; the same on every rank, which all have to choose alike."""
     placement = step.before.placement
-    collective = _COLLECTIVES.get(step.source.kind + step.target.kind)
+    collective = _COLLECTIVE_OF.get(step.source.kind + step.target.kind)
     if collective is None:
         return 0.0
     whole = math.prod(step.before.replaced(step.axis, broadcast).largest_part(shape)) * itemsize
@@ -143,13 +147,15 @@ def box(x: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:
     return x
 
 
-# The transitions. In each, x is this rank's part before the step, and `whole` the shape of the part that the ranks of
-# the axis share among them.
+# The functions of steps -----------------------------------------------------------------------------------------------
+# Each takes this rank's part before the step, the logical shape, and the step, and returns the part after it.
 def _whole(shape: Sequence[int], step: Step) -> tuple[int, ...]:
+    """The shape of what the ranks of the step's axis have together."""
     return step.before.replaced(step.axis, broadcast).local_shape(shape)
 
 
 def _counts(size: int, placement: Placement, axis: int) -> list[int]:
+    """The size of each rank's part of a dim that an axis splits."""
     n = placement.shape[axis]
     return [stop - start for start, stop in (balanced(size, n, r) for r in range(n))]
 
@@ -158,17 +164,19 @@ def _group(step: Step) -> Any:
     return step.before.placement.group(step.axis)
 
 
-def _front(x: Any, dim: int) -> Any:
-    return np.moveaxis(x, dim, 0) if dim else x  # the communicator copies what is not contiguous
+def _move_to_front(x: Any, dim: int) -> Any:
+    """The array with a dim as its first, along which collectives work; they copy what is not contiguous."""
+    return np.moveaxis(x, dim, 0) if dim else x
 
 
 def _gather(x: Any, shape: Sequence[int], step: Step) -> Any:
     dim = step.source.dim
     counts = _counts(_whole(shape, step)[dim], step.before.placement, step.axis)
-    return np.moveaxis(_group(step).all_gather(_front(x, dim), counts), 0, dim)
+    return np.moveaxis(_group(step).all_gather(_move_to_front(x, dim), counts), 0, dim)
 
 
 def _part(step: Step, whole: Sequence[int], dim: int) -> tuple[slice, ...]:
+    """The index of this rank's part along the step's axis, which splits dim `dim` of an array of shape `whole`."""
     placement = step.before.placement
     start, stop = balanced(whole[dim], placement.shape[step.axis], placement.coords[step.axis])
     return (slice(None),) * dim + (slice(start, stop),)
@@ -180,28 +188,27 @@ def _slice(x: Any, shape: Sequence[int], step: Step) -> Any:
 
 def _exchange(x: Any, shape: Sequence[int], step: Step) -> Any:
     whole, placement = _whole(shape, step), step.before.placement
-    give, keep = step.target.dim, step.source.dim
-    given = _counts(whole[give], placement, step.axis)
-    kept = _counts(whole[keep], placement, step.axis)
-    ends = np.cumsum([0, *given])
-    parts = [x[(slice(None),) * give + (slice(a, b),)] for a, b in itertools.pairwise(ends)]
-    mine = given[placement.coords[step.axis]]
+    split, joined = step.target.dim, step.source.dim
+    split_counts = _counts(whole[split], placement, step.axis)
+    joined_counts = _counts(whole[joined], placement, step.axis)
+    ends = np.cumsum([0, *split_counts])
+    parts = [x[(slice(None),) * split + (slice(a, b),)] for a, b in itertools.pairwise(ends)]
     shapes = []
-    for rows in kept:
-        dims = list(whole)
-        dims[give], dims[keep] = mine, rows
-        shapes.append(dims)
-    return np.concatenate(_group(step).all_to_all(parts, shapes), axis=keep)
+    for count in joined_counts:
+        shape_of_part = list(whole)
+        shape_of_part[split], shape_of_part[joined] = split_counts[placement.coords[step.axis]], count
+        shapes.append(shape_of_part)
+    return np.concatenate(_group(step).all_to_all(parts, shapes), axis=joined)
 
 
 def _pad(x: Any, shape: Sequence[int], step: Step) -> Any:
     whole = _whole(shape, step)
-    found = np.zeros_like(x, shape=whole)
-    found[_part(step, whole, step.source.dim)] = x
-    return found
+    summand = np.zeros_like(x, shape=whole)
+    summand[_part(step, whole, step.source.dim)] = x
+    return summand
 
 
-def _one_keeps(x: Any, shape: Sequence[int], step: Step) -> Any:
+def _keep_on_first(x: Any, shape: Sequence[int], step: Step) -> Any:
     return x if step.before.placement.coords[step.axis] == 0 else np.zeros_like(x)
 
 
@@ -212,7 +219,7 @@ def _sum(x: Any, shape: Sequence[int], step: Step) -> Any:
 def _sum_part(x: Any, shape: Sequence[int], step: Step) -> Any:
     dim = step.target.dim
     counts = _counts(x.shape[dim], step.before.placement, step.axis)
-    return np.moveaxis(_group(step).reduce_scatter(_front(x, dim), counts), 0, dim)
+    return np.moveaxis(_group(step).reduce_scatter(_move_to_front(x, dim), counts), 0, dim)
 
 
 _STEPS = {
@@ -220,7 +227,7 @@ _STEPS = {
     "BS": _slice,
     "SS": _exchange,
     "SP": _pad,
-    "BP": _one_keeps,
+    "BP": _keep_on_first,
     "PB": _sum,
     "PS": _sum_part,
 }

@@ -29,7 +29,7 @@ def balanced(size: int, parts: int, index: int) -> tuple[int, int]:
 
 
 TENSOR_FUNCTIONS: dict[str, Callable[..., Any]] = {}
-"""What layouts do with tensors; global_tensor, which knows layouts, puts its functions here."""
+"""Functions of tensors that layouts call, by name. They come from eager.global_tensor, which imports this module."""
 
 
 class Placement:
@@ -109,8 +109,8 @@ class Placement:
 
     def to_global(self, x: Tensor, sbp: Any, from_whole: bool) -> Tensor:
         """A tensor in a layout on this placement; see Tensor.to_global. Collective."""
-        found: Tensor = TENSOR_FUNCTIONS["to_global"](x, self, sbp, from_whole=from_whole)
-        return found
+        tensor: Tensor = TENSOR_FUNCTIONS["to_global"](x, self, sbp, from_whole=from_whole)
+        return tensor
 
     def __repr__(self) -> str:
         sides = " x ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.shape, strict=True))
@@ -128,20 +128,21 @@ class Layout:
     def __init__(self, placement: Placement, sbps: tuple[Sbp, ...]) -> None:
         self.placement, self.sbps = placement, sbps
         self._metas: dict[TensorMeta, TensorMeta] = {}
-        self.even = self
+        self.even = self  # the same Sbps with parts as equal as can be; another object only for `by_rows`
 
     def __repr__(self) -> str:
         return f"[{', '.join(map(repr, self.sbps))}] on {self.placement!r}"
 
     @cached_property
     def by_rows(self) -> Layout:
-        """The layout with the same Sbps of tensors whose rows are split otherwise than evenly, by whole sequences.
+        """The layout with the same Sbps for tensors whose rows are split by whole sequences, and so unevenly.
 
-        Only the tensor knows how (`oprack.parallel.sequences.Rows`); `even` is this layout again.
+        Which rows a rank has is known to the tensor alone (`oprack.parallel.eager.sequences.Rows`). `even` of the
+        result is this layout again.
         """
-        found = Layout(self.placement, self.sbps)
-        found.even = self
-        return found
+        layout = Layout(self.placement, self.sbps)
+        layout.even = self
+        return layout
 
     @cached_property
     def is_broadcast(self) -> bool:
@@ -175,18 +176,18 @@ class Layout:
             InvalidArgumentError: A split dim does not exist.
         """
         self.require_dims(shape)
-        found = [(0, n) for n in shape]
+        region = [(0, n) for n in shape]
         grid = self.placement.shape
         for s, size, at in zip(self.sbps, grid, coords or self.placement.coords, strict=True):
             if s.kind == "S":
-                start, stop = found[s.dim]
+                start, stop = region[s.dim]
                 a, b = balanced(stop - start, size, at)
-                found[s.dim] = (start + a, start + b)
-        return tuple(found)
+                region[s.dim] = (start + a, start + b)
+        return tuple(region)
 
     def part(self, shape: Sequence[int]) -> tuple[slice | EllipsisType, ...]:
         """The index of this rank's part in an array of the logical shape."""
-        # The ellipsis makes an array of one without dims, which would be a number.
+        # With the ellipsis the part of a 0-D array is an array, not a number.
         return (*(slice(start, stop) for start, stop in self.region(shape)), ...)
 
     def local_shape(self, shape: Sequence[int], coords: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -194,17 +195,17 @@ class Layout:
         return tuple([stop - start for start, stop in self.region(shape, coords)])
 
     def largest_part(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the part of the first rank, than which none is larger.
+        """The shape of the first rank's part, which is at least as large as any other.
 
-        What all ranks have to decide alike goes by this one: with sizes that do not divide, ranks' own parts differ.
+        Decisions that have to be the same on all ranks go by it, since parts differ where sizes do not divide.
         """
         return self.local_shape(shape, (0,) * len(self.sbps))
 
     def replaced(self, axis: int, sbp: Sbp) -> Layout:
-        """The layout that differs along one axis."""
+        """This layout with another Sbp along one axis."""
         return self.placement.layout((*self.sbps[:axis], sbp, *self.sbps[axis + 1 :]))
 
-    # What rooms below ask of a tensor's layout, without knowing this one ----------------------------------------------
+    # What eager tensors call on their layout, whose class they do not know --------------------------------------------
     def whole_value(self, x: Tensor) -> Any:
         """The value of a global tensor as a scope holds values, the same on each rank; collective."""
         value = TENSOR_FUNCTIONS["whole"](x)
@@ -218,42 +219,46 @@ class Layout:
 
     def ones(self, x: Tensor) -> Tensor:
         """A tensor of ones with the shape and dtype of a global one, whole on each rank."""
-        found: Tensor = TENSOR_FUNCTIONS["ones"](x)
-        return found
+        ones: Tensor = TENSOR_FUNCTIONS["ones"](x)
+        return ones
 
     def to_local(self, x: Tensor) -> Tensor:
         """This rank's part of a global tensor, as a tensor of this process; see Tensor.to_local."""
-        found: Tensor = TENSOR_FUNCTIONS["to_local"](x)
-        return found
+        local: Tensor = TENSOR_FUNCTIONS["to_local"](x)
+        return local
 
     def meta(self, local: TensorMeta) -> TensorMeta:
-        """The meta of global tensors with this layout whose parts have meta `local`."""
-        found = self._metas.get(local)
-        if found is None:
-            found = self._metas[local] = local.placed(self)
-            found.with_grad = found if local.with_grad is local else self.meta(local.with_grad)
-            found.without_grad = found if local.without_grad is local else self.meta(local.without_grad)
-            found.with_tracking = found if local.with_tracking is local else self.meta(local.with_tracking)
-        return found
+        """The meta of global tensors with this layout whose parts have meta `local`; always the same object."""
+        meta = self._metas.get(local)
+        if meta is None:
+            meta = self._metas[local] = local.placed(self)
+            meta.with_grad = meta if local.with_grad is local else self.meta(local.with_grad)
+            meta.without_grad = meta if local.without_grad is local else self.meta(local.without_grad)
+            meta.with_tracking = meta if local.with_tracking is local else self.meta(local.with_tracking)
+        return meta
 
 
 def layout_of(meta: TensorMeta) -> Layout | None:
-    """The layout of tensors with a meta, of which rooms below know a part; None of those of one process alone."""
-    found: Layout | None = cast(Any, meta.layout)
-    return found
+    """The layout of tensors with a meta; None for tensors of one process alone.
+
+    Eager tensors know the layout by the few methods that they call, hence the cast.
+    """
+    layout: Layout | None = cast(Any, meta.layout)
+    return layout
 
 
-def of_output(layout: Layout) -> Layout:
-    """What the gradient of an output has to be: that of a sum is the same for each summand."""
+def output_grad_layout(layout: Layout) -> Layout:
+    """The layout in which the gradient of an output is needed: each summand of a partial sum needs the whole of it."""
     return layout.placement.layout([Sbp("B") if s.kind == "P" else s for s in layout.sbps])
 
 
-def of_input(layout: Layout, splits: Sequence[bool]) -> Layout:
-    """What the gradient of an input is when a call on parts has computed it.
+def input_grad_layout(layout: Layout, splits: Sequence[bool]) -> Layout:
+    """The layout in which a call on parts computes the gradient of an input.
 
     Args:
-        layout: That in which the call read the input.
-        splits: For each axis, whether ranks computed different things: each has a summand of what was whole then.
+        layout: The layout in which the call read the input.
+        splits: For each axis, whether ranks computed different things. If so, each has one summand of the gradient of
+            an input that was whole.
 
     Returns:
         The layout.
@@ -264,11 +269,18 @@ def of_input(layout: Layout, splits: Sequence[bool]) -> Layout:
     )
 
 
-def dual(source: Layout, arrived: Layout) -> Layout:
-    """The layout that the gradient of a tensor has.
+def grad_layout(source: Layout, arrived: Layout) -> Layout:
+    """The layout that the gradient of a tensor is brought into.
 
-    It is split like the tensor and whole where that is a partial sum. Where the tensor is whole, it is as it arrives:
-    whole, or in summands that are added when somebody needs the sum.
+    Along an axis that splits the tensor the gradient is split alike; where the tensor is a partial sum, it is whole.
+    Where the tensor is whole, the gradient stays a partial sum if it arrives as one, and is added up on first use.
+
+    Args:
+        source: The layout of the tensor.
+        arrived: The layout in which the gradient arrives.
+
+    Returns:
+        The layout.
     """
     if source.placement is not arrived.placement:
         return source.placement.layout(["B" if s.kind == "P" else s for s in source.sbps])

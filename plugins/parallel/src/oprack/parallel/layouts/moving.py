@@ -1,4 +1,4 @@
-"""Moving a tensor from one placement to another: each rank gets the pieces of its new part from who has them."""
+"""Moves a tensor from one placement to another: each rank gets the pieces of its new part from ranks that have them."""
 
 from __future__ import annotations
 
@@ -33,20 +33,21 @@ def moved(part: Any, shape: Sequence[int], source: Layout, target: Layout) -> An
             f"a tensor on {source.placement!r} is wanted on {target.placement!r} of another world; expected placements "
             "of the same ranks"
         )
-    summed, whole = _without_summands(source), _without_summands(target)
-    part = box(part, shape, source, summed)
-    if not shape or summed.is_broadcast:
-        part = part[whole.part(shape)]
+    summed_source, summed_target = _summed(source), _summed(target)
+    part = box(part, shape, source, summed_source)
+    if not shape or summed_source.is_broadcast:
+        part = part[summed_target.part(shape)]
     else:
-        part = _exchanged(part, shape, summed, whole)
-    return box(part, shape, whole, target)
+        part = _exchange(part, shape, summed_source, summed_target)
+    return box(part, shape, summed_target, target)
 
 
-def _without_summands(layout: Layout) -> Layout:
+def _summed(layout: Layout) -> Layout:
+    """The layout without partial sums: whole along their axes."""
     return layout.placement.layout([broadcast if s.kind == "P" else s for s in layout.sbps])
 
 
-def _exchanged(part: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:
+def _exchange(part: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:
     world = source.placement.world
     ranks = range(world.size)
     has = [source.region(shape, source.placement.coords_of(r)) for r in ranks]
@@ -55,29 +56,29 @@ def _exchanged(part: Any, shape: Sequence[int], source: Layout, target: Layout) 
     for r in ranks:
         holders.setdefault(has[r], []).append(r)
 
-    def giver(region: Region, taker: int) -> int:
-        """Who gives a region to a rank: itself where it has it, else one of those that do, in turns."""
-        them = holders[region]
-        return taker if has[taker] == region else them[taker % len(them)]
+    def sender(region: Region, receiver: int) -> int:
+        """The rank that sends a region to a rank: itself if it has the region, else one of its holders, in turns."""
+        ranks = holders[region]
+        return receiver if has[receiver] == region else ranks[receiver % len(ranks)]
 
     nothing = (0,) * len(shape)
-    given, shapes = [], [nothing] * world.size
+    sent, shapes = [], [nothing] * world.size
     for r in ranks:
-        mine = giver(has[world.rank], r) == world.rank
+        mine = sender(has[world.rank], r) == world.rank
         piece = _common(has[world.rank], gets[r]) if mine else None
-        given.append(part[(slice(0, 0),) * len(shape)] if piece is None else part[_within(piece, has[world.rank])])
+        sent.append(part[(slice(0, 0),) * len(shape)] if piece is None else part[_within(piece, has[world.rank])])
     own = gets[world.rank]
-    taken: dict[int, Region] = {}
+    received: dict[int, Region] = {}
     for region in holders:
         piece = _common(region, own)
         if piece is not None:
-            r = giver(region, world.rank)
-            taken[r], shapes[r] = piece, tuple(b - a for a, b in piece)
-    arrived = world.all_to_all(given, shapes)
-    found = np.zeros_like(part, shape=[b - a for a, b in own])
-    for r, piece in taken.items():
-        found[_within(piece, own)] = arrived[r]
-    return found
+            r = sender(region, world.rank)
+            received[r], shapes[r] = piece, tuple(b - a for a, b in piece)
+    pieces = world.all_to_all(sent, shapes)
+    result = np.zeros_like(part, shape=[b - a for a, b in own])
+    for r, piece in received.items():
+        result[_within(piece, own)] = pieces[r]
+    return result
 
 
 def _common(a: Region, b: Region) -> Region | None:

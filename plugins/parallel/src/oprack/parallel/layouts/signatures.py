@@ -1,4 +1,4 @@
-"""Which signature of an op is used: those that its rule gives, and the one that costs least from where tensors lie."""
+"""Which Sbp signature an op is computed with: the cheapest of those that its rule offers, for the tensors' layouts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from oprack.errors import DefinitionError
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.boxing import cost
-from oprack.parallel.layouts.layout import Layout, Placement, dual, of_input
+from oprack.parallel.layouts.layout import Layout, Placement, grad_layout, input_grad_layout
 
 _MOST = 256
-"""So many combinations of signatures over the axes are compared; of more, each axis is chosen for itself."""
+"""How many combinations of signatures over the axes are compared. Of more, each axis first keeps its best few."""
 REPLICATED = Signature({}, {})
 Shapes = Sequence[tuple[int, ...] | None]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What one call does.
+    """How one call of an op is computed on parts.
 
     Attributes:
         signatures: One for each axis of the placement.
-        inputs: The layout that each argument has to have; None for an absent one.
-        outputs: The layout of each output, flat.
-        seconds: What it costs by the model: boxing of the arguments, of their gradients, and sums of the outputs.
+        inputs: The layout in which each argument is read; None for an absent one.
+        outputs: The layout of each output, those of duplicable slots one by one.
+        seconds: The modelled cost: boxing of the arguments and of their gradients, and adding up partial outputs.
     """
 
     signatures: tuple[Signature, ...]
@@ -43,14 +43,15 @@ class Choice:
 
 
 def candidates(rule: Any, ctx: SbpContext, integers: Collection[str] = ()) -> list[Signature]:
-    """The signatures of an op that hold, and that everything is whole.
+    """The signatures that an op may be computed with: REPLICATED, and those of its rule that apply here.
 
-    Those that make parts of a tensor from what is whole are left out: a slice is free, and somebody would gather it.
+    A signature that only splits outputs, of inputs that are whole, is left out: taking a part costs nothing, so it
+    would always be chosen, and the output would have to be gathered later.
 
     Args:
         rule: The op's rule; None for an op without one.
         ctx: What the rule may ask.
-        integers: Input slots that hold integers, whose mean is rounded, so that it is none of means.
+        integers: Input slots that hold integers. Their mean is rounded, so it can't be computed from means of parts.
 
     Returns:
         The signatures.
@@ -58,25 +59,25 @@ def candidates(rule: Any, ctx: SbpContext, integers: Collection[str] = ()) -> li
     Raises:
         DefinitionError: The rule gives something else.
     """
-    found = [] if rule is None else list(rule(ctx))
-    if not all(isinstance(s, Signature) for s in found):
+    offered = [] if rule is None else list(rule(ctx))
+    if not all(isinstance(s, Signature) for s in offered):
         raise DefinitionError(
-            f"op {ctx.op_type}: its rule sbp returned {found!r}; expected a list of oprack.op.sbp.Signature, as "
+            f"op {ctx.op_type}: its rule sbp returned {offered!r}; expected a list of oprack.op.sbp.Signature, as "
             "factors() makes it"
         )
-    known = default_manager()
-    split_here = [s for s in found if any(sbp != broadcast for sbp in s.inputs.values())]
-    found = [s for s in split_here if not s.via or known.has_op(s.via)]
-    rounded = {s.share[0] for s in found if s.share is not None}.intersection(integers)
+    manager = default_manager()
+    splitting = [s for s in offered if any(sbp != broadcast for sbp in s.inputs.values())]
+    available = [s for s in splitting if not s.via or manager.has_op(s.via)]
+    rounded = {s.share[0] for s in available if s.share is not None}.intersection(integers)
 
     def averages(signature: Signature, slot: str) -> bool:
         return signature.inputs.get(slot, broadcast).kind == "P" or bool(signature.share and signature.share[0] == slot)
 
-    return [REPLICATED, *(s for s in found if not any(averages(s, slot) for slot in rounded))]
+    return [REPLICATED, *(s for s in available if not any(averages(s, slot) for slot in rounded))]
 
 
 def choose(
-    found: Sequence[Signature],
+    signatures: Sequence[Signature],
     placement: Placement,
     slots_in: Sequence[str],
     slots_out: Sequence[str],
@@ -87,14 +88,14 @@ def choose(
     results: Shapes = (),
     differentiated: Sequence[bool] = (),
 ) -> Choice:
-    """The cheapest combination of signatures, one for each axis; of equal ones, that which changes least.
+    """The cheapest combination of signatures, one for each axis; of equally cheap ones, that which changes least.
 
-    What a call costs is the boxing of its arguments, of their gradients on the way back, and the sum that somebody has
-    to take later where an output is left in summands. With the first alone, a slice would be free though its gradient
-    is gathered, and a product of parts cheap though its sum is not.
+    The cost of a call is the boxing of its arguments, the boxing of their gradients on the way back, and adding up
+    outputs that are partial sums. The first alone would make a slice free, although its gradient is gathered, and a
+    product of parts cheap, although its sum is not.
 
     Args:
-        found: Signatures of the op.
+        signatures: The candidates.
         placement: Where the tensors are.
         slots_in: The input slot of each argument.
         slots_out: The output slot of each output.
@@ -109,19 +110,19 @@ def choose(
         The choice.
     """
     axes = len(placement.shape)
-    fitting = [[s for s in found if _fits(s, slots_in, shapes, n)] for n in placement.shape]
+    fitting = [[s for s in signatures if _fits(s, slots_in, shapes, n)] for n in placement.shape]
     if allowed is not None:
         fitting = [[s for s in options if allowed(s, k)] or options for k, options in enumerate(fitting)]
     if math.prod(map(len, fitting)) > _MOST:
         fitting = [_best_of_axis(k, options, slots_in, sources) for k, options in enumerate(fitting)]
     best: tuple[tuple[float, int], Choice] | None = None
-    for signatures in itertools.product(*fitting):
+    for combination in itertools.product(*fitting):
         inputs = tuple(
-            None if source is None else placement.layout([sbp(sig.inputs, slot) for sig in signatures])
+            None if source is None else placement.layout([sbp(sig.inputs, slot) for sig in combination])
             for slot, source in zip(slots_in, sources, strict=True)
         )
         # Two axes may split one dim into parts, of which none may be empty.
-        if axes > 1 and not _share(signatures, placement):
+        if axes > 1 and not _compatible(combination, placement):
             continue
         if axes > 1 and any(
             0 in layout.local_shape(shape, [n - 1 for n in placement.shape])
@@ -129,25 +130,25 @@ def choose(
             if layout is not None and shape is not None and 0 not in shape and not layout.is_broadcast
         ):
             continue
-        outputs = tuple(placement.layout([sbp(sig.outputs, slot) for sig in signatures]) for slot in slots_out)
-        choice = Choice(signatures, inputs, outputs, 0.0)
-        seconds, changed = _owed(outputs, results, max(itemsizes, default=4)), 0
+        outputs = tuple(placement.layout([sbp(sig.outputs, slot) for sig in combination]) for slot in slots_out)
+        choice = Choice(combination, inputs, outputs, 0.0)
+        seconds, changed = _summing_seconds(outputs, results, max(itemsizes, default=4)), 0
         for k, (source, target, shape, size) in enumerate(zip(sources, inputs, shapes, itemsizes, strict=True)):
             if source is not None and target is not None and shape is not None and source is not target:
                 seconds += cost(source, target, shape, size)
                 if k < len(differentiated) and differentiated[k]:
-                    leaving = of_input(target, choice.splits)
-                    seconds += cost(leaving, dual(source, leaving), shape, size)
+                    leaving = input_grad_layout(target, choice.splits)
+                    seconds += cost(leaving, grad_layout(source, leaving), shape, size)
                 changed += 1
         rank = (seconds, changed)
         if best is None or rank < best[0]:
             best = rank, replace(choice, seconds=seconds)
-    assert best is not None  # that everything is whole always fits
+    assert best is not None  # REPLICATED always fits
     return best[1]
 
 
-def _owed(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
-    """Seconds that it takes at least to add up, once they are read, the outputs that ranks hold as summands."""
+def _summing_seconds(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
+    """A lower bound for the seconds that it takes to add up those outputs that are partial sums, once they are read."""
     seconds = 0.0
     for layout, shape in zip(outputs, results, strict=False):
         if shape is None or not layout.is_partial:
@@ -162,12 +163,16 @@ def _owed(outputs: Sequence[Layout], results: Shapes, itemsize: int) -> float:
 
 
 def sbp(slots: Mapping[str, Sbp], slot: str) -> Sbp:
-    """What a signature says of a slot."""
+    """The Sbp of a slot by a signature's `inputs` or `outputs`; broadcast where these say nothing."""
     return slots.get(slot, broadcast)
 
 
-def _share(signatures: Sequence[Signature], placement: Placement) -> bool:
-    """Whether axes go together: those that split the same dims give ranks whole groups, one alone names another op."""
+def _compatible(signatures: Sequence[Signature], placement: Placement) -> bool:
+    """Whether signatures of several axes may be combined.
+
+    At most one may name another op that computes on parts, and axes that split the same dims must give every rank whole
+    groups.
+    """
     return sum(bool(one.via) for one in signatures) < 2 and all(
         not one.shared
         or one.shared % math.prod(n for s, n in zip(signatures, placement.shape, strict=True) if s.inputs == one.inputs)
@@ -177,7 +182,7 @@ def _share(signatures: Sequence[Signature], placement: Placement) -> bool:
 
 
 def _fits(signature: Signature, slots_in: Sequence[str], shapes: Shapes, ranks: int) -> bool:
-    """Whether each rank gets something of what is split; kernels are not asked to compute on nothing."""
+    """Whether every rank gets a part that is not empty of what is split, since kernels do not compute on nothing."""
     if signature.shared % ranks:
         return False
     for slot, shape in zip(slots_in, shapes, strict=True):

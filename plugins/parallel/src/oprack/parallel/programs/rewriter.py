@@ -15,7 +15,7 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.op.info import OpInfo
 from oprack.op.sbp import SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
-from oprack.parallel.layouts.layout import Layout, Placement, dual, of_input, of_output
+from oprack.parallel.layouts.layout import Layout, Placement, grad_layout, input_grad_layout, output_grad_layout
 from oprack.parallel.layouts.signatures import REPLICATED, Choice, candidates, choose
 from oprack.parallel.programs.boxing_ops import ProgramBoxing
 from oprack.parallel.programs.facts import (
@@ -232,8 +232,8 @@ class Rewriter:
         for slot, at, name in arguments(op.outputs):
             ref = grad.outputs[slot]
             key = ref.slot, at if ref.index is None else ref.index
-            leaving = of_input(computed.inputs[key][0], choice.splits)
-            wanted = dual(computed.sources[key], leaving)
+            leaving = input_grad_layout(computed.inputs[key][0], choice.splits)
+            wanted = grad_layout(computed.sources[key], leaving)
             own = name if wanted is leaving else self.boxing.new_var(name, "OWN")
             op.outputs[slot][at] = own
             made.append((name, own, leaving, wanted))
@@ -243,7 +243,7 @@ class Rewriter:
 
     def _arrived(self, name: str, computed: Computed, layout: Layout) -> str:
         """The variable that has the gradient of an output, of which the forward op wrote a layout."""
-        own = self._boxed(name, of_output(layout))
+        own = self._boxed(name, output_grad_layout(layout))
         return self.boxing.scaled(own, computed.share) if computed.share != 1.0 and layout.is_partial else own
 
     # Variables --------------------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ class Rewriter:
             return self.fixed[name]
         # A loss or a metric, which nothing reads but those who fetch it.
         if name in self._results and layout.is_partial and not is_backward(op):
-            return of_output(layout)
+            return output_grad_layout(layout)
         return layout
 
     def _finish(self, name: str, own: str, layout: Layout, wanted: Layout, share: float) -> None:
