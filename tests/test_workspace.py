@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -15,7 +16,13 @@ PROJECTS = [
     *sorted(ROOT.glob("plugins/*/pyproject.toml")),
     ROOT / "stubs" / "pyproject.toml",
 ]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/*.md"))]
+DOCUMENTS = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "plugins/*/README.md", "op_packages/*/README.md")
+    for path in sorted(ROOT.glob(pattern))
+]
+FOLDERS = ("core", "docs", "examples", "op_packages", "plugins", "stubs", "templates", "tests", "tools")
+OF_USERS = {".downloads/lac", "metrics.json", "serve.toml"}  # written by who follows a document
 LINE_LIMIT = 500
 
 
@@ -46,8 +53,29 @@ def test_distributions_have_one_version(path):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(document):
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text("utf-8"))
-    local = [target for target in targets if "://" not in target]
+    # The site generates its reference; test_docs follows these links.
+    local = [target for target in targets if "://" not in target and "../reference/" not in target]
     assert [target for target in local if not (document.parent / target).exists()] == []
+
+
+@functools.cache
+def paths_of_the_repository():
+    """Every file and folder, and each of its endings: "core/src/oprack/io/files.py", "io/files.py", "files.py" ..."""
+    found = set()
+    for path in (p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if "__pycache__" not in p.parts):
+        parts = path.relative_to(ROOT).parts
+        found.update("/".join(parts[i:]) for i in range(len(parts)))
+    return found | {path.name for path in ROOT.iterdir()}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_documents_name_exist(document):
+    if document.name == "CHANGELOG.md":
+        pytest.skip("it tells of files as they were")
+    text = re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
+    named = re.findall(r"`([\w./-]+?)/?(?::\w[\w.]*)?`", text)  # without placeholders such as <family>
+    files = {n for n in named if re.search(r"^\w+/\w|\w\.(py|md|toml|c|h|json)$", n) and not n.startswith("out/")}
+    assert files - OF_USERS - paths_of_the_repository() == set()
 
 
 def test_no_source_file_is_too_long():

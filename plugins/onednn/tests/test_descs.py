@@ -71,12 +71,12 @@ def test_a_refusal_is_remembered():
 
 
 def test_few_are_kept(monkeypatch):
-    monkeypatch.setattr(descs._KNOWN, "descs", Cache(4))
+    monkeypatch.setattr(descs._CACHE, "descs", Cache(4))
     first = copied(20)
     for rows in range(21, 40):
         copied(rows)
         assert copied(20) is first  # it is always among the four that were used last
-        assert len(descs._KNOWN.descs) <= 8
+        assert len(descs._CACHE.descs) <= 8
 
 
 def test_attributes_are_told_apart_by_their_operations():

@@ -224,11 +224,11 @@ def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
     assert layers([fixed, open_]) == 3 and layers([fixed, open_]) == 4
     other = fixed.copy()
     other.flags.writeable = False
-    assert layers([fixed, other]) == 5 == layers([fixed, other]) and len(layers._known) == 3
+    assert layers([fixed, other]) == 5 == layers([fixed, other]) and len(layers._entries) == 3
     del other
-    assert len(layers._known) == 2, "it goes with any of its arrays"
+    assert len(layers._entries) == 2, "it goes with any of its arrays"
     del fixed
-    assert not layers._known
+    assert not layers._entries
 
 
 def test_packed_rows_are_in_time_major_order():

@@ -67,7 +67,7 @@ def both_ways(monkeypatch, shaped, *arrays):
                 y, _ = shaped.outlet().take()
                 y[...] = np.nan
                 chain.run(arrays[0], y)
-            assert (chain._alone is None) == (run is None)
+            assert (chain._own_stretch is None) == (run is None)
             found.append(y)
     return found
 
@@ -93,7 +93,7 @@ def test_scratch_memory_that_has_grown_is_noticed(monkeypatch):
         y, _ = shaped.outlet().take()
         chain.run(x, y)
         results.append(y)
-    assert chain._alone is not None
+    assert chain._own_stretch is not None
     for y in results[1:]:
         np.testing.assert_array_equal(y, results[0])
 
@@ -105,7 +105,7 @@ def test_a_primitive_that_fails_raises(monkeypatch):
     chain = BoundChain(shaped.chain)
     primitive, arguments, _, _ = chain._calls[-1]
     failing = NativeChain(2, steps=[(primitive, arguments, 0, 0)])  # without its arguments
-    chain._alone = NativeStretch(THREAD.state, [failing], range(2), 2)
+    chain._own_stretch = NativeStretch(THREAD.state, [failing], range(2), 2)
     with pytest.raises(OneDNNError, match="invalid arguments"):
         chain.run(x, shaped.outlet().take()[0])
 

@@ -288,7 +288,7 @@ class PrimitiveDesc(Handle):
         seconds: How long one core takes about for these.
     """
 
-    __slots__ = ("_bytes", "_code", "_descs", "_job", "_primitive", "cost", "given", "impl", "seconds")
+    __slots__ = ("_bytes", "_code", "_descs", "_job", "_primitive", "checked_arguments", "cost", "impl", "seconds")
     destroy = "primitive_desc_destroy"
 
     def __init__(self, kind: str, *args: Any, any_speed: bool = False) -> None:
