@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack import Program
-from oprack.inference import Config, create_predictor, optim_cache
+from oprack.inference import Config, create_predictor
 from oprack.inference.optim_cache import OptimCache
 from oprack.io import save_inference_model
 from oprack.ir.models import optimize_model
+from oprack.packs import discovery
 from oprack.tensor import Scope
 
 X = np.array([[1, -2], [-3, 4]], np.float32)
@@ -35,7 +36,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Passes:
     found = Passes()
     monkeypatch.setattr("oprack.ir.models.optimize_model", found)
     # the files of this checkout may have been written a moment ago
-    monkeypatch.setattr(optim_cache, "changed_since_start", lambda files: "")
+    monkeypatch.setattr(discovery, "changed_since_start", lambda files: "")
     return found
 
 

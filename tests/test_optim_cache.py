@@ -288,7 +288,7 @@ def test_changed_code_makes_it_anew(
 def test_loaded_files_are_those_of_core_packs_and_manifests() -> None:
     oprack.op_info("relu")
     manager = oprack.default_manager()
-    names = {path for path, mtime, size in manager.loaded_files() if mtime and size}
+    names = {path for path, mtime, size in discovery.loaded_files(manager.discovered()) if mtime and size}
     for module in ("oprack.packs.manager", manager.op_info("relu").infer_shape.__module__):
         if (path := getattr(sys.modules.get(module), "__file__", None)) is not None:
             assert path in names
@@ -301,7 +301,7 @@ def test_loaded_files_are_those_of_core_packs_and_manifests() -> None:
 def test_code_written_after_the_start_is_not_kept(
     model: Path, cache: OptimCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(optim_cache, "changed_since_start", lambda files: "passes.py")
+    monkeypatch.setattr(discovery, "changed_since_start", lambda files: "passes.py")
     np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
     assert not cache.entries()
 

@@ -89,8 +89,9 @@ def describe_model(program: Program, feeds: list[str], fetches: list[str], manag
         ],
         "missing_ops": sorted(t for t in counts if not known[t]),
         "newer_ops": [
-            {"op": t, "saved_with": saved, "installed": installed}
-            for t, (saved, installed) in manager.newer_ops(counts, program.desc.op_version_map).items()
+            {"op": t, "saved_with": saved, "installed": manager.op_version(t)}
+            for t, saved in sorted(program.desc.op_version_map.items())
+            if t in counts and known[t] and saved > manager.op_version(t)
         ],
     }
 

@@ -66,6 +66,12 @@ class KernelSpec:
         """Module and name of the function."""
         return f"{self.function.__module__}.{getattr(self.function, '__qualname__', '?')}"
 
+    def always_ties(self, other: KernelSpec) -> bool:
+        """Whether the two tie in every call that both fit, apart from their containers."""
+        mine, theirs = ((s.place, s.library, s.priority, s.min_numel) for s in (self, other))
+        # Whether two predicates hold together is known only in a call; one predicate always holds together with itself.
+        return mine == theirs and self.when is other.when and bool(self.dtypes & other.dtypes)
+
 
 def kernel(
     op_type: str,

@@ -13,7 +13,7 @@ from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundE
 from oprack.kernel.decorator import KernelSpec
 from oprack.kernel.predicates import KernelQuery
 from oprack.kernel.signature import CONTAINERS, KernelSignature, bind_signature
-from oprack.kernel.ties import always_tie, settle_tie, tie_text
+from oprack.kernel.ties import settle_tie, tie_text
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import OpKernelType
 from oprack.op.proto import OpProto
@@ -188,7 +188,7 @@ class OpKernelMap:
         return [
             other
             for other, other_signature in self._kernels
-            if always_tie(other, spec) and _containers(other_signature) == _containers(signature)
+            if other.always_ties(spec) and _containers(other_signature) == _containers(signature)
         ]
 
     def require_untied(self, spec: KernelSpec, owner: str) -> None:

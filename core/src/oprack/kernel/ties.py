@@ -8,18 +8,6 @@ from oprack.errors import DuplicateKernelError
 from oprack.kernel.decorator import KernelSpec
 
 
-def always_tie(spec: KernelSpec, other: KernelSpec) -> bool:
-    """Whether two kernels tie in every call that both fit, apart from their containers."""
-    equal = (spec.place, spec.library, spec.priority, spec.min_numel) == (
-        other.place,
-        other.library,
-        other.priority,
-        other.min_numel,
-    )
-    # Whether two predicates hold together is known only in a call; one predicate always holds together with itself.
-    return equal and spec.when is other.when and bool(spec.dtypes & other.dtypes)
-
-
 def settle_tie(
     op_type: str,
     owner: str,

@@ -52,7 +52,7 @@ class Choice:
     Args:
         found: All packs.
         preferred: Names of packs or distributions, the most preferred one first.
-        priorities: Name of a pack or distribution -> what is added to the priority of its kernels.
+        priorities: Name of a pack or distribution -> what is added to the priority of its kernels; an attribute, too.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Choice:
         priorities: Mapping[str, int] | None = None,
     ) -> None:
         self._preferred = list(preferred)
-        self._priorities = dict(priorities or {})
+        self.priorities = dict(priorities or {})
         known = found if self._preferred else ()
         ranked = sorted((rank, f.distribution) for f in known if (rank := self._rank(f.names)) < len(self._preferred))
         self.distributions = tuple(dict.fromkeys(distribution for _, distribution in ranked))
@@ -74,9 +74,7 @@ class Choice:
 
     def added_priority(self, found: FoundPack) -> int:
         """What is added to the priority of a pack's kernels."""
-        if not self._priorities:
-            return 0
-        return sum(self._priorities.get(name, 0) for name in dict.fromkeys(found.names))
+        return sum(self.priorities.get(name, 0) for name in dict.fromkeys(found.names))
 
     def ordered(self, packs: Iterable[Pack], home: str = "") -> list[Pack]:
         """Packs that bring the same thing, the one whose is used first.
@@ -121,7 +119,7 @@ class Choice:
 
     def to_dict(self) -> dict[str, object]:
         """For keys of what depends on it."""
-        return {"preferred": self._preferred, "priorities": self._priorities}
+        return {"preferred": self._preferred, "priorities": self.priorities}
 
 
 @dataclass(frozen=True)

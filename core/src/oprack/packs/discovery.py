@@ -131,11 +131,13 @@ def _as_pack_error(e: BaseException, found: FoundPack) -> BaseException:
 
 
 def loaded_files(packs: Iterable[Pack]) -> list[tuple[str, int, int]]:
-    """(path, mtime in ns, size) of the modules of core and of packs that were imported so far, and of the manifests.
+    """(path, mtime in ns, size) of the modules of core and of packs that are in use and were imported so far, and of
+    the manifests.
 
     As with .pyc files, a file that has the mtime and size of then is taken for the same. Development installs change
     their code and not their version; this notices it.
     """
+    packs = [pack for pack in packs if pack.status == "ok"]
     packages = {"oprack", *(pack.found.module.partition(".")[0] for pack in packs)}
     paths = {path for pack in packs for path, _, _ in pack.contributions.files}
     for name, module in list(sys.modules.items()):

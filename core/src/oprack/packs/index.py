@@ -461,7 +461,7 @@ def build_kernel_map(
     failures: list[OprackError] = []
 
     def guarded(pack: Pack, specs: Callable[[], Iterable[KernelSpec]]) -> None:
-        added = index.choice.added_priority(pack.found)
+        added = index.choice.added_priority(pack.found) if index.choice.priorities else 0
         try:
             for spec in specs():
                 kernels.add(replace(spec, priority=spec.priority + added) if added else spec, pack.owner)

@@ -17,6 +17,7 @@ from oprack.errors import (
     UnknownOpError,
 )
 from oprack.packs import advice, choice, discovery
+from oprack.packs.cache import CachedSource, cache_directory
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
 from oprack.packs.entry_points import BUILTIN, CORE
@@ -120,16 +121,9 @@ class PackManager:
         with self.lock:
             return self._loaded(), self.revision
 
-    def _source(self) -> discovery.PackSource:
-        if self._use_cache:
-            from oprack.packs.cache import CachedSource, cache_directory
-
-            if (directory := cache_directory(self._environ)) is not None:
-                return CachedSource(directory)
-        return discovery.PackSource(self._entry_points)
-
     def _discover(self) -> None:
-        source = self._source()
+        directory = cache_directory(self._environ) if self._use_cache else None
+        source = discovery.PackSource(self._entry_points) if directory is None else CachedSource(directory)
         packs, messages = discovery.read_packs(source, self._environ, self._blocked, self._allow)
         self.cache_state = source.state
         self._use(packs)
@@ -179,11 +173,6 @@ class PackManager:
             found = self._extensions = Extensions(self.targets, self._warn)
         return found
 
-    @property
-    def choice(self) -> Choice:
-        """What decides where several packs bring the same thing."""
-        return self._loaded().choice
-
     def prefer(self, *packs: str) -> None:
         """From now on, use what these packs bring wherever others bring the same, the most preferred one first.
 
@@ -224,11 +213,6 @@ class PackManager:
         """Every installed pack, the core's own first; broken and blocked ones too."""
         self._loaded()
         return list(self._packs or ())
-
-    def loaded_files(self) -> list[tuple[str, int, int]]:
-        """Files of core and packs that this process loaded so far: (path, mtime in ns, size)."""
-        self._loaded()
-        return discovery.loaded_files([pack for pack in self._packs or () if pack.status == "ok"])
 
     def block(self, name: str) -> None:
         """Leave out a pack, by its name or its distribution's, from now on.
@@ -351,8 +335,12 @@ class PackManager:
                 self._operators[op_type] = found
         return found
 
-    def require_ops(self, op_types: Iterable[str]) -> None:
-        """Check that every op can be had.
+    def require_ops(self, op_types: Iterable[str], versions: Mapping[str, int] | None = None) -> None:
+        """Check that every op can be had, and warn (PackWarning), once an op, of those that are too old.
+
+        Args:
+            op_types: The ops.
+            versions: Those with which a program was saved, by op.
 
         Raises:
             MissingPackError: Ops are missing. The message lists all of them, and the broken or blocked packs that bring
@@ -365,19 +353,10 @@ class PackManager:
         if missing:
             raise MissingPackError(advice.missing(missing, self._packs or (), definers))
         for op_type in wanted:
-            self._definer(op_type)
-
-    def newer_ops(self, op_types: Iterable[str], versions: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-        """Those of the ops that a program was saved with in a newer version than is installed: (saved, installed)."""
-        known = {t: self.op_version(t) for t in sorted(set(op_types)) if t in versions and self.has_op(t)}
-        return {t: (versions[t], v) for t, v in known.items() if versions[t] > v}
-
-    def warn_of_newer_ops(self, op_types: Iterable[str], versions: Mapping[str, int]) -> None:
-        """Warn (PackWarning), once an op, of what `newer_ops` finds."""
-        for op_type, (saved, installed) in self.newer_ops(op_types, versions).items():
-            pack = self._definer(op_type).pack
-            text = advice.newer_op(op_type, saved, installed, pack)
-            self._warn(text, "newer op", op_type, str(saved), category=PackWarning)
+            pack, saved = self._definer(op_type).pack, (versions or {}).get(op_type, 0)
+            if saved > 0 and saved > (installed := self.op_version(op_type)):
+                text = advice.newer_op(op_type, saved, installed, pack)
+                self._warn(text, "newer op", op_type, str(saved), category=PackWarning)
 
     # Kernels ----------------------------------------------------------------------------------------------------------
     def kernel_map(self, op_type: str, place_kind: str) -> OpKernelMap:

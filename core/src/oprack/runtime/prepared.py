@@ -126,8 +126,7 @@ class PreparedProgram:
         self._blocks: dict[int, PreparedBlock] = {}
         check_nesting(desc)
         op_types = {op.type for block in desc.blocks for op in block.ops}
-        manager.require_ops(op_types)
-        manager.warn_of_newer_ops(op_types, desc.op_version_map)
+        manager.require_ops(op_types, desc.op_version_map)
 
     def is_current(self, manager: Any, place: Place) -> bool:
         """Whether packs and place are still those that it was prepared for."""

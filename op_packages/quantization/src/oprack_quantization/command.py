@@ -60,10 +60,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, write the program, and print what it costs."""
     from oprack.cli.main import FINDING, OK
-    from oprack.cli.output import read_feeds
     from oprack.errors import InvalidArgumentError
     from oprack.io import load_inference_model, save_inference_model
     from oprack.tensor import Scope
+    from oprack_ir.feeds import read_feeds
 
     from oprack_quantization.post_training import quantize_post_training
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from oprack.cli.main import OK
 from oprack.cli.output import (
     add_block,
-    add_feeds,
     add_json,
     add_model,
     check_file,
@@ -21,6 +20,7 @@ from oprack.cli.output import (
     print_json,
     print_table,
 )
+from oprack_ir.feeds import add_feeds
 
 if TYPE_CHECKING:
     from oprack.io.inference_model import InferenceModel
@@ -113,10 +113,10 @@ class _Measured:
 
 
 def _measure(args: argparse.Namespace) -> _Measured:
-    from oprack.cli.output import read_feeds, with_hint
     from oprack.errors import FeedLoDError
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope
+    from oprack_ir.feeds import read_feeds, with_hint
 
     scope = Scope()
     checks = Checks(nan_inf=args.check_nan)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from oprack.cli.main import OK
 from oprack.cli.output import (
     add_block,
-    add_feeds,
     add_json,
     add_model,
     manager_of,
@@ -17,8 +16,9 @@ from oprack.cli.output import (
     print_json,
     print_table,
     printable,
-    read_feeds,
 )
+
+from oprack_ir.feeds import add_feeds, read_feeds
 
 if TYPE_CHECKING:
     from oprack.io.inference_model import InferenceModel

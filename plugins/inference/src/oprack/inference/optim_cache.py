@@ -40,7 +40,7 @@ from oprack.inference.optim_entry import (
 from oprack.interruption import let_interruptions_pass
 from oprack.io.inference_model import InferenceModel, files_beside, model_files
 from oprack.io.parameters import open_view
-from oprack.packs.discovery import changed_since_start
+from oprack.packs import discovery
 from oprack.packs.manager import PackManager
 from oprack.tensor import LoDTensor, Scope
 
@@ -79,7 +79,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
             "numpy": np.__version__,
             "cpu": _cpu_features(),
             "packs": packs,
-            "choice": manager.choice.to_dict(),
+            "choice": manager.index.choice.to_dict(),
             "libraries": libraries,
             "passes": passes,
             "pass_builder": config.pass_changes(),
@@ -260,8 +260,8 @@ class OptimCache:
     def _store(self, key: str, model: InferenceModel, scope: Scope, manager: PackManager) -> bool:
         from oprack.io.atomic import AtomicSave  # with modules that readers do not need
 
-        files = manager.loaded_files()
-        if path := changed_since_start(files):
+        files = discovery.loaded_files(manager.discovered())
+        if path := discovery.changed_since_start(files):
             return _left_out(f"{path} was written after this process began")
         arrays: list[np.ndarray[Any, Any]] = []
         rows, offset = [], 0
