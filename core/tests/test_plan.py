@@ -18,6 +18,7 @@ from oprack.runtime import Checks, Executor, Profiler
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.codegen import generated_function
 from oprack.runtime.prepared import run_block
+from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Scope, SelectedRows
 
 Build = Callable[..., Program]
@@ -180,6 +181,40 @@ def test_several_outputs_lists_and_scalars(rack: PackManager, build: Build, as_d
     for _ in range(3):
         a, s = run(exe, program, X, "a", "s")
         assert a.array.tolist() == [1, -2] and s.shape == () and float(s.array) == 6
+
+
+class Spare(OpDef, type="spare"):
+    """Out = 2 X, and nothing for Spare, as batch norms do where nothing is kept for the gradient."""
+
+    X = Input("x")
+    Out = Output("As X.")
+    Spare = Output("Nothing.", dispensable=True)
+
+    def infer_shape(ctx: Any) -> None:
+        ctx.set_dim("Out", ctx.dim("X"))
+
+
+@kernel("spare")
+def spare(X: Any) -> Any:
+    return 2 * X, None
+
+
+def test_an_output_that_is_left_out_and_read_takes_no_scope_either(
+    rack: PackManager, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rack.register_op(Spare)
+    rack.register_kernel(spare)
+    ids = np.array([1, 0])
+    ops = [
+        ("spare", {"X": "x"}, {"Out": "y", "Spare": "s"}),
+        ("pick", {"Ids": "ids", "W": "y", "Scale": "s"}, {"Out": "z"}),
+    ]
+    program, exe = build({"x": X, "ids": ids}, ops), Executor()
+    for i in range(5):
+        if i == 3:
+            monkeypatch.setattr(PreparedFunction, "_run_in_scope", None)
+        (z,) = exe.run(program, {"x": X + i, "ids": ids}, ["z"], Scope())
+        assert (z == 2 * (X + i)[ids]).all()
 
 
 def test_rows_pass_through(rack: PackManager, build: Build) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +68,19 @@ def test_what_the_caller_puts_into_a_scope_is_not_overwritten(build: Build, with
     buffer = scope.find_var("w").get().array
     Executor().run(program, {"x": X}, [], scope)
     assert scope.find_var("w").get().array is buffer, "from then on the buffer is the scope's own"
+
+
+def test_parameters_that_were_replaced_are_let_go_of(build: Build) -> None:
+    ids = np.array([1, 0])
+    program = build({"ids": ids, "w": X}, [("pick", {"Ids": "ids", "W": "w"}, {"Out": "w"})])
+    program.global_block().vars["w"].persistable = True
+    executor, scope, seen = Executor(), Scope(), []
+    scope.var("w").set(X.copy())
+    for _ in range(6):
+        seen.append(weakref.ref(scope.find_var("w").get().array))
+        executor.run(program, {"ids": ids}, [], scope)
+    gc.collect()
+    assert [ref() is not None for ref in seen[:-1]] == [False] * 5
 
 
 def test_read_only_memory_is_no_buffer(build: Build, with_blend: None) -> None:

@@ -235,9 +235,9 @@ class _Plan:
         given = dict(zip((*self._inputs, *self.state), (*tensors, *state), strict=True))
         variables = self.segment.variables
         met = self.segment.met(
-            run, [given.get(n) for n in variables.parameters], [given.get(n) for n in variables.reads]
+            run, [given.get(n) for n in variables.parameters], [given.get(n) for n in self.segment.reads]
         )
-        if not self.stateful:
+        if self.writes or not self.stateful:  # else those of this run would stay in memory beside the trained ones
             self.segment.forget_parameters()
         if met is None or not {*given, *(port.var for port in met[0].generated.outputs)}.issuperset(self._outputs):
             return None  # not compiled yet, or an op has left an output out
@@ -285,7 +285,7 @@ class _Form:
             self._take = _taking(taken, len(names), all(p.var in bare for p in ports))
         variables = segment.variables
         # No code takes what is at the name of no variable.
-        self._values = [index.get(name, 0) for name in (*variables.parameters, *variables.reads)]
+        self._values = [index.get(name, 0) for name in (*variables.parameters, *segment.reads)]
         places: dict[str, tuple[int, Port]] = {}
         at = 0
         for port in compiled.generated.outputs:

@@ -106,13 +106,18 @@ class Segment:
         # Outputs that ops may leave out, and that are read: another value of the variable, such as a fed one, stays.
         self._left_out: tuple[str, ...] = ()
 
+    @property
+    def reads(self) -> list[str]:
+        """Variables that it reads beside parameters; of those that an op may leave out, the value that was there."""
+        return [*self.variables.reads, *self._left_out]
+
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, run: RunContext, scope: Scope) -> None:
         """Run in `scope`: generated code for a signature that was seen before, else the reference path, recorded."""
         for name in self._left_out:
             scope.var(name)
         parameters = scope.find_values(self.variables.parameters)
-        temporaries = scope.find_values([*self.variables.reads, *self._left_out])
+        temporaries = scope.find_values(self.reads)
         key, shapes = self._forms(run, parameters, temporaries)
         compiled: CompiledSegment | None = self._compiled[key] or self._compile_recorded(key)
         if compiled is None:
@@ -185,9 +190,7 @@ class Segment:
     def met(
         self, run: RunContext, parameters: Sequence[Any], temporaries: Sequence[Any]
     ) -> tuple[CompiledSegment, Any] | None:
-        """(what was compiled for values like these, their shapes); None when nothing was."""
-        if self._left_out:
-            return None  # they are looked up in scopes
+        """(what was compiled for values of its parameters and of what it reads, their shapes); None: nothing was."""
         key, shapes = self._forms(run, list(parameters), temporaries)
         compiled: CompiledSegment | None = self._compiled[key] or self._compile_recorded(key)
         return None if compiled is None else (compiled, shapes)
@@ -279,7 +282,7 @@ class Segment:
         ).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
-        arguments = SegmentArguments(generated.inputs, [*variables.parameters, *variables.reads, *self._left_out])
+        arguments = SegmentArguments(generated.inputs, [*variables.parameters, *self.reads])
         function = device.plan_function(function, {op.type for op in self.operators})
         return CompiledSegment(generated, arguments, function, lines)
 
