@@ -1,6 +1,7 @@
 """Runs that end early: what a step leaves behind, what comes out, and what the next run gives."""
 
 import ast
+import itertools
 import random
 import signal
 from contextlib import suppress
@@ -13,10 +14,17 @@ from oprack import Executor, Program, Scope, layers, nn, optimizer, program_guar
 from oprack.cache import Budget
 from oprack.desc import OpDesc
 from oprack.errors import BlockDepthError, OprackError
+from oprack.kernel import kernel_specs
+from oprack.kernel.commit import Commit
 from oprack.packs.manager import default_manager
 from oprack.runtime.prepared import PreparedCache
-from oprack.tensor import CPUPlace
+from oprack.tensor import CPUPlace, SelectedRows
 from oprack.testing.fuzz.injection import Injections, Interrupter
+from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.kernels import update as native_updates
+from oprack_optimizer.kernels import adam, momentum
+from oprack_optimizer.kernels._update import BLOCK
+from oprack_optimizer.ops._state import AdamRule, AdamState, MomentumRule, MomentumState
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [f for part in ("core", "plugins/*", "op_packages/*") for f in ROOT.glob(f"{part}/src/**/*.py")]
@@ -74,6 +82,69 @@ def test_interruptions_at_lines_are_where_signals_are_handled() -> None:
     lines = [get(0), get(0)][1]
     assert lines > 10
     assert all(get(at) <= lines for at in range(1, lines + 1))
+
+
+def _update_kernels() -> dict[str, Any]:
+    """Calls of kernels that write a parameter to its own memory and return more than that: call(param, gradient)."""
+    n, one = BLOCK + 5, np.ones(1, np.float32)
+    rule, descent = AdamRule(0.9, 0.999, 1e-8, False), MomentumRule(0.9, True, "", 0.0, False, 1.0)
+
+    def state(size: int) -> AdamState:
+        return AdamState(0.1 * one, np.ones(size, np.float32), np.ones(size, np.float32), 0.9 * one, 0.99 * one)
+
+    def rows(p: Any, g: Any) -> Any:
+        wide, some = p.reshape(-1, 1), SelectedRows([3, 1], g[:2].reshape(-1, 1), len(p))
+        moments = state(len(p))
+        moments = moments._replace(Moment1=moments.Moment1.reshape(-1, 1), Moment2=moments.Moment2.reshape(-1, 1))
+        return adam.update(wide, some, moments, rule, np, wide, lazy=True)
+
+    def native(op_type: str, *inputs: Any, **attrs: Any) -> Any:
+        kernels = {s.op_type: s.function for s in kernel_specs(native_updates)}
+        return lambda p, g: kernels[op_type](p, g, *(i(len(p)) for i in inputs), out=p, **attrs)
+
+    full, number = (lambda size: np.ones(size, np.float32)), (lambda size: 0.1 * one)
+    mu = {
+        "mu": 0.9,
+        "use_nesterov": False,
+        "regularization_method": "",
+        "regularization_coeff": 0.0,
+        "rescale_grad": 1.0,
+    }
+    betas = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "use_global_beta_pow": False}
+    return {
+        "adam in blocks": (n, lambda p, g: adam.update(p, g, state(n), rule, np, p)),
+        "momentum in blocks": (n, lambda p, g: momentum.update(p, g, MomentumState(full(n), 0.1 * one), descent, p)),
+        "adam in rows": (9, rows),
+        "native momentum": (9, native("momentum", full, number, **mu)),
+        "native adam": (9, native("adam", number, full, full, number, number, **betas)),
+    }
+
+
+@pytest.mark.parametrize("name", _update_kernels())
+def test_an_update_in_place_that_is_interrupted_at_any_line_has_written_nothing_or_says_what_it_returns(
+    name: str,
+) -> None:
+    size, call = _update_kernels()[name]
+    before, gradient, ends = np.linspace(1, 2, size, dtype=np.float32), np.ones(size, np.float32), {True: 0, False: 0}
+    if not LIBRARY.usable() and call(before.copy(), gradient) is NotImplemented:
+        pytest.skip("there is no native code for it here")
+    expected = call(before.copy(), gradient)
+    for at in itertools.count(1):
+        param, one = before.copy(), Interrupter("interrupt", at)
+        try:
+            with one.active():
+                call(param, gradient)
+            break
+        except KeyboardInterrupt as error:
+            found = Commit.result_of(error)
+        ends[found is not None] += 1
+        if found is None:
+            np.testing.assert_array_equal(param, before, one.where)
+        else:
+            assert found[0].ctypes.data == param.ctypes.data
+            for got, want in zip(found, expected, strict=True):
+                assert (got is None and want is None) or np.array_equal(got, want), one.where
+    assert ends[False] > 5 and ends[True] >= 1, ends
 
 
 class Training:

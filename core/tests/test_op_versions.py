@@ -16,10 +16,15 @@ from oprack.tensor import Scope
 X = np.float32([1.0, -2.0])
 
 
-def test_newer_ops(rack: PackManager) -> None:
-    assert rack.newer_ops(["double", "flat", "unknown"], {"double": 2, "unknown": 9}) == {"double": (2, 0)}
-    assert rack.newer_ops(["double"], {"double": 0}) == rack.newer_ops(["double"], {}) == {}
-    assert rack.newer_ops(["flat"], {"double": 2}) == {}, "an op that the program does not use"
+def test_ops_that_are_too_old_are_told_where_a_program_has_them(rack: PackManager) -> None:
+    with pytest.warns(PackWarning, match="op double: the program was saved with version 2") as caught:
+        rack.require_ops(["double", "flat"], {"double": 2, "unknown": 9})
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rack.require_ops(["double"], {"double": 0})
+        rack.require_ops(["double"])
+        rack.require_ops(["flat"], {"double": 2})
 
 
 def test_a_run_tells_of_a_newer_op_once(build: Callable[..., Program]) -> None:

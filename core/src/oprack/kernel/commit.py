@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from operator import call
 from typing import Any
@@ -20,19 +20,24 @@ class Commit:
         commit(write, ...)
         return commit.result
 
-    Who catches an interruption asks `result_of` whether the kernel had written by then.
+    Who catches an interruption asks `result_of` whether the kernel had written by then. It finds a commit in the local
+    variables of the functions that were running, so one that writes on behalf of another, and has returned by then,
+    returns its commit or is given one, and the kernel keeps it until it returns itself.
 
     Args:
-        result: What the kernel returns.
-        done: Whether it is written already, by threads in which nothing is interrupted.
+        result: What the kernel returns; it may be set later, before something is written.
+
+    Attributes:
+        result: The same.
+        done: Whether it is written. Who writes by threads in which nothing is interrupted sets it.
     """
 
-    _done: Sequence[bool] = ()  # as long as __init__ has not ended, which may be interrupted, too
+    # as long as __init__ has not ended, which may be interrupted, too
+    result: Any = None
+    done = False
 
-    def __init__(self, result: Any, done: bool = False) -> None:
+    def __init__(self, result: Any = None) -> None:
         self.result = result
-        if done:
-            self._done = (True,)
 
     def __call__(self, write: Callable[..., Any], *arguments: Any) -> None:
         """Call a function of C that writes.
@@ -41,10 +46,8 @@ class Commit:
             write: The function. Python code could be interrupted within it.
             *arguments: What it takes.
         """
-        done: list[bool] = []
-        self._done = done
         # C code makes both calls, and Python handles signals only when deque has returned.
-        deque(map(call, (partial(write, *arguments), partial(done.append, True))), 0)
+        deque(map(call, (partial(write, *arguments), partial(setattr, self, "done", True))), 0)
 
     @staticmethod
     def result_of(error: BaseException) -> Any:
@@ -59,7 +62,7 @@ class Commit:
         traceback, result = error.__traceback__, None
         while traceback is not None:
             for value in traceback.tb_frame.f_locals.values():
-                if type(value) is Commit and value._done:
+                if type(value) is Commit and value.done:
                     result = value.result
             traceback = traceback.tb_next
         return result

@@ -255,10 +255,10 @@ class Centred(_OfRows):
 
 
 class Branched(_OfRows):
-    """2 x if there are more than two rows."""
+    """2 x if there are more than two rows, else a new x."""
 
     def forward(self, x: Any) -> Any:
-        return x * 2.0 if x.shape[0] > 2 else x
+        return x * (2.0 if x.shape[0] > 2 else 1.0)
 
     formula = forward
 

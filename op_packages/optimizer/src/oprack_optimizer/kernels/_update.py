@@ -75,11 +75,13 @@ def by_blocks(
     count: int,
     out: Array | None = None,
     others: Sequence[Array | None] = (),
+    commit: Commit | None = None,
 ) -> tuple[Array, ...]:
     """`count` new arrays like the first one given, made block by block by update(given, made, work).
 
     It gets rows of all arrays and writes to those of the new ones; work: memory of a block's size. out: the memory of
-    the first given array, when the first new one may take it. others: what the kernel returns beside the new arrays.
+    the first given array, when the first new one may take it, and then others: what the kernel returns beside the new
+    arrays, and commit: the kernel's, which learns when that memory is written.
     Threads take turns at the blocks of a large array, since one core alone can't read memory as fast as it goes.
     """
     first = given[0]
@@ -108,13 +110,16 @@ def by_blocks(
     if out is None:
         in_turns(some, total // _SHARED)
         return tuple(made)
+    commit = Commit() if commit is None else commit
+    commit.result = (*made, *others)
     try:
         apart(some, total // _SHARED)
+        commit.done = True
     except BaseException:
         # Of a parameter in place, half of which is new, nobody could make anything: the step is taken to its end.
         some()
         while len(finished) < total:
             time.sleep(1e-4)
-        commit = Commit((*made, *others), done=True)  # noqa: F841 - whoever catches the interruption finds it here
+        commit.done = True
         raise
     return tuple(made)

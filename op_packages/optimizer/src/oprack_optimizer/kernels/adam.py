@@ -30,15 +30,16 @@ def step(
     xp: ArrayModule,
     out: Array | None = None,
     others: Sequence[Array | None] = (),
+    commit: Commit | None = None,
 ) -> tuple[Array, ...]:
-    """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays. out, others: as in by_blocks."""
+    """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays. The last three: as in by_blocks."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
     correction = xp.sqrt(kind(1) - b2pow)
     numbers = (kind(beta1), kind(1 - beta1), kind(beta2), kind(1 - beta2))
     numbers = (*numbers, kind(epsilon) * correction, lr * correction / (kind(1) - b1pow))
     if is_large(p):
-        return by_blocks(lambda *blocks: _update_block(*blocks, *numbers), (p, g, m1, m2), 3, out, others)
+        return by_blocks(lambda *blocks: _update_block(*blocks, *numbers), (p, g, m1, m2), 3, out, others, commit)
     return _update_whole(p, g, m1, m2, *numbers, xp)
 
 
@@ -121,6 +122,7 @@ def _lazy(
     rates: tuple[float, float, float],
     out: Array | None,
     others: Sequence[Array | None],
+    commit: Commit,
     xp: ArrayModule,
 ) -> tuple[Array, ...]:
     """As `step`, in the rows that the gradient holds. out: the memory of p when it may be overwritten, else None."""
@@ -130,7 +132,7 @@ def _lazy(
     found = step(p[rows], totals.value, m1[rows], m2[rows], lr, b1, b2, *rates, xp)
     for target, value in zip(new[1:], found[1:], strict=True):
         target[rows] = value
-    commit = Commit((*new, *others))
+    commit.result = (*new, *others)
     commit(new[0].__setitem__, rows, found[0])
     return new
 
@@ -155,13 +157,13 @@ def update(
     scalars = scalar(state.LearningRate, dtype), scalar(state.Beta1Pow, dtype), scalar(state.Beta2Pow, dtype)
     out = out if p is param else None
     new_powers = powers(state, rates, rule)
-    others = (*new_powers, None)  # where the parameter itself is overwritten
+    others, commit = (*new_powers, None), Commit()  # where the parameter itself is overwritten
     if lazy:
-        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, others, xp)
+        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, others, commit, xp)
     elif isinstance(grad, SelectedRows):
         new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
     else:
-        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out, others)
+        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out, others, commit)
     out, new_master = rounded(new, param, master, rule.multi_precision)
     return out, new1, new2, *new_powers, new_master
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, kernel
+from oprack.kernel.commit import Commit
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, by_blocks, dense, is_large, rounded, scalar, working
@@ -16,9 +17,15 @@ from oprack_optimizer.ops._state import MomentumRule, MomentumState
 # shared ---------------------------------------------------------------------------------------------------------------
 # The step of momentum, merged_momentum and sparse_momentum.
 def step(
-    p: Array, grad: Array, velocity: Array, lr: Array, rule: MomentumRule, out: Array | None = None
+    p: Array,
+    grad: Array,
+    velocity: Array,
+    lr: Array,
+    rule: MomentumRule,
+    out: Array | None = None,
+    commit: Commit | None = None,
 ) -> tuple[Array, Array]:
-    """(parameter, velocity) after one step. out: memory that the parameter may have."""
+    """(parameter, velocity) after one step. out: memory that the parameter may have; commit: as in by_blocks."""
     kind, mu, nesterov = p.dtype.type, rule.mu, rule.use_nesterov
     g = grad.astype(p.dtype, copy=False)
     if rule.rescale_grad != 1.0:
@@ -27,7 +34,7 @@ def step(
         g = g + kind(rule.regularization_coeff) * p
     if is_large(p):
         given = (p, g, velocity)
-        return by_blocks(lambda *blocks: _update_block(*blocks, kind(mu), nesterov, lr), given, 2, out, (None,))
+        return by_blocks(lambda *blocks: _update_block(*blocks, kind(mu), nesterov, lr), given, 2, out, (None,), commit)
     v = velocity * kind(mu) + g
     return p - (g + v * kind(mu) if nesterov else v) * lr, v
 
@@ -54,7 +61,8 @@ def update(
     """The outputs of the op. out: memory that the parameter may have."""
     p = working(param, state.MasterParam, rule.multi_precision)
     lr = scalar(state.LearningRate, p.dtype)
-    new, v = step(p, grad, state.Velocity, lr, rule, out if p is param else None)
+    commit = Commit()
+    new, v = step(p, grad, state.Velocity, lr, rule, out if p is param else None, commit)
     new, master = rounded(new, param, state.MasterParam, rule.multi_precision)
     return new, v, master
 

@@ -45,8 +45,10 @@ def _updated(
     out: Array | None,
     numbers: Sequence[float],
     others: Sequence[Array | None] = (),
-) -> tuple[Array | None, ...] | None:
-    """The new parameter, its new state and `others`; None where NumPy has to do it.
+) -> Commit | None:
+    """Write the new parameter, its new state and `others`; None where NumPy has to do it.
+
+    The kernel keeps the commit in a local variable until it returns: an interruption between the two finds it there.
 
     Args:
         out: Memory that the parameter may have.
@@ -75,7 +77,7 @@ def _updated(
     update = _Update(rule, param.size, *places, tuple(numbers))
     commit = Commit((*made, *others))
     commit(run, addressof(update), THREAD.max_threads if param.size >= _SHARED else 1)
-    return commit.result
+    return commit
 
 
 def _number(array: Array) -> np.float32:
@@ -95,8 +97,8 @@ def sgd(
 ) -> tuple[Array | None, ...]:
     if MasterParam is not None or not LearningRate.size:
         return NotImplemented
-    made = _updated(_SGD, Param, Grad, (), out, (_number(LearningRate),), (None,))
-    return NotImplemented if made is None else made
+    commit = _updated(_SGD, Param, Grad, (), out, (_number(LearningRate),), (None,))
+    return NotImplemented if commit is None else commit.result
 
 
 @onednn_kernel("momentum", bare=True)
@@ -118,8 +120,8 @@ def momentum(
         return NotImplemented
     decay = regularization_coeff if regularization_method == "l2_decay" else 0.0
     numbers = (_number(LearningRate), mu, rescale_grad, decay)
-    made = _updated(_NESTEROV if use_nesterov else _MOMENTUM, Param, Grad, (Velocity,), out, numbers, (None,))
-    return NotImplemented if made is None else made
+    commit = _updated(_NESTEROV if use_nesterov else _MOMENTUM, Param, Grad, (Velocity,), out, numbers, (None,))
+    return NotImplemented if commit is None else commit.result
 
 
 @onednn_kernel("adam", bare=True)
@@ -153,5 +155,5 @@ def adam(
     numbers = (beta1, 1 - beta1, beta2, 1 - beta2, kind(epsilon) * correction, rate)
     powers = (Beta1Pow, kind(beta1)), (Beta2Pow, kind(beta2))
     new_powers = [p.copy() if use_global_beta_pow else p * beta for p, beta in powers]
-    made = _updated(_ADAM, Param, Grad, (Moment1, Moment2), out, numbers, (*new_powers, None))
-    return NotImplemented if made is None else made
+    commit = _updated(_ADAM, Param, Grad, (Moment1, Moment2), out, numbers, (*new_powers, None))
+    return NotImplemented if commit is None else commit.result
