@@ -20,7 +20,7 @@ from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
 from oprack_onednn import kernels
 from oprack_onednn.c.runner import LOOPS, RUNNER
-from oprack_onednn.chain import rows
+from oprack_onednn.chain import side_by_side
 from oprack_onednn.chain.memory import last_strides
 from oprack_onednn.chain.primitive_chain import BoundChain
 
@@ -261,7 +261,7 @@ def recorded(op_type):
 @contextmanager
 def native_runs():
     """A list that gets an element for each chain that runs, and for each call of a small function beside the runner."""
-    runs, run, together = [], BoundChain._run, rows._addresses
+    runs, run, together = [], BoundChain._run, side_by_side._addresses
     small = {name: getattr(RUNNER, name) for name in LOOPS}
 
     def counted(self, *addresses):
@@ -276,13 +276,13 @@ def native_runs():
         runs.append(len(arguments))
         return function(*arguments)
 
-    BoundChain._run, rows._addresses = counted, all_counted
+    BoundChain._run, side_by_side._addresses = counted, all_counted
     for name, function in small.items():
         setattr(RUNNER, name, function and partial(small_counted, function))
     try:
         yield runs
     finally:
-        BoundChain._run, rows._addresses = run, together
+        BoundChain._run, side_by_side._addresses = run, together
         for name, function in small.items():
             setattr(RUNNER, name, function)
 
