@@ -6,6 +6,7 @@ import asyncio
 import time
 
 import numpy as np
+import pytest
 from oprack_serve.errors import RequestError
 from oprack_serve.jobs import Job
 from oprack_serve.joining import JoinRule
@@ -178,25 +179,49 @@ def test_requests_that_were_taken_back_are_not_run_and_not_counted():
     asyncio.run(load())
 
 
-def test_a_joined_run_that_fails_is_run_again_one_request_at_a_time():
-    class Fails(Sleeper):
-        def run(self, feed, outputs, trace, done) -> None:
-            values = feed["x"].array[:, 0].tolist()
-            self.ran.append(values)
-            error = RequestError(400, "13 is no good") if 13 in values else None
-            asyncio.get_running_loop().call_soon(done, BatchResult(feed, 1.0, error))
+class Fails(Sleeper):
+    """A worker whose batches fail when 13 is among their values; `ran` has the values of each batch."""
 
-    async def load() -> tuple[list, list]:
+    def run(self, feed, outputs, trace, done) -> None:
+        values = feed["x"].array[:, 0].tolist()
+        self.ran.append(values)
+        error = RequestError(400, "13 is no good") if 13 in values else None
+        asyncio.get_running_loop().call_soon(done, BatchResult(feed, 1.0, error))
+
+
+@pytest.mark.parametrize(
+    ("values", "batches"),
+    [
+        ([7, 13, 9], [[7, 13, 9], [7], [13, 9], [13], [9]]),
+        (
+            [13, 1, 2, 3, 4, 5, 6, 7],
+            [[13, 1, 2, 3, 4, 5, 6, 7], [13, 1, 2, 3], [4, 5, 6, 7], [13, 1], [2, 3], [13], [1]],
+        ),
+    ],
+)
+def test_a_joined_run_that_fails_is_run_again_in_halves(values, batches):
+    """Which of them is at fault is found in 2 log n runs; those that come meanwhile run with none of them."""
+
+    async def load() -> tuple[list, list, dict]:
         ran: list = []
         scheduler = Scheduler(1)
         busy = joining_lane(scheduler, Fails("m", 0.0, ran), 8)
-        jobs = [job() for _ in range(3)]
-        for one, value in zip(jobs, (7, 13, 9), strict=True):
+        jobs, late = [job() for _ in values], job()
+        late.feed["x"].array[:] = 99
+        for one, value in zip(jobs, values, strict=True):
             one.feed["x"].array[:] = value
             busy.submit(one)
-        return await asyncio.gather(*(one.future for one in jobs), return_exceptions=True), ran
+        while not ran:
+            await asyncio.sleep(0)
+        busy.submit(late)
+        found = await asyncio.gather(*(one.future for one in jobs), return_exceptions=True)
+        return found, ran, await late.future
 
-    (a, b, c), ran = asyncio.run(load())
-    assert ran == [[7, 13, 9], [7], [13], [9]]
-    assert a["x"].array.tolist() == [[7.0]] and c["x"].array.tolist() == [[9.0]]
-    assert isinstance(b, RequestError) and str(b) == "13 is no good"
+    found, ran, late = asyncio.run(load())
+    ran.remove([99])
+    assert sorted(ran) == sorted(batches) and late["x"].array.tolist() == [[99.0]]
+    for value, result in zip(values, found, strict=True):
+        if value == 13:
+            assert isinstance(result, RequestError) and str(result) == "13 is no good"
+        else:
+            assert result["x"].array.tolist() == [[float(value)]]

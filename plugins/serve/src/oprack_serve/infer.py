@@ -182,7 +182,8 @@ class Inference:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
         wanted = answers.wanted_outputs(decoded, model.signature)
-        job = request.job = Job(decoded.inputs, wanted, request.due, request.finish, decoded.trace, queued=queued)
+        deadline = request.started + settings.timeout
+        job = request.job = Job(decoded.inputs, wanted, deadline, request.finish, decoded.trace, queued=queued)
         try:
             model.lane.submit(job)
             outputs = await request.result

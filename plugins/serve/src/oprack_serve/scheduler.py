@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from oprack_serve import joining
 from oprack_serve.errors import RequestError, WorkerLostError
-from oprack_serve.jobs import Job, JobGroup
+from oprack_serve.jobs import Job, JobGroup, halve
 from oprack_serve.joining import Feed, JoinRule, join_key
 from oprack_serve.signature import Tensor
 
@@ -97,12 +97,10 @@ class Lane:
             if not group.jobs:
                 del self._groups[job.key]
 
-    def requeue(self, jobs: list[Job], alone: bool) -> None:
-        """Queue requests again before all others, with no other in their runs if `alone`."""
+    def requeue(self, jobs: list[Job]) -> None:
+        """Queue requests again before all others."""
         for job in reversed(jobs):
             if not job.finished:
-                if alone:
-                    job.key = None
                 self._group(job.key).append_first(job)
                 self.waiting += 1
 
@@ -142,7 +140,7 @@ class Lane:
 
 @dataclass(eq=False)
 class _Batch:
-    """A batch that runs. kill_at: when all its requests are over their time, so that it runs for nobody."""
+    """A batch that runs. kill_at: when the server has given up on all its requests."""
 
     lane: Lane
     worker: WorkerHandle
@@ -194,7 +192,7 @@ class Scheduler:
     def _start(self, lane: Lane, jobs: list[Job], now: float) -> None:
         worker = lane.idle.pop()
         if not worker.alive:  # it ended while nothing ran on it; another is on its way
-            lane.requeue(jobs, alone=False)
+            lane.requeue(jobs)
             return
         self._slots -= 1
         self._batches += 1
@@ -249,11 +247,13 @@ class Scheduler:
                 return list(zip(jobs, parts, strict=True))
             except ValueError:
                 pass
-        # a request that fails harms only itself
+        # a request that fails harms only itself: it is found by halving, in 2 log n runs
         if lane.closed:
             error = result.error or RequestError(503, "this version of the model was taken away; send it again")
             return [(job, error) for job in jobs]
-        lane.requeue(jobs, alone=True)
+        left = [job for job in jobs if not job.finished]
+        halve(left)
+        lane.requeue(left)
         return []
 
     def _lost(self, batch: _Batch, error: WorkerLostError) -> list[tuple[Job, dict[str, Tensor] | Exception]]:
@@ -261,15 +261,15 @@ class Scheduler:
         for job in batch.jobs:
             job.lost += 1
             if job.lost < 2 and not batch.lane.closed and now < job.deadline:
-                again.append(job)  # alone, so that no other request shares its fate
+                job.key = None  # alone, so that no other request shares its fate
+                again.append(job)
             else:
                 results.append((job, RequestError(500, f"the worker process that ran this request ended: {error}")))
-        batch.lane.requeue(again, alone=True)
+        batch.lane.requeue(again)
         return results
 
     def sweep(self, now: float) -> None:
-        """End runs whose requests have all been answered by now."""
-        for batch in self._running:
-            if now >= batch.kill_at:
-                batch.kill_at = float("inf")
-                batch.worker.kill()
+        """End runs that take longer than the server gives any of their requests; their slots are free at once."""
+        for batch in [batch for batch in self._running if now >= batch.kill_at]:
+            batch.kill_at = float("inf")
+            batch.worker.kill()
