@@ -126,4 +126,5 @@ def test_the_runtime_is_what_kserve_expects():
     assert model["runtime"] == runtime["metadata"]["name"] and model["protocolVersion"] in spec["protocolVersions"]
     formats = [(f["name"], f["version"]) for f in spec["supportedModelFormats"]]
     assert (model["modelFormat"]["name"], model["modelFormat"]["version"]) in formats
-    assert args.grace < service["spec"]["predictor"]["terminationGracePeriodSeconds"]
+    assert args.drain_delay > 0
+    assert args.drain_delay + args.grace < service["spec"]["predictor"]["terminationGracePeriodSeconds"]

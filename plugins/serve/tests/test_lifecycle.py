@@ -111,6 +111,62 @@ def test_a_host_that_is_killed_is_replaced(folder):
     server.until(lambda: not any(map(running, workers)), 10)
 
 
+def test_a_run_that_hangs_gives_its_slot_back_though_its_host_is_gone(folder):
+    server = Served("--models", str(folder), "--poll", "0.1", "--timeout", "2")
+    (host,), (worker,) = server.hosts("scaled"), server.workers("scaled")
+    os.kill(worker, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        hung = pool.submit(server.infer, "scaled", [row("x", X)])
+        server.until(lambda: server.metric("oprack_batches_running") == 1)
+        os.kill(host, signal.SIGKILL)
+        assert hung.result()[0] == 504
+    server.until(lambda: not running(worker), 10)
+    server.event("model retired")
+    assert factor(server) == 10 and server.stop() == 0
+
+
+def test_a_worker_that_hangs_without_its_host_ends_with_the_server(folder):
+    server = Served("--models", str(folder), "--poll", "0", "--workers", "2")
+    (host,), hung = server.hosts("scaled"), server.workers("scaled")
+    for worker in hung:
+        os.kill(worker, signal.SIGSTOP)
+    os.kill(host, signal.SIGKILL)
+    server.event("host ended")
+    assert server.stop() == 0
+    server.until(lambda: not any(map(running, hung)), 10)
+
+
+def test_readiness_is_that_of_a_worker_that_answers(folder):
+    server = Served("--models", str(folder), "--poll", "0", "--timeout", "1")
+    (host,), (worker,) = server.hosts("scaled"), server.workers("scaled")
+    for pid in (host, worker):
+        os.kill(pid, signal.SIGSTOP)
+    assert server.infer("scaled", [row("x", X)])[0] == 504
+    server.until(lambda: server.get("/v2/health/ready")[0] == 503, 10)
+    assert server.get("/v2/models/scaled/ready") == (503, {"name": "scaled", "ready": False})
+    assert server.get("/v2/health/live")[0] == 200
+    os.kill(host, signal.SIGCONT)
+    server.until(lambda: server.get("/v2/health/ready")[0] == 200)
+    assert factor(server) == 10 and server.stop() == 0
+
+
+def test_a_worker_that_takes_too_much_memory_is_replaced_without_losing_a_request(folder):
+    server = Served("--models", str(folder), "--poll", "0", "--worker-memory", "64K")
+    (first,) = server.workers("scaled")
+
+    def replaced() -> bool:
+        assert factor(server) == 10
+        return not running(first)
+
+    server.until(replaced)
+    found = server.event("worker outgrown", pid=first)
+    assert found["memory"] > found["limit"] == 64 << 10
+    server.event("worker ended", pid=first)
+    server.until(lambda: len(server.workers("scaled")) == 1)
+    assert server.workers("scaled") != [first] and server.metric("oprack_worker_restarts_total") >= 1
+    assert {e["status"] for e in server.events if e["event"] == "request"} == {200} and server.stop() == 0
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_shutdown_finishes_what_runs_and_waits_and_refuses_the_rest(tmp_path, how):
     served.save(tmp_path / "slow", served.slow)
@@ -130,6 +186,32 @@ def test_shutdown_finishes_what_runs_and_waits_and_refuses_the_rest(tmp_path, ho
     server.stop(0)
     assert server.events[-1]["event"] == "stopped"
     assert not any(map(running, hosts))
+
+
+def test_the_grace_of_a_shutdown_is_given_once(folder):
+    server = Served("--models", str(folder), "--poll", "0", "--grace", "4", "--timeout", "60")
+    (worker,) = server.workers("scaled")
+    os.kill(worker, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        hung = pool.submit(server.infer, "scaled", [row("x", X)])
+        server.until(lambda: server.metric("oprack_batches_running") == 1)
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert 3.9 < time.monotonic() - began < 7.5
+        assert hung.result()[0] == 503
+    assert not running(worker)
+
+
+def test_a_server_that_drains_is_not_ready_and_takes_requests(folder):
+    server = Served("--models", str(folder), "--poll", "0", "--drain-delay", "3")
+    assert server.get("/v2/models/scaled/ready")[0] == 200
+    server.process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    server.until(lambda: server.get("/v2/health/ready") == (503, {"ready": False}), 3)
+    assert server.get("/v2/models/scaled/ready")[0] == 503 and server.get("/v2/health/live")[0] == 200
+    assert factor(server) == 10
+    assert server.process.wait(20) == 0 and time.monotonic() - began > 2.9
+    server.stop(0)
 
 
 def test_workers_and_hosts_end_when_the_server_is_killed(folder):
@@ -231,6 +313,7 @@ def test_a_load_that_failed_is_tried_again(folder, monkeypatch):
 
         def __init__(self, found, *_):
             self.found, self.name, self.version, self.state, self.recorded = found, found.name, "1", "READY", None
+            self.ready = True
 
         async def load(self, recorded):
             FailsTwice.tries += 1

@@ -20,7 +20,6 @@ from oprack_serve.infer import Inference
 from oprack_serve.json_data import to_json
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
-from oprack_serve.model import READY
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
@@ -114,7 +113,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
 
     def model_ready(request: Request, models: Models) -> Response:
         model = model_of(request, models)
-        fine = model.state == READY and not models.stopping
+        fine = model.ready and not (models.draining or models.stopping)
         return json_response(200 if fine else 503, {"name": model.name, "ready": fine})
 
     def index(_: Request, models: Models) -> Response:

@@ -85,6 +85,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="most memory for the outputs of one op; beyond it the answer is 413; 0: no limit (default: 2G)",
     )
     add(
+        "--worker-memory",
+        type=_bytes,
+        default=default.worker_memory,
+        metavar="BYTES",
+        help="memory of a worker, beside what it shares, beyond which another replaces it; 0: no limit (default: 2G)",
+    )
+    add(
         "--timeout",
         type=_positive(0.001),
         default=default.timeout,
@@ -97,6 +104,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=default.read_timeout,
         metavar="S",
         help="seconds that a client may take to send a request or to read its answer (default: %(default)g)",
+    )
+    add(
+        "--drain-delay",
+        type=_positive(0),
+        default=default.drain_delay,
+        metavar="S",
+        help="seconds in which a stopped server takes requests though it says it is not ready (default: %(default)g)",
     )
     add(
         "--grace",
@@ -179,8 +193,8 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidArgumentError("--name is for a single MODEL; models of --models DIR are named by their folders")
     names = (
         *("model", "name", "models", "host", "port", "workers", "threads", "max_batch", "max_queue", "max_body"),
-        *("max_inflight", "max_connections", "memory_limit", "timeout", "read_timeout", "grace", "poll", "allow_trace"),
-        *("log", "cache"),
+        *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
+        *("grace", "poll", "allow_trace", "log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

@@ -6,9 +6,10 @@ nothing of the model itself: kernel libraries start threads when they first run,
     python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE
 
 FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none. From here:
-{"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket, and
-{"ended": number, "status": exit code} when it is gone. From the server: {"kill": number}. When the server closes the
-socket, this process and the workers end.
+{"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket and its
+pidfd, by which the server ends it, and {"ended": number, "status": exit code} when it is gone. From the server:
+{"replace": number} for another worker now and none when that one ends. When the server closes the socket, this process
+and the workers end.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class _Child:
     number: int
     pid: int
     started: float
+    replaced: bool = False
 
 
 class Host:
@@ -67,7 +69,7 @@ class Host:
                         if not self._obey():
                             return
                     else:
-                        due.append(time.monotonic() + self._reap(fd))
+                        due += self._reap(fd)
                 for moment in [m for m in due if m <= time.monotonic()]:
                     due.remove(moment)
                     self._fork()
@@ -84,8 +86,9 @@ class Host:
         if not pid:
             self._become_worker(theirs, ours)
         theirs.close()
-        self._children[os.pidfd_open(pid)] = _Child(self._count, pid, time.monotonic())
-        self._tell({"worker": self._count, "pid": pid}, [ours.fileno()])
+        pidfd = os.pidfd_open(pid)
+        self._children[pidfd] = _Child(self._count, pid, time.monotonic())
+        self._tell({"worker": self._count, "pid": pid}, [ours.fileno(), pidfd])
         ours.close()
 
     def _become_worker(self, sock: socket.socket, other: socket.socket) -> None:
@@ -104,23 +107,26 @@ class Host:
         finally:
             os._exit(code)  # what the parent registered to run at its end is not the child's
 
-    def _reap(self, fd: int) -> float:
-        """Say that a child ended; returns after how many seconds another may start."""
+    def _reap(self, fd: int) -> list[float]:
+        """Say that a child ended; returns when others have to start in its place."""
         child = self._children.pop(fd)
         os.close(fd)
         _, status = os.waitpid(child.pid, 0)
         self._tell({"ended": child.number, "status": os.waitstatus_to_exitcode(status)})
-        self._short_lives = self._short_lives + 1 if time.monotonic() - child.started < SHORT_LIFE else 0
-        return min(LONGEST_PAUSE, 0.25 * 2**self._short_lives) if self._short_lives > 1 else 0.0
+        if child.replaced:
+            return []
+        now = time.monotonic()
+        self._short_lives = self._short_lives + 1 if now - child.started < SHORT_LIFE else 0
+        return [now + (min(LONGEST_PAUSE, 0.25 * 2**self._short_lives) if self._short_lives > 1 else 0.0)]
 
     def _obey(self) -> bool:
         message = self._control.recv(MAX_MESSAGE)
         if not message:
             return False
-        number = json.loads(message)["kill"]
-        for child in self._children.values():
-            if child.number == number:
-                os.kill(child.pid, signal.SIGKILL)
+        number = json.loads(message)["replace"]
+        for child in [child for child in self._children.values() if child.number == number]:
+            child.replaced = True
+            self._fork()
         return True
 
     def _tell(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:

@@ -60,6 +60,7 @@ class Model:
         self._process: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None
         self._workers: dict[int, WorkerProcess] = {}
+        self._outgrown: list[WorkerProcess] = []  # those whose successors are being warmed up
         self._loaded: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._preparing: set[asyncio.Task[None]] = set()
         self._prepared = asyncio.Event()
@@ -73,6 +74,11 @@ class Model:
     @property
     def version(self) -> str:
         return self.found.version
+
+    @property
+    def ready(self) -> bool:
+        """Whether it serves, by a worker that has answered and was not lost since."""
+        return self.state == READY and any(worker.alive and worker.warm for worker in self._workers.values())
 
     # Loading ----------------------------------------------------------------------------------------------------------
     async def load(self, recorded: Counter[str] | None = None) -> None:
@@ -157,7 +163,8 @@ class Model:
             return
         message = json.loads(data)
         if "worker" in message:
-            worker = WorkerProcess(self.kill, message["worker"], message["pid"], socket.socket(fileno=fds[0]))
+            sock, limit = socket.socket(fileno=fds[0]), self.settings.worker_memory
+            worker = WorkerProcess(message["worker"], message["pid"], sock, fds[1], limit, self._replace)
             self._workers[worker.number] = worker
             task = asyncio.get_running_loop().create_task(self._prepare(worker))
             self._preparing.add(task)
@@ -173,8 +180,10 @@ class Model:
         try:
             await worker.connect()
             wanted = {"declared": self._declared, "recorded": recorded, "prove": not self._prepared.is_set()}
-            answer = await worker.probe({"kind": "probe"} | wanted)
-        except WorkerLostError:
+            async with asyncio.timeout(self.settings.load_timeout):
+                answer = await worker.probe({"kind": "probe"} | wanted)
+        except (WorkerLostError, TimeoutError):
+            worker.kill()
             self._prepared.set()
             self.reason = self.reason or ("" if self.state == READY else "a worker ended while it was warmed up")
             return
@@ -192,8 +201,33 @@ class Model:
                         fix="declare shapes in serve.toml: [[examples]]",
                     )
             self._prepared.set()
+        worker.warm = True
+        if self._outgrown:
+            self._retire(self._outgrown.pop())
         self.lane.idle.append(worker)
         self.lane.scheduler.pump()
+
+    def _replace(self, worker: WorkerProcess) -> None:
+        """Have the host fork another worker; this one runs batches until that one is warmed up."""
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.send(json.dumps({"replace": worker.number}).encode())
+                self._outgrown.append(worker)
+                self._event(
+                    "worker outgrown",
+                    model=self.name,
+                    version=self.version,
+                    pid=worker.pid,
+                    memory=worker.memory,
+                    limit=self.settings.worker_memory,
+                )
+
+    def _retire(self, worker: WorkerProcess) -> None:
+        """End a worker, after the batch that it runs."""
+        if worker in self.lane.idle:
+            self.lane.idle.remove(worker)
+            worker.kill()
+        worker.alive = False
 
     # Ends -------------------------------------------------------------------------------------------------------------
     def _worker_ended(self, number: int, status: int) -> None:
@@ -202,10 +236,7 @@ class Model:
             return
         self.restarts += 1
         self._event("worker ended", model=self.name, version=self.version, pid=worker.pid, status=status)
-        if worker in self.lane.idle:
-            self.lane.idle.remove(worker)
-            worker.close()
-        worker.alive = False  # one that runs a batch finds its connection closed
+        self._retire(worker)  # one that runs a batch finds its connection closed
 
     def _host_ended(self) -> None:
         assert self._control is not None
@@ -222,12 +253,6 @@ class Model:
             else:
                 self.reason = self.reason or "its process ended"
 
-    def kill(self, number: int) -> None:
-        """Have the host end a worker, which another takes the place of."""
-        if self._control is not None:
-            with contextlib.suppress(OSError):
-                self._control.send(json.dumps({"kill": number}).encode())
-
     async def close(self) -> None:
         """End the processes. What waits is refused; `drain` before it lets it finish."""
         self._closing = True
@@ -241,9 +266,9 @@ class Model:
             asyncio.get_running_loop().remove_reader(self._control.fileno())
             self._control.close()
             self._control = None
-        for worker in self.lane.idle:
-            worker.close()  # one that runs a batch is ended by the host, which has lost the server by now
         self.lane.idle.clear()
+        for worker in self._workers.values():
+            worker.kill()
         if self._process is not None:
             try:
                 async with asyncio.timeout(5):

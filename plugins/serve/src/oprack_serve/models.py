@@ -44,7 +44,7 @@ class Models:
         self._lost: set[Key] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._at_once = asyncio.Semaphore(2)
-        self.started = self.stopping = False
+        self.started = self.draining = self.stopping = False
         self.reloads: Counter[str] = Counter()
         self.on_model: Callable[[Model], None] = lambda model: None
 
@@ -78,8 +78,10 @@ class Models:
 
     @property
     def ready(self) -> bool:
-        """Whether every model was loaded and warmed up, or reported, and one at least serves."""
-        return self.started and not self.stopping and (bool(self.serving) or not self._failed)
+        """Whether every model was loaded and warmed up, or reported, and one at least has a worker that answers."""
+        if not self.started or self.draining or self.stopping:
+            return False
+        return any(model.ready for model in self.serving.values()) or not (self.serving or self._failed)
 
     def index(self) -> list[dict[str, str]]:
         """Every model with its state, as the protocol's extension for repositories lists them."""
@@ -177,12 +179,10 @@ class Models:
             self._seen = found
 
     async def stop(self) -> None:
-        """Finish what waits and runs, for `grace` seconds at most, and end all processes."""
+        """End all processes. Requests have had their grace by now: what still runs, runs for nobody."""
         self.stopping = True
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        models = list(self.serving.values())
-        await asyncio.gather(*(model.drain(self._settings.grace) for model in models))
         with contextlib.suppress(Exception):
-            await asyncio.gather(*(model.close() for model in models))
+            await asyncio.gather(*(model.close() for model in list(self.serving.values())))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import time
 
 import uvicorn
 
@@ -10,12 +12,26 @@ from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
 from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all
+from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, drain_delay: float) -> None:
+        super().__init__(config)
+        self._drain_delay = drain_delay
+        self.models: Models | None = None
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does it, but the signal that asked for it does not end the process as well."""
+        """As uvicorn does it, after whoever sends requests has seen that the server is not ready any more.
+
+        The signal that asked for it does not end the process as well; a second Ctrl+C ends the delay.
+        """
+        if self.models is not None:
+            self.models.draining = True
+        end = time.monotonic() + self._drain_delay
+        while time.monotonic() < end and not self.force_exit:
+            await asyncio.sleep(0.05)
         await super().shutdown(sockets)
         self._captured_signals.clear()
 
@@ -44,7 +60,12 @@ def serve(settings: Settings) -> int:
         raise
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if family == socket.AF_INET6 else f"http://{host}:{port}"
-    app = make_app(settings, log, lambda _: log("listening", url=url, version=server_version()))
+
+    def started(models: Models) -> None:
+        server.models = models
+        log("listening", url=url, version=server_version())
+
+    app = make_app(settings, log, started)
     config = uvicorn.Config(
         app,
         http=bounded_protocol(settings.read_timeout, settings.max_connections),
@@ -60,6 +81,7 @@ def serve(settings: Settings) -> int:
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=1024,
     )
-    _Server(config).run(sockets=[listener])
+    server = _Server(config, settings.drain_delay)
+    server.run(sockets=[listener])
     log("stopped")
     return 0

@@ -113,7 +113,7 @@ Message = tuple[dict[str, Any], list[np.ndarray]]
 class Link(asyncio.BufferedProtocol):
     """The server's end of a connection: one message goes out, and one comes back before the next goes out."""
 
-    transport: Any
+    transport: Any = None
 
     def __init__(self, on_lost: Callable[[], None]) -> None:
         self._on_lost = on_lost

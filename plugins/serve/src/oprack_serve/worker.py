@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import time
@@ -20,6 +21,7 @@ from oprack_serve.probe import Proof, probe
 from oprack_serve.signature import Signature, Tensor
 
 MAX_EVENTS = 20_000
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Worker:
@@ -28,6 +30,8 @@ class Worker:
     def __init__(self, sock: socket.socket, predictor: Predictor, signature: Signature, proof: Proof) -> None:
         self._sock, self._predictor, self._signature, self._proof = sock, predictor, signature, proof
         self._ran_ms = 0.0
+        self._statm = os.open("/proc/self/statm", os.O_RDONLY)
+        self._shared = self._memory()
 
     def serve(self) -> None:
         """Answer until the server closes the connection."""
@@ -35,6 +39,11 @@ class Worker:
             header, arrays = message
             answer = self._probe if header["kind"] == "probe" else self._run
             wire.send(self._sock, *answer(header, arrays))
+
+    def _memory(self) -> int:
+        """Bytes of this process in memory that no file backs; those that it has when it is forked, it shares."""
+        resident, of_files = os.pread(self._statm, 200, 0).split()[1:3]
+        return (int(resident) - int(of_files)) * PAGE
 
     # Before it serves -------------------------------------------------------------------------------------------------
     def _probe(self, header: dict[str, Any], _: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
@@ -66,6 +75,7 @@ class Worker:
         except Exception as error:
             answer = {"error": [_status(error), f"{type(error).__name__}: {error}"]}
         answer["run_ms"] = round(self._ran_ms, 3)
+        answer["memory"] = self._memory() - self._shared
         if profiler is not None:
             events = profiler.events[:MAX_EVENTS]
             answer["trace"] = [

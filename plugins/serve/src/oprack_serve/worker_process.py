@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
 from oprack_serve.errors import RequestError, WorkerLostError
+from oprack_serve.host import SHORT_LIFE
 from oprack_serve.joining import Feed
 from oprack_serve.scheduler import BatchResult
 from oprack_serve.signature import Tensor
@@ -15,20 +20,41 @@ from oprack_serve.wire import Link, Message
 
 
 class WorkerProcess:
-    """A connected worker; `alive` until its connection or its process ends."""
+    """A connected worker; `alive` until its connection or its process ends, or it is to run no more batches.
 
-    def __init__(self, kill: Callable[[int], None], number: int, pid: int, sock: socket.socket) -> None:
-        self._kill, self.number, self.pid, self._sock = kill, number, pid, sock
+    Args:
+        number: Its host's name for it.
+        pid: Of the process.
+        sock: To the worker.
+        pidfd: Of the process, by which it can be ended when its host is gone, too.
+        memory_limit: Bytes that it may take for itself, 0 for any.
+        on_outgrown: Called once, when it takes more.
+
+    Attributes:
+        warm: Whether it has answered its probe.
+        memory: Bytes that it had taken for itself after its latest run.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        pid: int,
+        sock: socket.socket,
+        pidfd: int,
+        memory_limit: int,
+        on_outgrown: Callable[[WorkerProcess], None],
+    ) -> None:
+        self.number, self.pid, self._sock, self._pidfd = number, pid, sock, pidfd
+        self._memory_limit, self._on_outgrown = memory_limit, on_outgrown
         sock.setblocking(False)
-        self._link = Link(self._lost)
-        self.alive = True
+        self._link = Link(self.kill)
+        self._started = time.monotonic()
+        self._outgrown = False
+        self.alive, self.warm, self.memory = True, False, 0
 
     async def connect(self) -> None:
         """Take the connection into the event loop, before the first call."""
         await asyncio.get_running_loop().create_unix_connection(lambda: self._link, sock=self._sock)
-
-    def _lost(self) -> None:
-        self.alive = False
 
     async def probe(self, header: dict[str, Any]) -> dict[str, Any]:
         """Send a message without arrays and get its answer. Raises WorkerLostError when the process is gone."""
@@ -48,9 +74,12 @@ class WorkerProcess:
                 return
             try:
                 result: BatchResult | Exception = _result(*found)
+                self._weigh(found[0]["memory"])
             except Exception as error:
                 result = error
             done(result)
+            if not self.alive:  # another has taken its place while it ran
+                self.kill()
 
         header = {
             "kind": "run",
@@ -60,13 +89,27 @@ class WorkerProcess:
         }
         self._link.call(header, [tensor.array for tensor in feed.values()], answered)
 
-    def kill(self) -> None:
-        """Have its host end it; whoever waits for its answer gets a WorkerLostError."""
-        self._kill(self.number)
+    def _weigh(self, memory: int) -> None:
+        self.memory = memory
+        if not self._memory_limit or memory <= self._memory_limit or self._outgrown:
+            return
+        # where warming up takes more than the limit, workers are replaced all the same, but not without a pause
+        if time.monotonic() - self._started > SHORT_LIFE:
+            self._outgrown = True
+            self._on_outgrown(self)
 
-    def close(self) -> None:
+    def kill(self) -> None:
+        """End it. Who waits for its answer gets a WorkerLostError at once, though the process may take its time."""
         self.alive = False
-        self._link.transport.abort()
+        if self._pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        if self._link.transport is None:
+            self._sock.close()
+        else:
+            self._link.transport.abort()
 
 
 def _result(answer: dict[str, Any], arrays: list[Any]) -> BatchResult:
