@@ -225,3 +225,25 @@ def test_a_joined_run_that_fails_is_run_again_in_halves(values, batches):
             assert isinstance(result, RequestError) and str(result) == "13 is no good"
         else:
             assert result["x"].array.tolist() == [[float(value)]]
+
+
+def test_a_client_whose_request_failed_joins_no_others_until_one_went_well():
+    async def load() -> tuple[list, list]:
+        ran: list = []
+        scheduler = Scheduler(1)
+        busy = joining_lane(scheduler, Fails("m", 0.0, ran), 8)
+        statuses = []
+        for bad in (13, 13, 5, 5):
+            jobs = [job() for _ in range(3)]
+            for one, source, value in zip(jobs, ("a", "b", "c"), (1, bad, 3), strict=True):
+                one.feed["x"].array[:], one.source = value, source
+                busy.submit(one)
+            found = await asyncio.gather(*(one.future for one in jobs), return_exceptions=True)
+            statuses.append([isinstance(result, RequestError) for result in found])
+        return ran, statuses
+
+    ran, statuses = asyncio.run(load())
+    apart = [sorted(batches) for batches in (ran[:5], ran[5:7], ran[7:9], ran[9:])]
+    halved = [[1], [1, 13, 3], [3], [13], [13, 3]]
+    assert apart == [halved, [[1, 3], [13]], [[1, 3], [5]], [[1, 5, 3]]]
+    assert statuses == [[False, True, False]] * 2 + [[False] * 3] * 2

@@ -45,14 +45,15 @@ class _Request:
     """
 
     __slots__ = (
-        *("bytes_in", "decoded", "due", "headers", "job", "late", "model", "name", "receive", "result", "stages"),
-        *("started", "task", "version", "watch"),
+        *("bytes_in", "decoded", "due", "headers", "job", "late", "model", "name", "receive", "result"),
+        *("source", "stages", "started", "task", "version", "watch"),
     )
 
     def __init__(self, scope: Any, receive: Receive, read_timeout: float) -> None:
         self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
         self.name: str = scope["path_params"]["name"]
         self.version: str | None = scope["path_params"].get("version")
+        self.source = scope.get("client")
         self.receive, self.started = receive, time.monotonic()
         self.due = self.started + read_timeout
         self.task = asyncio.current_task()
@@ -183,7 +184,8 @@ class Inference:
         request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
         wanted = answers.wanted_outputs(decoded, model.signature)
         deadline = request.started + settings.timeout
-        job = request.job = Job(decoded.inputs, wanted, deadline, request.finish, decoded.trace, queued=queued)
+        job = Job(decoded.inputs, wanted, deadline, request.finish, decoded.trace, source=request.source, queued=queued)
+        request.job = job
         try:
             model.lane.submit(job)
             outputs = await request.result

@@ -32,6 +32,9 @@ class BatchResult:
     trace: list[Any] | None = None
 
 
+MAX_SUSPECTS = 1024
+
+
 class WorkerHandle(Protocol):
     """What a lane needs of a worker."""
 
@@ -61,6 +64,7 @@ class Lane:
         self.on_batch: Callable[[list[Job], float], None] = lambda jobs, seconds: None
         self._groups: dict[Any, JobGroup] = {}
         self._last = 0
+        self._suspects: dict[Any, None] = {}  # sources whose latest request failed, the latest last
 
     @property
     def drained(self) -> bool:
@@ -76,7 +80,7 @@ class Lane:
         if not self.waiting and not self.running:
             self.time_used = max(self.time_used, self.scheduler.least_time())
         key, job.size = join_key(job.feed)
-        if self.rule.joins and not job.trace and self.max_batch > 1:
+        if self.rule.joins and not job.trace and self.max_batch > 1 and job.source not in self._suspects:
             job.key = key
         self._group(job.key).append(job)
         self.waiting += 1
@@ -103,6 +107,14 @@ class Lane:
             if not job.finished:
                 self._group(job.key).append_first(job)
                 self.waiting += 1
+
+    def judge(self, job: Job, failed: bool) -> None:
+        """Have requests of this source run alone until one of them, which has just run alone, does not fail."""
+        self._suspects.pop(job.source, None)
+        if failed and job.source is not None:
+            self._suspects[job.source] = None
+            if len(self._suspects) > MAX_SUSPECTS:
+                del self._suspects[next(iter(self._suspects))]
 
     def ready_at(self, now: float) -> float | None:
         """When the next batch may start: now or before, or later; None when nothing waits or no worker is free."""
@@ -240,6 +252,7 @@ class Scheduler:
             text = f"the batch could not be run: {type(result).__name__}: {result}"
             return [(job, RequestError(500, text)) for job in jobs]
         if len(jobs) == 1:
+            lane.judge(jobs[0], failed=result.error is not None)
             return [(jobs[0], result.error or result.outputs)]
         if result.error is None:
             try:
