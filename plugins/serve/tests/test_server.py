@@ -241,7 +241,7 @@ def test_slow_and_broken_clients_harm_nobody(server):
 
 def test_a_clients_own_timeout_ends_its_waiting_and_no_worker(server):
     workers, before = server.workers("slow"), len(server.events)
-    status, answer = server.infer("slow", [row("n", [15_000])], parameters={"timeout": 20_000})
+    status, answer = server.infer("slow", [row("n", [8_000])], parameters={"timeout": 1_000})
     assert status == 504 and "not answered in its time" in answer["error"]
     status, answer = server.infer("slow", [row("n", [4])])
     assert status == 200 and answer["outputs"][0]["data"] == [6]
