@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_number(1, 1 << 20),
         default=default.max_connections,
         metavar="N",
-        help="most connections at once; others are closed (default: %(default)s)",
+        help="most connections at once; beyond them, slow clients make room for others (default: %(default)s)",
     )
     add(
         "--memory-limit",

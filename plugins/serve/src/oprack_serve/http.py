@@ -21,15 +21,21 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
 
     Args:
         seconds: For the head of a request, and for reading an answer that no longer fits into the buffers.
-        max_connections: Of the server; others are closed.
+        max_connections: Of the server.
 
     Returns:
         The class, for `uvicorn.Config(http=...)`.
     """
     shortest = min(seconds, KEEP_ALIVE)
+    # those that wait for their clients, the longest first
+    waiting: dict[BoundedProtocol, None] = {}
 
     class BoundedProtocol(HttpToolsProtocol):
         """Closes connections whose head is not there in time, or is too large, or whose client reads nothing.
+
+        A connection that comes when there are `max_connections` takes the place of the one that has waited for its
+        client for the longest time: for a head, a body, or for the answer to be read. So clients that are slow by the
+        thousand keep no other one out, and no probe of health.
 
         A connection has one timer, and requests only move the moments that it looks at: `_read_due`, when the next head
         has to be there, and `_write_due`. A moment that is set is never less than `shortest` away, so a look after that
@@ -38,16 +44,26 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
 
         _read_due = _write_due = NEVER
         _timer: asyncio.TimerHandle | None = None
-        _head_bytes = 0
+        _apart_bytes = 0
         _in_head = True
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(_Gathering(transport, self.loop))
             if len(self.connections) > max_connections:
-                transport.abort()
-                return
+                longest = next(iter(waiting), None)
+                if longest is None:
+                    transport.abort()
+                    return
+                longest.end()
+            waiting[self] = None
             self._read_due = self.loop.time() + seconds
             self._timer = self.loop.call_later(shortest, self._look)
+
+        def end(self) -> None:
+            """Close it at once."""
+            waiting.pop(self, None)
+            self.connections.discard(self)  # now: more may come in this turn of the loop
+            self.transport.abort()
 
         def _look(self) -> None:
             now = self.loop.time()
@@ -60,39 +76,57 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
                 self._timer = self.loop.call_at(min(due, now + shortest), self._look)
 
         def data_received(self, data: bytes) -> None:
-            if self._in_head:
-                self._head_bytes += len(data)
+            # bytes since the last part of a body or end of a head: those of heads, trailers and extensions of chunks
+            self._apart_bytes += len(data)
             super().data_received(data)
-            # the rest of a chunk that ended the head was its body
-            if self._in_head and self._head_bytes > MAX_HEAD and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too large.")
+            if self._apart_bytes > MAX_HEAD and not self.transport.is_closing():
+                self.send_400_response(f"The {'head' if self._in_head else 'trailer'} of the request is too large.")
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
             self._read_due = self.loop.time() + seconds
+            if self in waiting:  # from now on: it was idle before
+                del waiting[self]
+                waiting[self] = None
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._in_head:  # nobody reads trailers
+                super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
-            self._head_bytes, self._in_head, self._read_due = 0, False, NEVER
+            self._apart_bytes, self._in_head, self._read_due = 0, False, NEVER
             super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self._apart_bytes = 0
+            super().on_body(body)
 
         def on_message_complete(self) -> None:
             super().on_message_complete()
             self._in_head = True
+            if not self.cycle.response_complete:
+                waiting.pop(self, None)
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
             # uvicorn's own timer ends with the next bytes, though they may begin no request
             self._read_due = self.loop.time() + KEEP_ALIVE
+            if self.cycle.response_complete and not self.transport.is_closing():
+                waiting.setdefault(self)
 
         def pause_writing(self) -> None:
             super().pause_writing()
             self._write_due = self.loop.time() + seconds
+            waiting.setdefault(self)
 
         def resume_writing(self) -> None:
             self._write_due = NEVER
+            if self.cycle is not None and not self.cycle.response_complete:
+                waiting.pop(self, None)
             super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
+            waiting.pop(self, None)
             if self._timer is not None:
                 self._timer.cancel()
             super().connection_lost(exc)
