@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,3 +73,68 @@ def test_trailers_without_end_are_refused(narrow, part):
             for _ in range(1000):
                 sock.sendall(part)
                 time.sleep(0.001)
+
+
+def slowest_health(server: served.Served, work) -> tuple[float, float]:
+    """Seconds that `work()` took, and those of the slowest answer about health meanwhile."""
+    spent, thread = [], threading.Thread(target=work)
+    began = time.monotonic()
+    thread.start()
+    while thread.is_alive():
+        start = time.monotonic()
+        assert server.get("/v2/health/live")[0] == 200
+        spent.append(time.monotonic() - start)
+        time.sleep(0.02)
+    return time.monotonic() - began, max(spent)
+
+
+def brackets(count: int) -> bytes:
+    head = b'{"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "data": ['
+    return head + b"[]," * count + b"[]]}]}"
+
+
+def test_a_large_request_in_json_stops_no_other(narrow):
+    found = []
+    took, slowest = slowest_health(
+        narrow, lambda: found.append(narrow.post("/v2/models/scaled/infer", brackets(5_000_000)))
+    )
+    assert found[0][0] == 400 and "0 elements" in found[0][1]["error"]
+    assert slowest < took / 2, (slowest, took)
+
+
+def test_a_large_answer_in_json_stops_no_other(narrow):
+    """Numbers that take long to write: where one of a piece is NaN, all go by Python's own encoder."""
+    x = np.random.default_rng(0).random((1_000_000, 2), np.float32)
+    x[::1000] = np.nan
+    parameters = {"binary_data_size": x.nbytes}
+    head = json.dumps({"inputs": [{"name": "x", "shape": x.shape, "datatype": "FP32", "parameters": parameters}]})
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+    found = []
+    path = "/v2/models/scaled/infer"
+    took, slowest = slowest_health(
+        narrow, lambda: found.append(narrow.request("POST", path, head.encode() + x.tobytes(), headers))
+    )
+    assert found[0][0] == 200
+    np.testing.assert_array_equal(served.arrays(json.loads(found[0][1]))[served_output(narrow)], x * np.float32(20))
+    assert slowest < took / 2, (slowest, took)
+
+
+def served_output(server: served.Served) -> str:
+    return server.get("/v2/models/scaled")[1]["outputs"][0]["name"]
+
+
+def test_requests_that_another_process_decodes_are_answered_as_others(narrow):
+    """Also after that process was killed."""
+    x = np.arange(40_000, dtype=np.float32).reshape(-1, 2)
+    for _ in range(2):
+        status, answer = narrow.infer("scaled", [row("x", x)], id="large")
+        assert status == 200 and answer["id"] == "large"
+        np.testing.assert_array_equal(served.arrays(answer)[served_output(narrow)], x * 20)
+        decoders = [
+            pid
+            for pid in served.children(narrow.process.pid)
+            if "decoding" in Path(f"/proc/{pid}/cmdline").read_text("utf-8")
+        ]
+        assert len(decoders) == 1
+        os.kill(decoders[0], signal.SIGKILL)
+        narrow.until(lambda: decoders[0] not in served.children(narrow.process.pid))  # noqa: B023

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oprack_serve import answers
 from oprack_serve.answers import encode, wanted_outputs
 from oprack_serve.errors import RequestError
+from oprack_serve.json_data import SLICE, array_to_json
 from oprack_serve.protocol import Limits, decode
 from oprack_serve.signature import Signature, Tensor, TensorSpec
 
@@ -252,3 +254,24 @@ def test_other_datatypes_by_json_and_binary(datatype, dtype):
         head["inputs"][0]["data"] = [1, 2, 128]
         with pytest.raises(RequestError, match="out of the range of int8"):
             decode(signature, memoryview(json.dumps(head).encode()), None, LIMITS)
+
+
+def test_more_json_than_an_answer_may_have_is_refused(monkeypatch):
+    outputs = {"y": Tensor(np.ones((50, 2), np.float32), []), "tags": Tensor(np.ones((3, 1), np.int64), [[0, 3]])}
+    assert encode(request(X, IDS), outputs, "m", "1", {})[1] is None
+    monkeypatch.setattr(answers, "MAX_JSON", 300)
+    with pytest.raises(RequestError, match="more than 300 bytes; ask for binary data") as error:
+        encode(request(X, IDS), outputs, "m", "1", {})
+    assert error.value.status == 413
+    assert encode(request(X, IDS, parameters={"binary_data_output": True}), outputs, "m", "1", {})[1] is not None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+def test_arrays_in_json_are_those_that_are_read_back(dtype):
+    """In several pieces, of which one has what only Python writes."""
+    array = (np.random.default_rng(0).standard_normal((3, SLICE)) * 50).astype(dtype)
+    if array.dtype.kind == "f":
+        array[1, 5:7] = np.nan, -np.inf
+    found = np.array(json.loads(b"".join(array_to_json(array))), dtype).reshape(array.shape)
+    np.testing.assert_array_equal(found, array)
+    assert b"".join(array_to_json(array[:0])) == b"[]"

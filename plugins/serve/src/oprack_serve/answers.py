@@ -9,9 +9,11 @@ import numpy as np
 
 from oprack_serve.datatypes import datatype_of, dtype_name
 from oprack_serve.errors import RequestError
-from oprack_serve.json_data import to_json
+from oprack_serve.json_data import array_to_json, to_json
 from oprack_serve.protocol import InferRequest
 from oprack_serve.signature import Signature, Tensor, lod_of
+
+MAX_JSON = 64 << 20
 
 
 def wanted_outputs(request: InferRequest, signature: Signature) -> list[str]:
@@ -23,36 +25,71 @@ def wanted_outputs(request: InferRequest, signature: Signature) -> list[str]:
 
 def encode(
     request: InferRequest, outputs: dict[str, Tensor], model: str, version: str, parameters: dict[str, Any]
-) -> tuple[list[Any], int | None]:
+) -> tuple[list[bytes], int | None]:
     """Pieces of the body, and the length of its JSON when binary tensors follow (else None).
 
-    Raises RequestError for an output that the protocol has no datatype for, and for a level that an output lacks.
+    Raises RequestError for an output that the protocol has no datatype for, for a level that an output lacks, and for
+    more JSON than MAX_JSON bytes.
     """
-    rows, pieces = [], []
-    for name, binary in request.outputs:
-        tensor = outputs.get(name) or _offsets(name, outputs)
-        array = tensor.array
-        try:
-            row: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
-        except KeyError:
-            raise RequestError(500, f"output {name!r}: the protocol has no datatype for {array.dtype.name}") from None
-        if tensor.lod:
-            # parameters are scalars in the protocol
-            row["parameters"] = {"lod": json.dumps(tensor.lod)}
-        if binary:
-            row.setdefault("parameters", {})["binary_data_size"] = array.nbytes
-            pieces.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
-        else:
-            values = array if dtype_name(array.dtype) not in ("float16", "bfloat16") else array.astype(np.float32)
-            row["data"] = values.reshape(-1).tolist()
-        rows.append(row)
-    head: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": rows}
+    head: dict[str, Any] = {"model_name": model, "model_version": version}
     if request.id:
         head["id"] = request.id
     if parameters:
         head["parameters"] = parameters
-    text = to_json(head).encode()
-    return [text, *pieces], len(text) if pieces else None
+    text, binaries = _Json(), []
+    text.add(_opened(head), b',"outputs":[')
+    for i, (name, binary) in enumerate(request.outputs):
+        tensor = outputs.get(name) or _offsets(name, outputs)
+        row = _described(name, tensor)
+        text.add(b"," if i else b"")
+        if binary:
+            binaries.append(np.ascontiguousarray(tensor.array).tobytes())  # not views, which keep a batch in memory
+            row.setdefault("parameters", {})["binary_data_size"] = len(binaries[-1])
+            text.add(to_json(row).encode())
+        else:
+            array = tensor.array
+            values = array if dtype_name(array.dtype) not in ("float16", "bfloat16") else array.astype(np.float32)
+            text.add(_opened(row), b',"data":')
+            for piece in array_to_json(values):
+                text.add(piece)
+            text.add(b"}")
+    text.add(b"]}")
+    return [b"".join(text.pieces), *binaries], text.size if binaries else None
+
+
+class _Json:
+    """JSON as it is written, no more than MAX_JSON bytes of it."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, *pieces: bytes) -> None:
+        self.pieces += pieces
+        self.size += sum(map(len, pieces))
+        if self.size > MAX_JSON:
+            raise RequestError(
+                413,
+                f"the JSON of the answer has more than {MAX_JSON} bytes; ask for binary data: parameter "
+                "binary_data_output of the request, or binary_data of an output",
+            )
+
+
+def _opened(value: dict[str, Any]) -> bytes:
+    """A JSON object to which members can be added."""
+    return to_json(value)[:-1].encode()
+
+
+def _described(name: str, tensor: Tensor) -> dict[str, Any]:
+    array = tensor.array
+    try:
+        row: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
+    except KeyError:
+        raise RequestError(500, f"output {name!r}: the protocol has no datatype for {array.dtype.name}") from None
+    if tensor.lod:
+        # parameters are scalars in the protocol
+        row["parameters"] = {"lod": json.dumps(tensor.lod)}
+    return row
 
 
 def _offsets(name: str, outputs: dict[str, Tensor]) -> Tensor:

@@ -85,6 +85,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await loading
             await models.stop()
+            await inference.close()
 
     def answered(respond: Callable[[Request, Models], Response]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:

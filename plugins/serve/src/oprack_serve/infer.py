@@ -14,13 +14,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from oprack_serve import answers, protocol
+from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
 from oprack_serve.http import GATHERED, NEVER, Bodies
 from oprack_serve.jobs import Job
-from oprack_serve.json_data import to_json
+from oprack_serve.json_data import SLICE, to_json
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
-from oprack_serve.model import Model
+from oprack_serve.model import READY, Model
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 from oprack_serve.signature import Tensor
@@ -29,6 +30,9 @@ from oprack_serve.trace import chrome_trace
 LATE = "the request was not answered in its time; fewer entries take less"
 WATCH_AFTER = 0.1
 """Seconds after which a client is watched for leaving; most have their answer before."""
+
+JSON_AT_ONCE = 64 << 10
+"""Bytes of JSON that are decoded in the event loop: five milliseconds at worst."""
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -97,6 +101,8 @@ class Inference:
     def __init__(self, settings: Settings, models: Models, metrics: Metrics, bodies: Bodies, log: JsonLog) -> None:
         self._settings, self._models, self._metrics, self._bodies, self._log = settings, models, metrics, bodies, log
         self._open: set[_Request] = set()
+        self._decoder = Decoder(settings.limits)
+        self._one_encodes = asyncio.Lock()
         models.on_model = self._observe
 
     def _observe(self, model: Model) -> None:
@@ -117,6 +123,10 @@ class Inference:
                 request.expire()
             elif request.job is not None and request.watch is None and now - request.job.queued > WATCH_AFTER:
                 request.watch = asyncio.get_running_loop().create_task(request.see_the_client_leave())
+
+    async def close(self) -> None:
+        """End the process that decodes large requests."""
+        await self._decoder.close()
 
     async def respond(self, scope: Any, receive: Receive, send: Send) -> None:
         """The ASGI application of the route."""
@@ -171,10 +181,8 @@ class Inference:
         settings, stages, now = self._settings, request.stages, time.monotonic()
         stages["read"] = request.started, now
         request.bytes_in = len(body)
-        # a changed model may have taken its place while the body came; nothing waits from here until it is queued
-        model = request.model = self._models.find(request.name, request.version)
         try:
-            decoded = protocol.decode(model.signature, memoryview(body), _json_length(request), settings.limits)
+            model, decoded = await self._decode(request, body)
         finally:
             queued = time.monotonic()
             stages["decode"] = now, queued
@@ -201,9 +209,37 @@ class Inference:
         parameters: dict[str, Any] = {}
         if decoded.trace:
             parameters["trace"] = json.dumps(chrome_trace(stages, job))
-        encoded = answers.encode(decoded, outputs, model.name, model.version, parameters)
-        stages["encode"] = now, time.monotonic()
-        return encoded
+        try:
+            return await self._encode(decoded, outputs, model, parameters)
+        finally:
+            stages["encode"] = now, time.monotonic()
+
+    async def _decode(self, request: _Request, body: bytes | bytearray) -> tuple[Model, protocol.InferRequest]:
+        """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
+        json_length = _json_length(request)
+        request.due = request.started + self._settings.timeout
+        while True:
+            # a changed one may have taken its place while the body came or was decoded
+            model = request.model = self._models.find(request.name, request.version)
+            if (len(body) if json_length is None else json_length) <= JSON_AT_ONCE:
+                return model, protocol.decode(model.signature, memoryview(body), json_length, self._settings.limits)
+            try:
+                async with asyncio.timeout(request.due - time.monotonic()):
+                    decoded = await self._decoder.decode(model.signature, body, json_length)
+            except TimeoutError:
+                raise RequestError(504, LATE) from None
+            if model.state == READY:
+                return model, decoded
+
+    async def _encode(
+        self, decoded: protocol.InferRequest, outputs: dict[str, Tensor], model: Model, parameters: dict[str, Any]
+    ) -> tuple[list[bytes], int | None]:
+        elements = sum(outputs[name].array.size for name, binary in decoded.outputs if not binary and name in outputs)
+        given = decoded, outputs, model.name, model.version, parameters
+        if elements <= SLICE:
+            return answers.encode(*given)
+        async with self._one_encodes:  # threads share Python's lock: more of them would only delay the loop
+            return await asyncio.to_thread(answers.encode, *given)
 
     # Answers ----------------------------------------------------------------------------------------------------------
     @staticmethod
