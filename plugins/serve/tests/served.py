@@ -83,8 +83,8 @@ def predict(path: Path, *feeds) -> list[LoDTensor]:
 class Served:
     """`oprack serve` in a process of its own, with its log as it grows."""
 
-    def __init__(self, *arguments: str, wait: bool = True) -> None:
-        command = [sys.executable, "-m", "oprack", "serve", "--port", "0", "--threads", "1", *arguments]
+    def __init__(self, *arguments: str, wait: bool = True, under: tuple[str, ...] = ()) -> None:
+        command = [*under, sys.executable, "-m", "oprack", "serve", "--port", "0", "--threads", "1", *arguments]
         environ = os.environ | {"PYTHONWARNINGS": "default"}
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ)
         self.events: list[dict] = []

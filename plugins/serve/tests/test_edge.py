@@ -138,3 +138,30 @@ def test_requests_that_another_process_decodes_are_answered_as_others(narrow):
         assert len(decoders) == 1
         os.kill(decoders[0], signal.SIGKILL)
         narrow.until(lambda: decoders[0] not in served.children(narrow.process.pid))  # noqa: B023
+
+
+def test_descriptors_never_run_out(models):
+    """The system allows fewer connections than the option; a flood of them takes none from models and workers."""
+    options = ("--name", "scaled", "--poll", "0.1", "--log", "failed")
+    limited = ("sh", "-c", 'ulimit -n 400 && exec "$@"', "sh")
+    server = served.Served(str(models / "scaled" / "2"), *options, under=limited)
+    assert server.event("fewer connections")["allowed"] == 80
+    slow = []
+    try:
+        for _ in range(500):
+            slow.append(connect(server))
+            slow[-1].sendall(POST)
+        (worker,) = server.workers("scaled")
+        os.kill(worker, signal.SIGKILL)
+        server.event("worker ended")
+        for _ in range(5):
+            assert server.infer("scaled", [row("x", X)])[0] == 200
+            time.sleep(0.1)
+    finally:
+        for sock in slow:
+            sock.close()
+    assert server.stop() == 0
+    assert {event["event"] for event in server.events} == {
+        *("fewer connections", "listening", "model ready", "worker ended", "stopped")
+    }
+    assert server.other == []

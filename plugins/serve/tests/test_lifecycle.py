@@ -283,6 +283,93 @@ def test_links_that_lead_out_of_the_folder_are_left_out(tmp_path):
     assert all(m.path.name != "1" for m in scan(tmp_path / "models"))
 
 
+@pytest.fixture
+def unreadable(monkeypatch) -> set[str]:
+    """Names of folders that can't be listed; root may list those that have no permissions."""
+    names: set[str] = set()
+    scandir = os.scandir
+
+    def listed(path):
+        if os.path.basename(path) in names:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    return names
+
+
+@pytest.mark.parametrize("which", ["models", "scaled", "1"])
+def test_what_cannot_be_read_is_as_it_was(tmp_path, unreadable, which):
+    from oprack_serve.repository import scan
+
+    for path in ("models/scaled/1", "models/other"):
+        (tmp_path / path).mkdir(parents=True)
+    seen = {model.name: model for model in scan(tmp_path / "models")}
+    unreadable.add(which)
+    told = []
+
+    def as_it_was(name, error):
+        told.append(name)
+        return [model for model in seen.values() if name in ("", model.name)]
+
+    assert {model.name: model for model in scan(tmp_path / "models", as_it_was)} == seen
+    assert told == ["" if which == "models" else "scaled"]
+    with pytest.raises(PermissionError):
+        scan(tmp_path / "models")
+
+
+class Loads:
+    """A model whose process is none."""
+
+    def __init__(self, found, *_):
+        self.found, self.name, self.version, self.state, self.recorded = found, found.name, "1", "READY", None
+        self.ready = True
+
+    async def load(self, recorded):
+        pass
+
+    async def drain(self, seconds):
+        pass
+
+    async def close(self):
+        pass
+
+
+def test_models_in_a_folder_that_cannot_be_read_stay(tmp_path, unreadable, monkeypatch):
+    """Its disk may be away, or descriptors used up. The server is not ready when all models are gone."""
+    from oprack_serve import models as module
+    from oprack_serve.settings import Settings
+
+    monkeypatch.setattr(module, "Model", Loads)
+    (tmp_path / "models" / "scaled").mkdir(parents=True)
+    events: list[str] = []
+
+    async def until(true) -> None:
+        async with asyncio.timeout(10):
+            while not true():
+                await asyncio.sleep(0.01)
+
+    async def watch() -> None:
+        unreadable.add("models")
+        models = module.Models(Settings(models=tmp_path / "models", poll=0.01), lambda event, **_: events.append(event))
+        await models.start()
+        assert not models.ready
+        unreadable.clear()
+        await until(lambda: models.ready)
+        unreadable.add("models")
+        seen = len(events)
+        await until(lambda: len(events) > seen + 4)
+        assert models.ready and set(models.serving) == {("scaled", "1")}
+        unreadable.clear()
+        (tmp_path / "models" / "scaled").rmdir()
+        await until(lambda: "model retired" in events)
+        assert not models.ready and not models.serving
+        await models.stop()
+
+    asyncio.run(watch())
+    assert set(events) == {"models can't be read", "model retired"}
+
+
 def test_wrong_command_lines(tmp_path, capsys):
     for arguments, why in (
         ([], "either a MODEL or --models DIR"),
@@ -308,23 +395,13 @@ def test_a_load_that_failed_is_tried_again(folder, monkeypatch):
 
     events = []
 
-    class FailsTwice:
+    class FailsTwice(Loads):
         tries = 0
-
-        def __init__(self, found, *_):
-            self.found, self.name, self.version, self.state, self.recorded = found, found.name, "1", "READY", None
-            self.ready = True
 
         async def load(self, recorded):
             FailsTwice.tries += 1
             if FailsTwice.tries < 3:
                 raise LoadError("its process ended")
-
-        async def drain(self, seconds):
-            pass
-
-        async def close(self):
-            pass
 
     monkeypatch.setattr(module, "Model", FailsTwice)
     monkeypatch.setattr(module, "FIRST_PAUSE", 0.05)

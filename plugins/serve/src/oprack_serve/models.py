@@ -44,16 +44,24 @@ class Models:
         self._lost: set[Key] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._at_once = asyncio.Semaphore(2)
-        self.started = self.draining = self.stopping = False
+        self.started = self.draining = self.stopping = self._expected = False
         self.reloads: Counter[str] = Counter()
         self.on_model: Callable[[Model], None] = lambda model: None
 
     def scan(self) -> list[FoundModel]:
-        """The models on disk."""
+        """The models on disk; those that can't be read are as they were."""
         if self._settings.models is not None:
-            return repository.scan(self._settings.models)
+            return repository.scan(self._settings.models, self._unreadable)
         assert self._settings.model is not None
-        return repository.single(self._settings.model, self._settings.name)
+        try:
+            return repository.single(self._settings.model, self._settings.name)
+        except OSError as error:
+            return self._unreadable("", error)
+
+    def _unreadable(self, name: str, error: OSError) -> list[FoundModel]:
+        self._expected = True
+        self._event("models can't be read", model=name, reason=str(error))
+        return [model for model in self._seen.values() if name in ("", model.name)]
 
     # Finding ----------------------------------------------------------------------------------------------------------
     def find(self, name: str, version: str | None) -> Model:
@@ -78,10 +86,10 @@ class Models:
 
     @property
     def ready(self) -> bool:
-        """Whether every model was loaded and warmed up, or reported, and one at least has a worker that answers."""
+        """Whether every model was loaded and warmed up, or reported, and one has a worker that answers, if there was one."""
         if not self.started or self.draining or self.stopping:
             return False
-        return any(model.ready for model in self.serving.values()) or not (self.serving or self._failed)
+        return any(model.ready for model in self.serving.values()) or not self._expected
 
     def index(self) -> list[dict[str, str]]:
         """Every model with its state, as the protocol's extension for repositories lists them."""
@@ -98,6 +106,7 @@ class Models:
         """Load every model; those that fail are reported and left out."""
         found = await asyncio.to_thread(self.scan)
         self._seen = {model.key: model for model in found}
+        self._expected |= bool(found)
         self._loading |= self._seen.keys()
         await asyncio.gather(*(self._load(model) for model in found))
         # what is there now stays, and need not be looked at by each collection: a fifth of a request's time
@@ -160,11 +169,8 @@ class Models:
         """Look for changes; one counts when it was the same twice, so that files still being copied are left alone."""
         while self._settings.poll > 0:
             await asyncio.sleep(self._settings.poll)
-            try:
-                found = {model.key: model for model in await asyncio.to_thread(self.scan)}
-            except OSError as error:
-                self._event("models can't be read", reason=str(error))
-                continue
+            found = {model.key: model for model in await asyncio.to_thread(self.scan)}
+            self._expected |= bool(found)
             for key, model in found.items():
                 served = self.serving.get(key)
                 failed = self._failed.get(key)

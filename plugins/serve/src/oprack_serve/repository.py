@@ -6,9 +6,12 @@ are never made into paths: they are looked up among those found here.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 import tomllib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 VERSION = re.compile(r"[1-9][0-9]{0,17}")
 SETTINGS_FILE = "serve.toml"
 MAX_FILES = 100_000
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""Errors of a path that leads to nothing, unlike one that leads to what can't be read."""
 
 Key = tuple[str, str]
 
@@ -47,7 +52,9 @@ class ModelSettings:
 
 
 def single(path: Path, name: str) -> list[FoundModel]:
-    """The model at a path, as version 1. Raises InvalidArgumentError for a name that can't be in a URL."""
+    """The model at a path, as version 1. Raises InvalidArgumentError for a name that can't be in a URL, and OSError
+    for what can't be read.
+    """
     path = path.absolute()
     name = name or path.name.removesuffix(".pdmodel")
     if not NAME.fullmatch(name):
@@ -58,38 +65,82 @@ def single(path: Path, name: str) -> list[FoundModel]:
     return [FoundModel(name, "1", path, _state(folder))]
 
 
-def scan(folder: Path) -> list[FoundModel]:
-    """Every version of every model below a folder; what leads out of it by a link, or has no fit name, is left out."""
-    root = folder.resolve()
-    found = []
-    for entry in _folders(root, root):
-        if not NAME.fullmatch(entry.name):
-            continue
-        versions = [v for v in _folders(entry, root) if VERSION.fullmatch(v.name)]
-        for path in versions or [entry]:
-            version = path.name if versions else "1"
-            found.append(FoundModel(entry.name, version, path, _state(path)))
+def scan(folder: Path, unreadable: Callable[[str, OSError], Iterable[FoundModel]] | None = None) -> list[FoundModel]:
+    """Every version of every model below a folder; what leads out of it by a link, or has no fit name, is left out.
+
+    Args:
+        folder: Of the models.
+        unreadable: What stands in the place of the models of a name, or of all ("") where the folder itself can't be
+            read. What can't be read is not what is gone: a disk may be away for a moment, or descriptors used up.
+
+    Returns:
+        The models.
+
+    Raises:
+        OSError: Something can't be read, and `unreadable` is not given.
+    """
+    try:
+        root = folder.resolve()
+        with os.scandir(root) as listed:
+            entries = sorted(Path(entry.path) for entry in listed if NAME.fullmatch(entry.name))
+    except OSError as error:
+        if unreadable is None:
+            raise
+        return list(unreadable("", error))
+    found: list[FoundModel] = []
+    for entry in entries:
+        try:
+            found += _versions(entry, root)
+        except OSError as error:
+            if unreadable is None:
+                raise
+            found += unreadable(entry.name, error)
     return found
 
 
-def _folders(folder: Path, root: Path) -> list[Path]:
+def _versions(entry: Path, root: Path) -> list[FoundModel]:
+    """The model in a folder, or its versions; none where that is no folder below the root, or is gone by now."""
     try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [entry for entry in entries if entry.is_dir() and entry.resolve().is_relative_to(root)]
+        if not _is_folder(entry, root):
+            return []
+        with os.scandir(entry) as listed:
+            numbered = sorted(Path(each.path) for each in listed if VERSION.fullmatch(each.name))
+        versions = [path for path in numbered if _is_folder(path, root)]
+    except OSError as error:
+        if error.errno in GONE:
+            return []
+        raise
+    if not versions:
+        return [FoundModel(entry.name, "1", entry, _state(entry))]
+    return [FoundModel(entry.name, path.name, path, _state(path)) for path in versions]
+
+
+def _is_folder(path: Path, root: Path) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        if error.errno in GONE:
+            return False
+        raise
+    return stat.S_ISDIR(mode) and path.resolve().is_relative_to(root)
 
 
 def _state(folder: Path) -> tuple[Any, ...]:
-    """Names, sizes and times of change of all files of a model."""
+    """Names, sizes and times of change of all files of a model. Raises OSError for what is there and can't be read."""
+
+    def failed(error: OSError) -> None:
+        if error.errno not in GONE:
+            raise error
+
     rows: list[tuple[str, int, int, int]] = []
-    for directory, _, files in os.walk(folder):
+    for directory, _, files in os.walk(folder, onerror=failed):
         for file in files:
             try:
-                stat = os.stat(os.path.join(directory, file))
-            except OSError:
+                found = os.stat(os.path.join(directory, file))
+            except OSError as error:
+                failed(error)
                 continue
-            rows.append((os.path.join(directory, file), stat.st_size, stat.st_mtime_ns, stat.st_ino))
+            rows.append((os.path.join(directory, file), found.st_size, found.st_mtime_ns, found.st_ino))
             if len(rows) > MAX_FILES:
                 return tuple(rows)
     return tuple(sorted(rows))

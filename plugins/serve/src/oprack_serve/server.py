@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import time
 
@@ -15,12 +16,22 @@ from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
+ACCEPTED_AT_ONCE, WAITING_IN_THE_SYSTEM = 64, 1024
+KEPT_DESCRIPTORS = 64 + 4 * ACCEPTED_AT_ONCE
+"""For models, workers, files, and connections that are closed soon: four turns of the loop go by until one is."""
+
 
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, drain_delay: float) -> None:
         super().__init__(config)
         self._drain_delay = drain_delay
         self.models: Models | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does it, whose backlog is both: how many asyncio accepts at once, and how many wait for that."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(WAITING_IN_THE_SYSTEM)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn does it, after whoever sends requests has seen that the server is not ready any more.
@@ -39,6 +50,19 @@ class _Server(uvicorn.Server):
         """Said by `serve`, as a line of the log."""
 
 
+def _connections(settings: Settings, log: JsonLog) -> int:
+    """How many connections the limit of descriptors allows, which is raised as far as it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard == resource.RLIM_INFINITY or settings.max_connections <= hard - KEPT_DESCRIPTORS:
+        return settings.max_connections
+    allowed = max(16, hard - KEPT_DESCRIPTORS)
+    fix = f"raise it to {settings.max_connections + KEPT_DESCRIPTORS}, or start with --max-connections {allowed}"
+    log("fewer connections", allowed=allowed, reason=f"the limit of descriptors (ulimit -Hn) is {hard}", fix=fix)
+    return allowed
+
+
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT: then finish what runs, refuse the rest, and return.
 
@@ -54,7 +78,7 @@ def serve(settings: Settings) -> int:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
-        listener.listen(1024)
+        listener.listen(WAITING_IN_THE_SYSTEM)
     except OSError:
         listener.close()
         raise
@@ -68,7 +92,7 @@ def serve(settings: Settings) -> int:
     app = make_app(settings, log, started)
     config = uvicorn.Config(
         app,
-        http=bounded_protocol(settings.read_timeout, settings.max_connections),
+        http=bounded_protocol(settings.read_timeout, _connections(settings, log)),
         ws="none",
         lifespan="on",
         loop="auto",  # uvloop where it is installed
@@ -79,7 +103,7 @@ def serve(settings: Settings) -> int:
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
-        backlog=1024,
+        backlog=ACCEPTED_AT_ONCE,
     )
     server = _Server(config, settings.drain_delay)
     server.run(sockets=[listener])
