@@ -165,3 +165,33 @@ def test_descriptors_never_run_out(models):
         *("fewer connections", "listening", "model ready", "worker ended", "stopped")
     }
     assert server.other == []
+
+
+def test_answers_that_nobody_reads_count(models):
+    server = served.Served(str(models / "scaled" / "2"), "--name", "scaled", "--max-inflight", "24M", "--log", "failed")
+    x = np.ones((1_000_000, 2), np.float32)
+    parameters = {"binary_data_size": x.nbytes}
+    inputs = [{"name": "x", "shape": x.shape, "datatype": "FP32", "parameters": parameters}]
+    head = json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+    body = head + x.tobytes()
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+
+    def large() -> int:
+        return server.request("POST", "/v2/models/scaled/infer", body, headers)[0]
+
+    assert large() == 200
+    lines = f"Inference-Header-Content-Length: {len(head)}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    deaf = []
+    try:
+        for _ in range(3):
+            deaf.append(socket.socket())
+            deaf[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf[-1].connect((server.host, server.port))
+            deaf[-1].sendall(POST + lines + body)
+        server.until(lambda: large() == 503, 15)
+        assert server.infer("scaled", [row("x", X)])[0] == 200
+    finally:
+        for sock in deaf:
+            sock.close()
+    server.until(lambda: large() == 200)
+    assert server.stop() == 0

@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_bytes,
         default=default.max_inflight,
         metavar="BYTES",
-        help="most memory for the bodies of all requests; beyond it the answer is 503 (default: 512M)",
+        help="most memory for the bodies and answers of all requests; beyond it the answer is 503 (default: 512M)",
     )
     add(
         "--max-connections",

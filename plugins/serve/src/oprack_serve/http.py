@@ -172,7 +172,7 @@ class _Gathering:
 
 
 class Bodies:
-    """Reads bodies, no more bytes of all of them at once than the server may hold."""
+    """Reads bodies, and counts them and answers: no more bytes of all at once than the server may hold."""
 
     def __init__(self, max_body: int, max_inflight: int) -> None:
         self._max_body, self._max_inflight = max_body, max_inflight
@@ -206,13 +206,17 @@ class Bodies:
                 body.add(message.get("body", b""))
                 if len(body.data) > self._max_body:
                     raise self._too_large(f"more than {self._max_body}")
-                if self.inflight > self._max_inflight:
-                    raise RequestError(503, "other requests fill the memory for bodies; try again later")
+                self.check()
                 if not message.get("more_body", False):
                     return body
         except BaseException:
             body.release()
             raise
+
+    def check(self) -> None:
+        """Raise RequestError when there is more than the server may hold."""
+        if self.inflight > self._max_inflight:
+            raise RequestError(503, "other requests and answers fill the memory for them; try again later")
 
     def _too_large(self, what: str) -> RequestError:
         return RequestError(413, f"the body has {what} bytes; at most {self._max_body} are taken")
@@ -233,10 +237,18 @@ class Body:
             self.data += chunk
         else:
             self.data = bytearray(self.data) + chunk
-        self._bodies.inflight += len(chunk)
-        self._counted += len(chunk)
+        self._count(len(self.data))
+
+    def become(self, size: int) -> None:
+        """Let go of the data: an answer of that size counts in its place. Raises RequestError when that is too much."""
+        self.data = b""
+        self._count(size)
+        self._bodies.check()
 
     def release(self) -> None:
         """Give the bytes back; more than once is no error."""
-        self._bodies.inflight -= self._counted
-        self._counted = 0
+        self._count(0)
+
+    def _count(self, size: int) -> None:
+        self._bodies.inflight += size - self._counted
+        self._counted = size

@@ -16,7 +16,7 @@ from typing import Any
 from oprack_serve import answers, protocol
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
-from oprack_serve.http import GATHERED, NEVER, Bodies
+from oprack_serve.http import GATHERED, NEVER, Bodies, Body
 from oprack_serve.jobs import Job
 from oprack_serve.json_data import SLICE, to_json
 from oprack_serve.log import JsonLog
@@ -49,7 +49,7 @@ class _Request:
     """
 
     __slots__ = (
-        *("bytes_in", "decoded", "due", "headers", "job", "late", "model", "name", "receive", "result"),
+        *("body", "bytes_in", "decoded", "due", "headers", "job", "late", "model", "name", "receive", "result"),
         *("source", "stages", "started", "task", "version", "watch"),
     )
 
@@ -65,6 +65,7 @@ class _Request:
         self.watch: asyncio.Task[None] | None = None
         self.late = False
         self.bytes_in = 0
+        self.body: Body | None = None
         self.model: Model | None = None
         self.job: Job | None = None
         self.decoded: protocol.InferRequest | None = None
@@ -154,6 +155,8 @@ class Inference:
             elif status != 499:
                 await self._refuse(request, send, status, told or error)
         finally:
+            if request.body is not None:
+                request.body.release()
             self._report(request, status, error)
 
     def _cancelled(self, request: _Request) -> tuple[int, str]:
@@ -163,26 +166,23 @@ class Inference:
             request.task.uncancel()
         return 408, f"the body was not there within {self._settings.read_timeout:g} seconds"
 
-    async def _answer(self, request: _Request) -> tuple[list[Any], int | None]:
+    async def _answer(self, request: _Request) -> tuple[list[bytes], int | None]:
         if self._models.stopping:
             raise RequestError(503, "the server is being stopped")
         request.model = self._models.find(request.name, request.version)
         encoding = request.header(b"content-encoding")
         if encoding not in (None, "identity"):
             raise RequestError(415, f"Content-Encoding {encoding[:40]!r}; bodies are taken as they are")
-        body = await self._bodies.read(request.receive, request.header(b"content-length"))
-        try:
-            request.task = None
-            return await self._run(request, body.data)
-        finally:
-            body.release()
+        request.body = await self._bodies.read(request.receive, request.header(b"content-length"))
+        request.task = None
+        return await self._run(request, request.body)
 
-    async def _run(self, request: _Request, body: bytes | bytearray) -> tuple[list[Any], int | None]:
+    async def _run(self, request: _Request, body: Body) -> tuple[list[bytes], int | None]:
         settings, stages, now = self._settings, request.stages, time.monotonic()
         stages["read"] = request.started, now
-        request.bytes_in = len(body)
+        request.bytes_in = len(body.data)
         try:
-            model, decoded = await self._decode(request, body)
+            model, decoded = await self._decode(request, body.data)
         finally:
             queued = time.monotonic()
             stages["decode"] = now, queued
@@ -203,6 +203,8 @@ class Inference:
             request.due = NEVER
             if not job.finished:
                 model.lane.withdraw(job)
+        decoded.inputs.clear()  # the memory of the body
+        body.become(sum(tensor.array.nbytes for tensor in outputs.values()))
         now = time.monotonic()
         stages["queue"] = job.queued, job.started
         stages["run"] = job.started, job.ended
@@ -210,9 +212,11 @@ class Inference:
         if decoded.trace:
             parameters["trace"] = json.dumps(chrome_trace(stages, job))
         try:
-            return await self._encode(decoded, outputs, model, parameters)
+            pieces, length = await self._encode(decoded, outputs, model, parameters)
         finally:
             stages["encode"] = now, time.monotonic()
+        body.become(sum(map(len, pieces)))
+        return pieces, length
 
     async def _decode(self, request: _Request, body: bytes | bytearray) -> tuple[Model, protocol.InferRequest]:
         """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
@@ -250,11 +254,15 @@ class Inference:
         if length is not None:
             headers[0] = (b"content-type", b"application/octet-stream")
             headers.append((b"inference-header-content-length", b"%d" % length))
-        bodies = [b"".join(pieces)] if size < GATHERED else list(map(bytes, pieces))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        last = len(bodies) - 1
-        for i, body in enumerate(bodies):
-            await send({"type": "http.response.body", "body": body, "more_body": i < last})
+        rest = b"".join(pieces) if size < GATHERED else b""
+        if (
+            not rest
+        ):  # each waits until the client has taken those before it, so the answer counts as long as it is here
+            for view in map(memoryview, pieces):
+                for at in range(0, len(view), GATHERED):
+                    await send({"type": "http.response.body", "body": view[at : at + GATHERED], "more_body": True})
+        await send({"type": "http.response.body", "body": rest})
         request.stages["write"] = start, time.monotonic()
 
     @staticmethod
