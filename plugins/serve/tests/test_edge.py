@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -189,9 +192,56 @@ def test_answers_that_nobody_reads_count(models):
             deaf[-1].connect((server.host, server.port))
             deaf[-1].sendall(POST + lines + body)
         server.until(lambda: large() == 503, 15)
+        for _ in range(4):  # not only until their requests have run
+            time.sleep(0.3)
+            assert large() == 503
         assert server.infer("scaled", [row("x", X)])[0] == 200
     finally:
         for sock in deaf:
             sock.close()
     server.until(lambda: large() == 200)
     assert server.stop() == 0
+
+
+def test_a_log_that_nobody_reads_stops_nothing(models):
+    """The pipe is full after some 200 requests; what can't be written is counted, and said when it can again."""
+    from oprack_serve.log import MOST_PENDING, JsonLog
+
+    reading, writing = os.pipe()
+    try:
+        log = JsonLog(descriptor=writing)
+        for i in range(3 * MOST_PENDING // 100):
+            log("request", number=i, text="a" * 100)
+        assert log.lost > 0
+        os.set_blocking(reading, False)
+        rows = b""
+        while len(rows) < MOST_PENDING:
+            rows += os.read(reading, 1 << 16)
+            log.flush()
+        log("last")
+        rows += os.read(reading, 1 << 20)
+        events = [json.loads(line) for line in rows.splitlines()]
+        assert [e["event"] for e in events[-2:]] == ["lines lost", "last"] and events[-2]["count"] == log.lost
+        numbers = [e["number"] for e in events[:-2]]
+        assert numbers == list(range(len(numbers))) and len(numbers) + log.lost == 3 * MOST_PENDING // 100
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_server_whose_log_nobody_reads_answers(models):
+    command = [*(sys.executable, "-m", "oprack", "serve", "--port", "0", "--name"), "scaled"]
+    process = subprocess.Popen([*command, str(models / "scaled" / "2")], stderr=subprocess.PIPE)
+    try:
+        url = next(row["url"] for row in map(json.loads, process.stderr) if row["event"] == "listening")
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=20)
+        for _ in range(500):  # none has a model of that name
+            connection.request("POST", f"/v2/models/{'a' * 128}/infer", BODY)
+            answer = connection.getresponse()
+            assert answer.status in (404, 503) and answer.read()
+        connection.close()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()

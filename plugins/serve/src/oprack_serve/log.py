@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
-import sys
+import os
+import select
+import threading
 import time
-from typing import Any, TextIO
+from typing import Any
 
 _encode = json.JSONEncoder(ensure_ascii=True, default=str).encode
 GATHER_SECONDS = 0.03
+MOST_PENDING = 1 << 20
 
 
 class JsonLog:
-    """Writes lines of JSON; what a client sends can't break a line."""
+    """Writes lines of JSON; what a client sends can't break a line, and a reader that stops can't stop the process.
 
-    def __init__(self, stream: TextIO | None = None, all_requests: bool = True) -> None:
-        self._stream = stream or sys.stderr
-        self._pending: list[str] = []
+    A pipe or socket that says it is ready takes PIPE_BUF bytes without waiting. What it does not take is kept, up to
+    MOST_PENDING bytes, and tried again with the next line; lines beyond that are counted and dropped.
+    """
+
+    def __init__(self, all_requests: bool = True, descriptor: int = 2) -> None:
+        self._descriptor = descriptor
+        self._ready = select.poll()
+        self._ready.register(descriptor, select.POLLOUT)
+        self._pending = bytearray()
+        self._lock = threading.Lock()  # warnings come from other threads, too
+        self._gathering = False
+        self._untold = 0
+        self.lost = 0
+        """Lines that were dropped."""
         self.all_requests = all_requests
         """Whether requests that were answered well are lines, too."""
 
@@ -31,21 +46,34 @@ class JsonLog:
         """Write one line within GATHER_SECONDS, with the others of that time: what every request says. For use in an
         event loop.
         """
-        if not self._pending:
+        if not self._gathering:
+            self._gathering = True
             asyncio.get_running_loop().call_later(GATHER_SECONDS, self.flush)
         self._add(event, fields)
 
     def _add(self, event: str, fields: dict[str, Any]) -> None:
-        self._pending.append(_encode({"time": round(time.time(), 3), "event": event, **fields}) + "\n")
+        line = _line(event, fields)
+        with self._lock:
+            if len(self._pending) + len(line) > MOST_PENDING:
+                self.lost += 1
+                self._untold += 1
+                return
+            if self._untold:
+                self._pending += _line("lines lost", {"count": self._untold})
+                self._untold = 0
+            self._pending += line
 
-    def flush(self) -> None:
-        """Write what waits. A reader that left is no error of the server."""
-        lines, self._pending = self._pending, []
-        try:
-            self._stream.write("".join(lines))
-            self._stream.flush()
-        except (OSError, ValueError):
-            return
+    def flush(self, seconds: float = 0.0) -> None:
+        """Write what waits and is taken within so many seconds. A reader that left is no error of the server."""
+        self._gathering = False
+        with self._lock, contextlib.suppress(OSError):
+            while self._pending and self._ready.poll(seconds * 1e3):
+                count = os.write(self._descriptor, self._pending[: select.PIPE_BUF])
+                del self._pending[:count]
+
+
+def _line(event: str, fields: dict[str, Any]) -> bytes:
+    return _encode({"time": round(time.time(), 3), "event": event, **fields}).encode() + b"\n"
 
 
 class _Lines(logging.Handler):

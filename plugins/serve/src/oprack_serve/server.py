@@ -108,4 +108,5 @@ def serve(settings: Settings) -> int:
     server = _Server(config, settings.drain_delay)
     server.run(sockets=[listener])
     log("stopped")
+    log.flush(1.0)
     return 0
