@@ -86,7 +86,7 @@ class Models:
 
     @property
     def ready(self) -> bool:
-        """Whether every model was loaded and warmed up, or reported, and one has a worker that answers, if there was one."""
+        """Whether every model was loaded and warmed up, or reported, and a worker answers, if there is any model."""
         if not self.started or self.draining or self.stopping:
             return False
         return any(model.ready for model in self.serving.values()) or not self._expected

@@ -18,10 +18,11 @@ class Settings:
     request waits for others though a worker is free. max_queue: requests that wait for one model. timeout: seconds
     from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
     answer. max_inflight: bytes of all bodies and answers at once. memory_limit: bytes that one op's outputs may take,
-    0 for no limit. worker_memory: bytes that a worker may take for itself before another takes its place, 0 for no limit.
-    drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same. grace: seconds
-    that it then waits for what it has. poll: seconds between looks for changed models. log: "all" requests, or only
-    those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None for nowhere.
+    0 for no limit. worker_memory: bytes that a worker may take for itself before another takes its place, 0 for no
+    limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
+    grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
+    requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
+    for nowhere.
     """
 
     model: Path | None = None
