@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from types import ModuleType, SimpleNamespace
+from types import ModuleType, SimpleNamespace, new_class
 
 import numpy as np
 import oprack
@@ -230,3 +230,15 @@ def test_what_this_process_defines_beside_a_pack_is_refused():
     with pytest.raises(DuplicateOpError, match=r"'scaled' is defined by scaling .* and by here .*OPRACK_BLOCK=scaling"):
         manager.register_operator(Scaled)
     np.testing.assert_array_equal(run(manager, X), 2 * X)
+
+
+def test_ops_that_two_packs_define_are_listed_in_one_order_in_every_process():
+    names = [f"shared_{letter}" for letter in "qwertyuiop"]
+    ops = [new_class(name.title(), (OpDef,), {"type": name}) for name in names]
+
+    def shared(register):
+        for op in ops:
+            register.op(op)
+
+    manager = PackManager([entry_point("one", oprack_ops=shared), entry_point("two", oprack_ops=shared)], environ={})
+    assert [p.conflicts for p in manager.packs()[1:]] == [tuple(sorted(names))] * 2

@@ -114,7 +114,7 @@ class OpIndex:
         for pack in packs:
             if pack.status == "ok":
                 self._add(pack)
-        for op_type in self.definers.several:
+        for op_type in sorted(self.definers.several):  # in the same order in every process
             self._settle(op_type)
 
     def _settle(self, op_type: str) -> None:
