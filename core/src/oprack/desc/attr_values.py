@@ -119,9 +119,9 @@ def _is_real(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> bool | int | float | complex:
-    for test, convert in ((_is_bool, bool), (_is_int, int), (_is_real, float)):
+    for test, python_type in ((_is_bool, bool), (_is_int, int), (_is_real, float)):
         if test(value):
-            return convert(value)
+            return python_type(value)
     return complex(value)
 
 

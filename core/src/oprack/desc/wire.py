@@ -317,7 +317,8 @@ def _write_op(op: OpDesc, msg: Any) -> None:
 def _in_file_order(op: OpDesc) -> list[str]:
     """Names of the attributes in the order of the file, repeated ones included, then those that were set since."""
     from_file = [name for name in op._attr_order or () if name in op.attrs]
-    return from_file + [name for name in op.attrs if name not in set(from_file)]
+    listed = set(from_file)
+    return from_file + [name for name in op.attrs if name not in listed]
 
 
 def _write_value(attr: Any, kind: AttrType, value: Any) -> None:

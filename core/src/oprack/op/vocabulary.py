@@ -113,4 +113,4 @@ ROLES = {
         ),
     )
 }
-"""The roles of the core by name; `PackManager.roles` has those of packs as well."""
+"""The roles of the core by name; `PackManager.extensions.roles()` has those of packs as well."""

@@ -256,9 +256,8 @@ class Inference:
             headers.append((b"inference-header-content-length", b"%d" % length))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         rest = b"".join(pieces) if size < GATHERED else b""
-        if (
-            not rest
-        ):  # each waits until the client has taken those before it, so the answer counts as long as it is here
+        if not rest:
+            # Each piece waits until the client has taken those before it, so the answer counts as long as it is here.
             for view in map(memoryview, pieces):
                 for at in range(0, len(view), GATHERED):
                     await send({"type": "http.response.body", "body": view[at : at + GATHERED], "more_body": True})
