@@ -17,7 +17,7 @@ from oprack.errors import CollectiveError
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.layout import Layout
-from oprack.testing.fuzz.rank_runs import Call, RankProgram, Start, accepted, check
+from oprack.testing.fuzz.rank_runs import Call, RankProgram, Start, accepted, check, summable
 from oprack.testing.fuzz.ranks import Maker, search
 from oprack.testing.worlds import ThreadWorld
 
@@ -72,6 +72,25 @@ def test_programs_that_draw_random_numbers_are_left_out() -> None:
         program = RankProgram((3,), (start,), (Call(_call("dropout", **attrs), ("t0",), ("t1", "")),))
         for _ in range(8):
             assert (accepted(program) is not None) is usable
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_summands_of_a_partial_sum_are_exact_in_any_order(dtype: type) -> None:
+    x = summable(np.random.default_rng(3).standard_normal(500).astype(dtype))
+    summands = [x * dtype(a * b) for a in (0.5, 0.25, 0.125, 0.125) for b in (0.5, 0.5)]
+    for order in range(8):
+        np.testing.assert_array_equal(sum(np.roll(summands, order, axis=0)), x)
+
+
+def test_float32_arithmetic_before_a_conversion_is_compared_as_float32() -> None:
+    """The sum over the parts of a matrix product has another order than the whole's; float64 then shows all of it."""
+    numbers = np.random.default_rng(5)
+    x, y = (numbers.standard_normal(shape).astype(np.float32) for shape in ((3, 300), (300, 2)))
+    starts = Start("t0", x, (), ("S(1)",), False, True), Start("t1", y, (), ("S(0)",), False, True)
+    info = default_manager().op_info("matmul_v2")
+    expr = OpExpr(info, info.checker.check({}), (("X", 1), ("Y", 1)), (("Out", (True,)),), {}, flat=True)
+    cast = _call("cast", in_dtype=5, out_dtype=6)
+    assert check(RankProgram((4,), starts, (Call(expr, ("t0", "t1"), ("t2",)), Call(cast, ("t2",), ("t3",))))) == ""
 
 
 def test_a_tensor_in_whose_memory_another_lies_is_not_overwritten() -> None:

@@ -170,10 +170,22 @@ def _laid_out(leaf: Tensor, start: Start, grid: Placement) -> Tensor:
 
 
 def _summand(x: np.ndarray, ranks: int, rank: int) -> np.ndarray:
-    """A rank's summand of x, by powers of 2, so that the sum has the same bits; of integers, small ones."""
+    """A rank's summand of x, by powers of 2, so that the sum of what `summable` gave has the same bits in any order.
+
+    Of integers, small ones.
+    """
     if x.dtype.kind == "f":
         return np.asarray(x * np.asarray(0.5 ** min(rank + 1, ranks - 1), x.dtype))
     return x - (ranks - 1) if rank == 0 else np.ones_like(x)
+
+
+def summable(x: np.ndarray) -> np.ndarray:
+    """An array without the last four bits of its floats: what half and a quarter of it add up to is then exact."""
+    if x.dtype.kind != "f":
+        return x
+    bits = np.finfo(x.dtype).nmant - 3
+    parts, exponents = np.frexp(x)
+    return np.ldexp(np.round(np.ldexp(parts, bits)), exponents - bits).astype(x.dtype)
 
 
 def _moved(x: Tensor, step: Move, grid: Placement | None) -> Tensor:
@@ -231,21 +243,32 @@ def _difference(want: Result, got: Result, program: RankProgram) -> str:
     for name, lod in want.lods.items():
         if lod != got.lods[name]:
             return f"{name} has LoD {got.lods[name]}; expected {lod}"
+    tolerances = _tolerances(want, program)
     for name in sorted({*want.arrays, *got.arrays}):
         if (name in want.arrays) != (name in got.arrays):
             return f"{name} is {'there' if name in got.arrays else 'absent'}"
-        text = _differs(name, want.arrays[name], got.arrays[name], program)
+        text = _differs(name, want.arrays[name], got.arrays[name], program, tolerances[name])
         if text:
             return f"{name}: {text}"
     return ""
 
 
-def _differs(name: str, a: np.ndarray, b: np.ndarray, program: RankProgram) -> str:
+def _tolerances(want: Result, program: RankProgram) -> dict[str, float]:
+    """By name, that of the coarsest floats a value was computed from: float32's rounding stays in what float64 adds."""
+    found = {name: TOLERANCE.get(str(a.dtype), 1e-10) for name, a in want.arrays.items()}
+    for step in program.steps:
+        coarsest = max((found[n] for n in step.reads), default=0.0)
+        found |= {n: max(found[n], coarsest) for n in step.makes if n in found}
+    coarsest = max(found.values(), default=0.0)
+    return found | {n: coarsest for n in found if n.startswith("gradient of ")}
+
+
+def _differs(name: str, a: np.ndarray, b: np.ndarray, program: RankProgram, tolerance: float) -> str:
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{b.dtype}{list(b.shape)}; expected {a.dtype}{list(a.shape)}"
     if np.array_equal(a, b):
         return ""
-    tolerance = TOLERANCE.get(str(a.dtype), 1e-10)
+    tolerance = tolerance if a.dtype.kind in "fc" else 1e-10
     x, y = (v.astype(np.complex128 if v.dtype.kind == "c" else np.float64) for v in (a, b))
     allowed = tolerance * max(1.0, float(np.abs(x).max(initial=0.0)))
     wrong = ~np.isclose(x, y, rtol=tolerance, atol=allowed)

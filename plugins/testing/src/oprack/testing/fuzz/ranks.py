@@ -26,7 +26,7 @@ from oprack.parallel.world import world
 from oprack.tensor import LoDTensor
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.fuzz.calls import OpCall, seeds
-from oprack.testing.fuzz.rank_runs import Call, Lod, Move, RankProgram, Result, Start, accepted, check, smaller
+from oprack.testing.fuzz.rank_runs import Call, Lod, Move, RankProgram, Result, Start, accepted, check, smaller, summable
 from oprack.testing.fuzz.values import fresh, lod_of
 from oprack.types import EMPTY_VAR
 
@@ -185,7 +185,8 @@ class _Making:
         whole = bool(lod) or self.rng.random() < 0.7
         grad = dtype.kind == "f" and whole and self.rng.random() < 0.6
         partial = dtype.kind == "f" or (dtype.kind == "i" and not lod)
-        return Start(next(self.names), array, lod, self._sbps(shape, bool(lod), partial), grad, whole)
+        sbps = self._sbps(shape, bool(lod), partial)
+        return Start(next(self.names), summable(array) if "P" in sbps else array, lod, sbps, grad, whole)
 
     def _lod(self, rows: int) -> Lod:
         empty = ["middle"] if self.rng.random() < 0.3 else []
