@@ -267,9 +267,12 @@ class Formulas(NetSubject):
         wanted: list[tuple[Any, Any]] = [
             (p, q) for p, q in zip(self.net.parameters(), snapshot.parameters(), strict=True) if p.requires_grad
         ]
-        wanted += [(x, None)] * x.requires_grad
-        y = oprack.to_tensor(self.net.formula(array, s))
-        return Call(x, y, (snapshot, array, s, wanted if oprack.is_grad_enabled() else []))
+        own: list[tuple[Any, Any]] = [(x, None)] * x.requires_grad
+        result = self.net.formula(array, s)
+        if result is array and not oprack.is_grad_enabled():  # the argument itself goes on requiring what it did
+            return Call(x, x, (snapshot, array, s, own))
+        kept = (snapshot, array, s, wanted + own if oprack.is_grad_enabled() else [])
+        return Call(x, oprack.to_tensor(result), kept)
 
     def backward(self, call: Call) -> None:
         snapshot, array, s, wanted = call.kept
