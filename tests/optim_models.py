@@ -12,7 +12,7 @@ from oprack.inference import Config, create_predictor
 from oprack.inference.optim_cache import OptimCache
 from oprack.io import save_inference_model
 from oprack.ir.models import optimize_model
-from oprack.packs import discovery
+from oprack.packs.installed import discovery
 from oprack.tensor import Scope
 
 X = np.array([[1, -2], [-3, 4]], np.float32)

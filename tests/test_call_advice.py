@@ -20,7 +20,7 @@ from oprack.op import OpProto, param_name
 from oprack.op.signature import input_names
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
-from oprack.testing.fuzz.calls import OpCall, seeds
+from oprack.testing.fuzz.examples.calls import OpCall, seeds
 
 CASES = Path(__file__).parent / "data" / "cases"
 OPS = [t for t in default_manager().op_types() if not t.endswith("_grad") and (CASES / f"{t}.npz").is_file()]

@@ -36,13 +36,14 @@ OTHERWISE_MEANT = {
     "io/manifest.py": {"shape", "size"},
     "nn/module.py": {"shape"},  # Python's attribute of arrays and tensors
     # how tensors lie over ranks, and MPI's reductions and split
-    "op/sbp.py": {"mean", "split", "sum", "partial_sum", "reduce_all", "broadcast"},  # reduce_all: an attribute
-    "op/sbp_signature.py": {"partial_sum", "broadcast"},
+    "op/sbp/__init__.py": {"split", "partial_sum", "broadcast"},
+    "op/sbp/rules.py": {"mean", "sum", "reduce_all"},  # reduce_all: an attribute
+    "op/sbp/signature.py": {"partial_sum", "broadcast", "fc"},
     "parallel/__init__.py": {"partial_sum"},
     "parallel/communicator.py": {"sum"},
     "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine
     "parallel/simulated.py": {"sum", "shape"},  # shape: an attribute of values
-    "testing/fuzz/example.py": {"broadcast", "shape"},
+    "testing/fuzz/examples/example.py": {"broadcast", "shape"},
     "testing/worlds.py": {"sum"},
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
@@ -51,18 +52,18 @@ OTHERWISE_MEANT = {
     "tensor/scope.py": {"shape"},
     "tensor/sparse_tensor.py": {"shape"},
     "tensor/shape_only.py": {"shape", "size", "where"},  # slots of a class; who asks, in a message
-    "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
+    "testing/fuzz/runs/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
     "runtime/checks.py": {"fc"},
     "eager_tensor/meta.py": {"fc"},
-    "testing/fuzz/life_actions.py": {"set_value", "size"},  # a method, and metadata of fields
-    "testing/fuzz/life_programs.py": {"shape", "scale"},  # what is done to a variable
-    "testing/fuzz/lives.py": {"shape", "size"},  # kinds of differences, and metadata of fields
-    "testing/fuzz/nets.py": {"fill"},  # a change of a generated value, as in the next two
-    "testing/fuzz/ops.py": {"fill"},
-    "testing/fuzz/value_changes.py": {"fill"},
+    "testing/fuzz/lives/actions.py": {"set_value", "size"},  # a method, and metadata of fields
+    "testing/fuzz/lives/programs.py": {"shape", "scale"},  # what is done to a variable
+    "testing/fuzz/lives/life.py": {"shape", "size"},  # kinds of differences, and metadata of fields
+    "testing/fuzz/examples/nets.py": {"fill"},  # a change of a generated value, as in the next two
+    "testing/fuzz/examples/ops.py": {"fill"},
+    "testing/fuzz/examples/value_changes.py": {"fill"},
     "testing/cases.py": {"fc"},
     "testing/any_kind.py": {"fc"},
-    "testing/fuzz/values.py": {"fc"},
+    "testing/fuzz/examples/values.py": {"fc"},
     "testing/runner.py": {"fc"},
     "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
     "eager_tensor/methods.py": {"set_value"},  # as there

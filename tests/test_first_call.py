@@ -75,4 +75,4 @@ def test_a_first_call_passes_few_functions(tmp_path: Path, behind_others: bool, 
 
 def test_the_import_imports_nothing_else() -> None:
     code = "import json, sys; known = {*sys.modules}; import oprack; print(json.dumps([*{*sys.modules} - known]))"
-    assert set(printed(code)) <= {"__future__", "oprack", "oprack.rooms"}
+    assert set(printed(code)) <= {"__future__", "oprack", "oprack.python", "oprack.python.rooms"}

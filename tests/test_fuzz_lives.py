@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack.testing.fuzz import lives
-from oprack.testing.fuzz.life_actions import (
+from oprack.testing.fuzz.lives import life as lives
+from oprack.testing.fuzz.lives.actions import (
     AddPart,
     Backward,
     CallNet,
@@ -29,9 +29,9 @@ from oprack.testing.fuzz.life_actions import (
     Tie,
     Train,
 )
-from oprack.testing.fuzz.life_programs import Planned, Predict, ProgramSubject, Run, SaveVars, Tamper
-from oprack.testing.fuzz.life_subjects import Call, Eager, Formulas, NetSubject, in_threads
-from oprack.testing.fuzz.lives import ENGINES, Engine, Life, search_lives
+from oprack.testing.fuzz.lives.life import ENGINES, Engine, Life, search_lives
+from oprack.testing.fuzz.lives.programs import Planned, Predict, ProgramSubject, Run, SaveVars, Tamper
+from oprack.testing.fuzz.lives.subjects import Call, Eager, Formulas, NetSubject, in_threads
 from oprack.testing.fuzz.searching import Known
 
 # Lives of each engine: three seconds or so.

@@ -17,8 +17,8 @@ from oprack.errors import CollectiveError
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.manager import default_manager
 from oprack.parallel.layouts.layout import Layout
-from oprack.testing.fuzz.rank_runs import Call, RankProgram, Start, accepted, check, summable
-from oprack.testing.fuzz.ranks import Maker, search
+from oprack.testing.fuzz.ranks.programs import Maker, search
+from oprack.testing.fuzz.ranks.runs import Call, RankProgram, Start, accepted, check, summable
 from oprack.testing.worlds import ThreadWorld
 
 ROOT = Path(__file__).parent

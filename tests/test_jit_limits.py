@@ -13,7 +13,7 @@ from jit_functions import Normed, counted, tensor_of
 from oprack import functional as F
 from oprack import nn, parallel, to_tensor
 from oprack.errors import InvalidArgumentError, UnimplementedError
-from oprack.testing.fuzz.life_subjects import in_threads
+from oprack.testing.fuzz.lives.subjects import in_threads
 from oprack.testing.worlds import ThreadWorld
 
 

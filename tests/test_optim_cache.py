@@ -21,7 +21,7 @@ from oprack.errors import CorruptModelError, InvalidArgumentError
 from oprack.inference import Config, create_predictor, optim_cache
 from oprack.inference.optim_cache import OptimCache, cache_key
 from oprack.io import inference_model, load_inference_model, save_inference_model
-from oprack.packs import discovery
+from oprack.packs.installed import discovery
 from oprack.packs.manager import PackManager, use_manager
 from oprack.tensor import Scope
 from optim_models import Passes, X, answer, config, counted, expected, only, save, weights

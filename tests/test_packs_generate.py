@@ -15,8 +15,8 @@ import pytest
 from oprack.cli.main import main
 from oprack.errors import ManifestError, NotFoundError, PackImportError
 from oprack.packs.checks import orphans
+from oprack.packs.installed.manifest import OpEntry, parse
 from oprack.packs.manager import PackManager
-from oprack.packs.manifest import OpEntry, parse
 from oprack.testing.review import compatibility
 from oprack.testing.review.manifest import manifest_text
 from oprack.testing.review.pack_source import find_source, generate

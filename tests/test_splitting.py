@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from oprack.packs.manager import default_manager
-from oprack.testing.fuzz.calls import seeds
+from oprack.testing.fuzz.examples.calls import seeds
 from oprack.testing.splitting import check_splitting
 
 ROOT = Path(__file__).parent

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from oprack import Executor, Scope
 from oprack.errors import PackImportError
-from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel import kernel
 from oprack.kernel.commit import Commit
+from oprack.packs.installed.resolve import import_module
 from oprack.packs.manager import PackManager
-from oprack.packs.resolve import import_module
+from oprack.python.interruption import is_interruption, let_interruptions_pass
 
 
 class StoppedError(Exception):

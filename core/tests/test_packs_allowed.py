@@ -13,7 +13,7 @@ import pytest
 from oprack import __version__
 from oprack.errors import InvalidArgumentError, PackVersionError
 from oprack.packs import BrokenPackWarning, PackManager, PackWarning
-from oprack.packs.entry_points import unmet
+from oprack.packs.installed.entry_points import unmet
 
 DIST = "oprack_fixture_good-1.2.3.dist-info"
 
@@ -74,7 +74,7 @@ def test_a_pack_whose_files_are_those_of_the_list_is_loaded(site, libraries):
 
 
 def lock(site, path):
-    from oprack.packs.allow_list import render
+    from oprack.packs.installed.allow_list import render
 
     path.write_text(render([p.found for p in manager_of(site).discovered() if p.status == "ok"]))
     return path

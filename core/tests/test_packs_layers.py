@@ -203,7 +203,7 @@ def test_a_name_that_needs_a_room_which_is_not_installed_is_no_problem_of_its_pa
     """`oprack doctor` notes it once for all such names, with the command that brings the room."""
     module = tmp_path / "fixture_of_a_room.py"
     module.write_text(
-        "from oprack.rooms import AbsentRoomError\n"
+        "from oprack.python.rooms import AbsentRoomError\n"
         "raise AbsentRoomError(\"no module 'oprack.stage': the distribution oprack-stage brings it\")\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

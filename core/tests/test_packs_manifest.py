@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oprack.errors import ManifestError, PackVersionError
-from oprack.packs.manifest import Manifest, OpEntry, parse, parse_later, read
+from oprack.packs.installed.manifest import Manifest, OpEntry, parse, parse_later, read
 
 GOOD = """\
 schema_version = 1

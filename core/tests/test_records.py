@@ -1,4 +1,4 @@
-"""oprack.records.dataclass: what the standard library's makes, asked in every way that a dataclass is used."""
+"""oprack.python.records.dataclass: what the standard library's makes, asked in every way that a dataclass is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import ClassVar
 
 import pytest
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 KINDS = [{}, {"eq": False}, {"frozen": True}, {"frozen": True, "eq": False}, {"frozen": True, "slots": True}]
 
@@ -110,7 +110,7 @@ def test_classes_of_both_inherit_from_each_other(options):
 
 
 ROWS = """
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:

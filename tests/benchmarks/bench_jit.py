@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack.packs.manager import default_manager
-from oprack.testing.fuzz.life_subjects import FUZZ_LIVES, WIDTH, Jitted, Net
+from oprack.testing.fuzz.lives.subjects import FUZZ_LIVES, WIDTH, Jitted, Net
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _CALLS = 100

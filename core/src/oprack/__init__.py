@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from oprack import rooms as _rooms
+from oprack.python import rooms as _rooms
 
 __path__ = _rooms.folders(__path__)
 sys.meta_path.append(_rooms.AbsentRooms)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from oprack.desc import BlockDesc, ProgramDesc, VarDesc
 from oprack.errors import BlockDepthError, PreconditionNotMetError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 DEEPEST = 64
 """How deep blocks may be nested: each takes several frames of Python's stack."""

@@ -15,7 +15,7 @@ from oprack.errors import OprackError
 from oprack.inference.optim_entry import Later
 from oprack.packs.manager import PackManager
 from oprack.program import Program
-from oprack.python import without_collecting
+from oprack.python.implementation import without_collecting
 from oprack.runtime import Executor
 from oprack.runtime.plan.block_plan import Segment
 from oprack.tensor import Scope

@@ -18,11 +18,11 @@ from oprack.op import Attr, Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.testing import OpCase
 from oprack.testing.fuzz import Checker, Example, Known, load_all, op_examples, read_known, save, script, search, seeds
-from oprack.testing.fuzz.example import LAYOUTS, laid_out
+from oprack.testing.fuzz.examples.example import LAYOUTS, laid_out
+from oprack.testing.fuzz.examples.reuse import reuse_names
 from oprack.testing.fuzz.isolated import isolated
-from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, compared
 from oprack.testing.fuzz.reduce import reduced
-from oprack.testing.fuzz.reuse import reuse_names
+from oprack.testing.fuzz.runs.outcome import REORDERED, ROUNDED, SAME, compared
 
 
 class Shifted(OpDef, type="shifted"):

@@ -18,7 +18,7 @@ from oprack.op.desc_rules import grad_name, grad_op_desc, infer_op, make_grad_op
 from oprack.op.info import OpInfo
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import PackManager
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import EMPTY_VAR, AttrType
 
 

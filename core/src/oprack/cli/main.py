@@ -87,7 +87,7 @@ class PackCommand:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add its options and the function that runs it. Raises PackImportError."""
-        from oprack.packs.resolve import import_object
+        from oprack.packs.installed.resolve import import_object
 
         import_object(self.target, f"command {self.name} of {self.owner}")(parser)
 

@@ -69,7 +69,7 @@ def _shared(pack: PackInfo, settled: Sequence[Settlement]) -> Iterator[str]:
 
 def _lock(path: str, manager: PackManager) -> int:
     from oprack.io.atomic import write_atomic
-    from oprack.packs.allow_list import render
+    from oprack.packs.installed.allow_list import render
 
     found = [pack.found for pack in manager.discovered() if pack.status == "ok"]
     write_atomic(path, render(found).encode())

@@ -27,11 +27,11 @@ from oprack.errors import (
     InvalidLoDError,
     NotFoundError,
 )
-from oprack.interruption import let_interruptions_pass
 from oprack.io.atomic import atomic_directory, locked, write_atomic
 from oprack.io.manifest import check_plain, check_program, seal, unseal
 from oprack.io.parameters import Value, check_fits, collect_values, open_view, persistable_vars, set_values
 from oprack.io.streams import read_variable, write_variable
+from oprack.python.interruption import let_interruptions_pass
 from oprack.tensor import Scope, SelectedRows
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from oprack.io.parameters import (
     variable_path,
 )
 from oprack.packs import advice
+from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import default_manager
-from oprack.packs.resolve import import_object
 from oprack.program import Program
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import LoDTensor, Scope
 

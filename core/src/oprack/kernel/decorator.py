@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from oprack.errors import DefinitionError
 from oprack.kernel.predicates import Predicate
 from oprack.kernel.specialization import Specialize
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import ALL_DTYPES
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -17,7 +17,7 @@ from oprack.kernel.ties import settle_tie, tie_text
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import OpKernelType
 from oprack.op.proto import OpProto
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 _LOG = logging.getLogger(__name__)
 

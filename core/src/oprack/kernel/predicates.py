@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, NoReturn
 
 from oprack.errors import DefinitionError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 Names = frozenset[tuple[str, str]]
 """What a predicate reads, as ("attribute", name) and ("input", slot); registration checks these for misspelt names."""

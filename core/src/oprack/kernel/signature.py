@@ -9,7 +9,7 @@ from typing import Any
 from oprack.errors import DefinitionError
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 INJECTED = ("out", "ctx", "xp")
 _KINDS = ("LoDTensor", "SelectedRows", "LoDTensorArray", "SparseCooTensor", "SparseCsrTensor")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from oprack.layers.user_line import errors_at_user_line
 from oprack.packs import op_for
 from oprack.packs.manager import default_manager
 from oprack.program import ParameterInfo, Program
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import dtype_enum, dtype_name
 
 if TYPE_CHECKING:

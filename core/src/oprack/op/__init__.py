@@ -1,8 +1,9 @@
 """What an op is, apart from its kernels: slots, attributes, shape and type rules, gradient, versions."""
 
 from oprack.op.attrs import REQUIRED, Attr, OpAttrChecker
-from oprack.op.builder import OpBuilder, op
-from oprack.op.definition import OpDef
+from oprack.op.definition.builder import OpBuilder, op
+from oprack.op.definition.grad_op_def import GradOpDef
+from oprack.op.definition.op_def import OpDef
 from oprack.op.facets import (
     CreatorFacet,
     ExpectedKernelTypeFacet,
@@ -18,7 +19,6 @@ from oprack.op.facets import (
     SbpFacet,
 )
 from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
-from oprack.op.grad_definition import GradOpDef
 from oprack.op.infer import (
     IdentityContext,
     InferShapeContext,

@@ -8,12 +8,12 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from oprack.errors import InvalidArgumentError, NotFoundError, OpError, OprackError
-from oprack.interruption import let_interruptions_pass
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.facets import FACETS
 from oprack.op.grad import ForwardOp, GradOp, SlotRef
 from oprack.op.infer import Dims, IdentityContext, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.info import OpInfo
+from oprack.python.interruption import let_interruptions_pass
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX, VarType, dtype_enum
 
 if TYPE_CHECKING:

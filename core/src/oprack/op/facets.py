@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.op.proto import OpVersion
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.op.grad import ForwardOp, GradOp

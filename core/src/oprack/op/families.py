@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.op.attrs import Attr
-from oprack.op.definition import OpDef
-from oprack.op.grad_definition import GradOpDef
+from oprack.op.definition.grad_op_def import GradOpDef
+from oprack.op.definition.op_def import OpDef
 from oprack.op.proto import Input, Output
 from oprack.op.sbp import unary
 

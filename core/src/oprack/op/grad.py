@@ -8,7 +8,7 @@ from typing import Any, Literal
 from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
 from oprack.op.proto import OpProto, slot_name
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 Role = Literal["input", "output", "output_grad", "input_grad", "temporary"]
 

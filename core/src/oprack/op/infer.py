@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, InvalidArgumentError, InvalidLoDError, PreconditionNotMetError
 from oprack.op.proto import OpProto
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import VarType, dtype_name
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any
 from oprack.desc.attr_values import RULES, convert_or_none
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError, OprackError, did_you_mean
 from oprack.op.attrs import COMMON_ATTRS, Attr, OpAttrChecker
-from oprack.op.definition import OpDef
+from oprack.op.definition.op_def import OpDef
 from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpFacets, OpMaker, require_facet
 from oprack.op.grad import FunctionGradOpMaker
 from oprack.op.infer import InferVarTypeContext, infer_like_first_input
 from oprack.op.proto import AttrProto, Input, OpProto, OpVersion, Output, SlotProto, slot_name
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import EMPTY_VAR
 
 

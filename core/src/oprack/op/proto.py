@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Self
 
 from oprack.errors import DefinitionError, did_you_mean
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import AttrType
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oprack.errors import DefinitionError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.op.proto import OpProto

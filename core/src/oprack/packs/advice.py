@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack.errors import NotFoundError, did_you_mean
-from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
+from oprack.packs.installed.entry_points import BUILTIN, HERE, FoundPack
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role

@@ -6,10 +6,10 @@ import warnings
 from typing import TYPE_CHECKING
 
 from oprack.errors import OprackError, did_you_mean
-from oprack.interruption import let_interruptions_pass
 from oprack.packs import advice
 from oprack.packs.pack import BrokenPackWarning
-from oprack.rooms import AbsentRoomError
+from oprack.python.interruption import let_interruptions_pass
+from oprack.python.rooms import AbsentRoomError
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager

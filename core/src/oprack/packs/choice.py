@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.errors import InvalidArgumentError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 if TYPE_CHECKING:
-    from oprack.packs.entry_points import FoundPack
+    from oprack.packs.installed.entry_points import FoundPack
     from oprack.packs.pack import Pack
 
 CORE_DISTRIBUTION = "oprack"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, OprackError, UnknownLayerError, UnknownRoleError, did_you_mean
 from oprack.packs import advice
+from oprack.packs.installed.resolve import import_object
 from oprack.packs.pack import Pack
-from oprack.packs.resolve import import_object
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role

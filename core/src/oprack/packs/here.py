@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
-from oprack.packs.entry_points import HERE
+from oprack.packs.installed.entry_points import HERE
 from oprack.packs.pack import Pack
 from oprack.packs.register import Register
 

@@ -14,12 +14,12 @@ from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, 
 from oprack.packs import advice
 from oprack.packs.advice import home
 from oprack.packs.choice import Choice, Settlement
-from oprack.packs.entry_points import HERE
 from oprack.packs.extensions import NamespaceIndex
-from oprack.packs.manifest import Manifest, OpEntry
+from oprack.packs.installed.entry_points import HERE
+from oprack.packs.installed.manifest import Manifest, OpEntry
+from oprack.packs.installed.resolve import REGENERATE, import_module, import_object
 from oprack.packs.pack import Pack, PackWarning, is_maker
-from oprack.packs.resolve import REGENERATE, import_module, import_object
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 Row = TypeVar("Row")
 

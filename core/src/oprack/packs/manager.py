@@ -16,16 +16,17 @@ from oprack.errors import (
     PreconditionNotMetError,
     UnknownOpError,
 )
-from oprack.packs import advice, choice, discovery
-from oprack.packs.cache import CachedSource, cache_directory
+from oprack.packs import advice, choice
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
-from oprack.packs.entry_points import BUILTIN, CORE
 from oprack.packs.extensions import Extensions
 from oprack.packs.here import Here
 from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
+from oprack.packs.installed import discovery
+from oprack.packs.installed.cache import CachedSource, cache_directory
+from oprack.packs.installed.entry_points import BUILTIN, CORE
+from oprack.packs.installed.resolve import REGENERATE, import_object, require_no_rules
 from oprack.packs.pack import Pack, PackInfo, PackWarning, WarnOnce, warn
-from oprack.packs.resolve import REGENERATE, import_object, require_no_rules
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContextPool

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import PackError
-from oprack.interruption import let_interruptions_pass
-from oprack.packs import manifest as manifests
-from oprack.packs.entry_points import FoundPack
-from oprack.packs.manifest import Manifest
-from oprack.packs.resolve import package_directory
-from oprack.records import dataclass
+from oprack.packs.installed import manifest as manifests
+from oprack.packs.installed.entry_points import FoundPack
+from oprack.packs.installed.manifest import Manifest
+from oprack.packs.installed.resolve import package_directory
+from oprack.python.interruption import let_interruptions_pass
+from oprack.python.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec

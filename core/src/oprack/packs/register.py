@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, ManifestError
-from oprack.packs import manifest as manifests
+from oprack.packs.installed import manifest as manifests
+from oprack.packs.installed.resolve import import_module, package_directory
 from oprack.packs.pack import Contributions, file_state
-from oprack.packs.resolve import import_module, package_directory
 from oprack.packs.variables import CORE, PREFIX
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oprack.errors import did_you_mean
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 PREFIX = "OPRACK_"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InputOverwrittenError, InvalidArgumentError, LoopLimitError, MemoryLimitError, NanInfError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly, SparseValue
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from oprack.errors import (
     InvalidLoDError,
     did_you_mean,
 )
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.operator import OperatorBase
 from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Scope, SparseValue, check_lod, numpy_dtype, plain_array
 from oprack.tensor.kinds import SPARSE_TENSORS, kind_of

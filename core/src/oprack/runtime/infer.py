@@ -10,7 +10,7 @@ import numpy as np
 from oprack.errors import OprackError, PreconditionNotMetError
 from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.proto import OpProto
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.checks import Listed, check_fits
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
 from oprack.tensor.kinds import LISTED, kind_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from oprack.desc.reach import named_by_attributes, read_inside, reads, written_inside
 from oprack.errors import BlockCycleError, BlockDepthError
 from oprack.program import DEEPEST
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc, ProgramDesc

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError, OprackError, PreconditionNotMetError
-from oprack.interruption import let_interruptions_pass
 from oprack.op import OpInfo
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import raised_by, told_of_stranger
 from oprack.op.facets import CreatorFacet
+from oprack.python.interruption import let_interruptions_pass
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SparseValue
 from oprack.types import DTYPE_NAMES, EMPTY_VAR, AttrType
 
@@ -114,7 +114,8 @@ class OperatorBase(CreatorFacet):
         Raises:
             OprackError: As the op says, with the op, its variables with shapes and dtypes, and the line that created
                 it.
-            OpError: Something else went wrong in it. What interrupted it passes as it is (`oprack.interruption`).
+            OpError: Something else went wrong in it. What interrupted it passes as it is
+                (`oprack.python.interruption`).
         """
         start = time.perf_counter_ns() if run.profiler else 0
         try:

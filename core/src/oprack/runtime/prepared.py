@@ -17,8 +17,8 @@ import numpy as np
 from oprack.cache import Cache
 from oprack.desc import OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError
+from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import PackManager, default_manager
-from oprack.packs.resolve import import_object
 from oprack.runtime.checks import Limits
 from oprack.runtime.feed_fetch import FeedOps
 from oprack.runtime.kernel_operator import create_operator

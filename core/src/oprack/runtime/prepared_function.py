@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.cache import Cache
-from oprack.interruption import let_interruptions_pass
+from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime.feed_fetch import FeedOp, FetchOp, as_fed_value, set_feeds
 from oprack.runtime.plan.arguments import Numbers
 from oprack.runtime.plan.block_plan import Segment

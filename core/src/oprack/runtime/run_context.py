@@ -11,7 +11,7 @@ import numpy as np
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.errors import NotFoundError
 from oprack.kernel import ANY_KERNEL, KernelRules
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.checks import NO_LIMITS, Checks, Limits
 from oprack.tensor import Place
 

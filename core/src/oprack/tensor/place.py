@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Ledger:
     Attributes:
         held: Bytes of the arrays that exist now.
         peak: The most bytes that existed at a time.
-        flops: Floating-point operations of products, as `oprack.op.sbp_signature` counts them.
+        flops: Floating-point operations of products, as `oprack.op.sbp.signature` counts them.
         ops: How many ops ran.
     """
 

@@ -1,4 +1,4 @@
-"""Parts of nets that live, for oprack.testing.fuzz.lives: rows of WIDTH numbers to as many.
+"""Parts of nets that live, for oprack.testing.fuzz.lives.life: rows of WIDTH numbers to as many.
 
 Each is a Module with `formula(x)`, the same in NumPy, which reads the module's own parameters, buffers and attributes.
 `program(x, rows)` is the part as layers of a static program, where it has one; rows are numbers of rows, 0 and on.
@@ -18,7 +18,7 @@ import oprack
 from oprack import functional as F
 from oprack import layers
 from oprack.nn import Module
-from oprack.testing.fuzz.life_subjects import WIDTH, scaled
+from oprack.testing.fuzz.lives.subjects import WIDTH, scaled
 
 from oprack_nn.modules.common import Dropout, Linear
 from oprack_nn.modules.norm import BatchNorm1D

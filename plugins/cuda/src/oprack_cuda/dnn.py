@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.cache import Cache
-from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array, ArrayModule
-from oprack.records import dataclass
+from oprack.python.interruption import let_interruptions_pass
+from oprack.python.records import dataclass
 
 from oprack_cuda.library import CUDA, Library, LibraryPredicate, UnavailableError
 

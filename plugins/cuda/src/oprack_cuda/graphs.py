@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cache import Cache
-from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array
+from oprack.python.interruption import let_interruptions_pass
 
 if TYPE_CHECKING:
     from oprack.runtime import RunContext

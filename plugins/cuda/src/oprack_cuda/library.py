@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from oprack.errors import PreconditionNotMetError
-from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Predicate
+from oprack.python.interruption import let_interruptions_pass
 
 
 class UnavailableError(Exception):

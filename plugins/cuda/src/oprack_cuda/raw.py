@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import PreconditionNotMetError
-from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Array, ArrayModule
+from oprack.python.interruption import let_interruptions_pass
 
 from oprack_cuda.parameters import Check, kernels_of
 

@@ -171,7 +171,7 @@ def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> A
 
     from oprack.packs.manager import default_manager
     from oprack.testing.fuzz.campaign import Campaign
-    from oprack.testing.fuzz.strategies import hypothesis
+    from oprack.testing.fuzz.examples.strategies import hypothesis
 
     hypothesis()
     manager = default_manager()

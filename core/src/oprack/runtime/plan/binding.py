@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.plan.record import OpRecord, ShapeCheck
 from oprack.tensor import LoDTensor, SparseValue
 from oprack.types import EMPTY_VAR

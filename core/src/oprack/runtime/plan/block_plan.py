@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from oprack.cache import Cache
 from oprack.errors import OpError
-from oprack.interruption import is_interruption, let_interruptions_pass
 from oprack.kernel import KernelContext
 from oprack.kernel.commit import Commit
 from oprack.kernel.invoke import by_output_slot
-from oprack.python import without_collecting
-from oprack.records import dataclass
+from oprack.python.implementation import without_collecting
+from oprack.python.interruption import is_interruption, let_interruptions_pass
+from oprack.python.records import dataclass
 from oprack.runtime.liveness import SegmentVariables, read_after, segment_variables
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.arguments import Numbers, SegmentArguments

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from oprack.cache import Cache
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.kernel_call import OperatorContext
 from oprack.runtime.plan.binding import Binder, BoundOp, Generated, Port, Source, present, reusable_buffer
 from oprack.runtime.plan.kernel_code import KernelCode

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from oprack.interruption import let_interruptions_pass
-from oprack.python import without_collecting
+from oprack.python.implementation import without_collecting
+from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime.kernel_call import is_promised
 from oprack.runtime.plan.binding import BoundOp, Local, present
 from oprack.tensor import LoDTensor

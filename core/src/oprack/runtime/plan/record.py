@@ -11,7 +11,7 @@ import numpy as np
 
 from oprack.cache import Cache
 from oprack.errors import KernelResultError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_call import is_promised
 from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue

@@ -11,7 +11,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.op.families import resolve_pads
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.types import VarType
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from oprack.eager_tensor.meta import TensorMeta
 from oprack.eager_tensor.tensor import Rule
 from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
-from oprack.interruption import let_interruptions_pass
+from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime.plan.binding import Bound, Local
 from oprack.runtime.plan.codegen import SegmentGenerator, generated_function
 from oprack.tensor import LoDTensor

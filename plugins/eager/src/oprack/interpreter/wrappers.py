@@ -15,7 +15,7 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.packs import op_for
 from oprack.packs.changes import on_change
 from oprack.packs.manager import PackManager, default_manager
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime.profiler import current_profiler, watch
 from oprack.tensor import SparseValue
 from oprack.types import HALF_FLOATS, dtype_name

@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
-from oprack.interruption import let_interruptions_pass
 from oprack.io.atomic import AtomicSave, refuse_directory
+from oprack.python.interruption import let_interruptions_pass
 from oprack.tensor import numpy_dtype
 from oprack.types import DTYPE_NAMES, dtype_name
 

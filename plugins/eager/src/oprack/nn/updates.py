@@ -16,7 +16,7 @@ from oprack.layers import unique_name
 from oprack.layers.variable import Variable
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.nn.update_program import clip_factors, norm_clips, scaled, square_of, update_program
-from oprack.python import HAS_GIL
+from oprack.python.implementation import HAS_GIL
 from oprack.runtime import Executor
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype

@@ -37,11 +37,11 @@ from oprack.inference.optim_entry import (
     padded,
     read_entry,
 )
-from oprack.interruption import let_interruptions_pass
 from oprack.io.inference_model import InferenceModel, files_beside, model_files
 from oprack.io.parameters import open_view
-from oprack.packs import discovery
+from oprack.packs.installed import discovery
 from oprack.packs.manager import PackManager
+from oprack.python.interruption import let_interruptions_pass
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from oprack.inference.loading import load_model
 from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, freeze_parameters
-from oprack.python import without_collecting
+from oprack.python.implementation import without_collecting
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import fed_array
 from oprack.runtime.prepared_function import PreparedFunction

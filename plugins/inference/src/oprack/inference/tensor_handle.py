@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.inference.enums import DataType, data_type_of
-from oprack.python import HAS_GIL
+from oprack.python.implementation import HAS_GIL
 from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import LoDTensor, check_lod
 

@@ -14,11 +14,11 @@ from typing import cast
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.errors import PreconditionNotMetError
-from oprack.interruption import let_interruptions_pass
 from oprack.op.desc_rules import DescIdentityContext, DescInferShapeContext, DescInferVarTypeContext
 from oprack.op.infer import Dims
 from oprack.op.info import OpInfo
 from oprack.packs.manager import PackManager
+from oprack.python.interruption import let_interruptions_pass
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, FLOATS, HALF_FLOATS, VarType
 

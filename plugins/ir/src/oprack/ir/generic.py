@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
-from oprack.interruption import let_interruptions_pass
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.op.desc_rules import infer_op
+from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime import NaiveExecutor
 from oprack.runtime.run_context import RandomState
 from oprack.tensor import LoDTensor, Scope

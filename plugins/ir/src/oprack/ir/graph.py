@@ -9,11 +9,11 @@ import numpy as np
 from oprack.desc import BlockDesc, ProgramDesc
 from oprack.device import host_array
 from oprack.errors import GraphError
-from oprack.interruption import let_interruptions_pass
 from oprack.ir.facts import ProgramFacts, infer, is_identity, meet
 from oprack.ir.nodes import OpList, OpNode, VarNode, Versions, runnable_order, used_by_blocks
 from oprack.ir.reading import BlockReader, NewVars, declare, facts_of, misfit_in, new_op
 from oprack.packs.manager import PackManager, default_manager
+from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
 

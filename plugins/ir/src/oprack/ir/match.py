@@ -11,7 +11,7 @@ from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.pattern import Found, MaybePattern, OpPattern, Pattern
 from oprack.op.attrs import COMMON_ATTRS
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 if TYPE_CHECKING:
     from oprack.ir.graph import Graph

@@ -13,16 +13,16 @@ from weakref import WeakKeyDictionary
 
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError, NotFoundError, PackError
-from oprack.interruption import let_interruptions_pass
 from oprack.ir.facts import ProgramFacts
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import names_of
 from oprack.ir.verify import verify
+from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.pack import BrokenPackWarning, PackWarning, warn
 from oprack.packs.register import STAGES
-from oprack.packs.resolve import import_object
-from oprack.records import dataclass
+from oprack.python.interruption import let_interruptions_pass
+from oprack.python.records import dataclass
 from oprack.tensor import CPUPlace, Place, Scope
 
 _NONE: Mapping[str, Collection[str] | None] = MappingProxyType({})

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from oprack.desc import BlockDesc
 from oprack.errors import GraphError, OprackError
-from oprack.interruption import let_interruptions_pass
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.op.desc_rules import infer_op
-from oprack.records import dataclass
+from oprack.python.interruption import let_interruptions_pass
+from oprack.python.records import dataclass
 from oprack.types import EMPTY_VAR, VarType
 
 

@@ -13,7 +13,7 @@ from ctypes import CDLL, Structure, addressof, c_int, c_int64, c_size_t, c_void_
 from functools import lru_cache
 from typing import Any
 
-from oprack.interruption import let_interruptions_pass
+from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 

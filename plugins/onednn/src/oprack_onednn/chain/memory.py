@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from oprack.cache import BUDGET
-from oprack.python import HAS_GIL
+from oprack.python.implementation import HAS_GIL
 
 from oprack_onednn.dnnl.layout import element_strides
 from oprack_onednn.dnnl.objects import MemoryDesc

@@ -17,8 +17,8 @@ import threading
 from ctypes import CDLL, POINTER, c_void_p, cast
 
 from oprack.errors import InvalidArgumentError
-from oprack.interruption import let_interruptions_pass
 from oprack.kernel import Predicate
+from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c import build
 from oprack_onednn.c.runner import RUNNER, ThreadState

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.cache import BUDGET, Cache
-from oprack.interruption import let_interruptions_pass
+from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.chain.descs import cached_desc
 from oprack_onednn.dnnl import _c

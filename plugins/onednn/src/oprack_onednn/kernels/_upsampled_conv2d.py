@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, image_desc

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.ir.generic import remove_dead_code
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 from oprack_onednn.c.runner import NativeChain, NativeStretch
 from oprack_onednn.chain.memory import Outlet

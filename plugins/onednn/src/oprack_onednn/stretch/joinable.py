@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 from oprack_onednn.chain.memory import Outlet
 from oprack_onednn.dnnl.operands import FLOAT

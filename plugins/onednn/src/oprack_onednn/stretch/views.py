@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from oprack.kernel import Array
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 from oprack_onednn.chain.memory import Outlet, empty_image
 from oprack_onednn.chain.primitive_chain import PrimitiveChain

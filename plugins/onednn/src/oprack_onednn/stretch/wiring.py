@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from oprack.kernel.specialization import Argument, StretchStep
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.stretch.joinable import Joinable

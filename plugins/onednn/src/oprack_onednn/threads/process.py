@@ -40,7 +40,7 @@ from ctypes import (
 )
 from types import TracebackType
 
-from oprack.interruption import let_interruptions_pass
+from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.runner import RUNNER
 

@@ -19,7 +19,7 @@ from oprack.errors import InvalidArgumentError, OprackError, UnimplementedError
 from oprack.interpreter.base import Wrapped
 from oprack.interpreter.modes import wrapped
 from oprack.interpreter.op_expr import OpExpr
-from oprack.op.sbp_signature import SbpContext, product_flops
+from oprack.op.sbp.signature import SbpContext, product_flops
 from oprack.packs.manager import default_manager
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.links import Links, traffic

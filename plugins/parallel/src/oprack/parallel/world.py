@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import default_manager
-from oprack.packs.resolve import import_object
 from oprack.parallel.alone import Alone
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.layouts.layout import Placement

@@ -156,7 +156,7 @@ class Conformance:
 
     def test_manifest_has_every_op(self) -> None:
         """An op that `oprack manifest` was not run for is found by nobody, and by no other test."""
-        from oprack.packs.resolve import package_directory
+        from oprack.packs.installed.resolve import package_directory
         from oprack.testing.review.pack_source import defined_ops
 
         (found,) = [p for p in default_manager().packs() if p.name == self.pack]

@@ -24,7 +24,7 @@ from oprack.testing.worlds import ThreadWorld
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.testing.fuzz.calls import OpCall
+    from oprack.testing.fuzz.examples.calls import OpCall
 
 TOLERANCE = {"float16": 5e-2, "bfloat16": 2e-1, "float32": 2e-5, "complex64": 2e-5}
 """Relative to the largest element; other dtypes 1e-10. Sums over parts are taken in another order."""

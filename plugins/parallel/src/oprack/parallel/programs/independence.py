@@ -20,7 +20,7 @@ from oprack.packs.manager import default_manager
 from oprack.parallel.programs.facts import Argument, arguments, declared_attrs
 from oprack.parallel.programs.sizes import Sizes
 from oprack.program import Program
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.tensor import Scope
 
 _SIZES = ((101, 7), (103, 5))

@@ -13,7 +13,7 @@ from oprack.op.sbp import SbpContext, broadcast, partial_sum
 from oprack.packs import op_for
 from oprack.packs.manager import default_manager
 from oprack.parallel.programs.facts import arguments, declared_attrs
-from oprack.records import dataclass
+from oprack.python.records import dataclass
 from oprack.runtime import NaiveExecutor
 from oprack.tensor import LoDTensor, Scope
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test compares
     # isort: off
-    from oprack.testing.fuzz.calls import OpCall as OpCall, seeds as seeds
-    from oprack.testing.fuzz.check import Checker as Checker, Tally as Tally
-    from oprack.testing.fuzz.example import Example as Example, load_all as load_all, save as save
-    from oprack.testing.fuzz.lives import FoundLife as FoundLife, Life as Life, search_lives as search_lives
-    from oprack.testing.fuzz.nets import Net as Net, block as block, net_examples as net_examples
-    from oprack.testing.fuzz.ops import op_examples as op_examples
-    from oprack.testing.fuzz.outcome import Difference as Difference
-    from oprack.testing.fuzz.paths import without_size_limits as without_size_limits
+    from oprack.testing.fuzz.examples.calls import OpCall as OpCall, seeds as seeds
+    from oprack.testing.fuzz.runs.check import Checker as Checker, Tally as Tally
+    from oprack.testing.fuzz.examples.example import Example as Example, load_all as load_all, save as save
+    from oprack.testing.fuzz.lives.life import FoundLife as FoundLife, Life as Life, search_lives as search_lives
+    from oprack.testing.fuzz.examples.nets import Net as Net, block as block, net_examples as net_examples
+    from oprack.testing.fuzz.examples.ops import op_examples as op_examples
+    from oprack.testing.fuzz.runs.outcome import Difference as Difference
+    from oprack.testing.fuzz.runs.paths import without_size_limits as without_size_limits
     from oprack.testing.fuzz.scripts import script as script
     from oprack.testing.fuzz.searching import (
         Failure as Failure,
@@ -28,14 +28,14 @@ if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test com
     # isort: on
 
 _HOMES = {
-    "calls": ("OpCall", "seeds"),
-    "check": ("Checker", "Tally"),
-    "example": ("Example", "load_all", "save"),
-    "lives": ("FoundLife", "Life", "search_lives"),
-    "nets": ("Net", "block", "net_examples"),
-    "ops": ("op_examples",),
-    "outcome": ("Difference",),
-    "paths": ("without_size_limits",),
+    "examples.calls": ("OpCall", "seeds"),
+    "runs.check": ("Checker", "Tally"),
+    "examples.example": ("Example", "load_all", "save"),
+    "lives.life": ("FoundLife", "Life", "search_lives"),
+    "examples.nets": ("Net", "block", "net_examples"),
+    "examples.ops": ("op_examples",),
+    "runs.outcome": ("Difference",),
+    "runs.paths": ("without_size_limits",),
     "scripts": ("script",),
     "searching": ("Failure", "Known", "read_known", "search"),
 }

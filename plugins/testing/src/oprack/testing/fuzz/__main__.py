@@ -10,8 +10,8 @@ from pathlib import Path
 from oprack.errors import OprackError
 from oprack.packs.manager import default_manager
 from oprack.testing.fuzz.campaign import Campaign, all_targets
+from oprack.testing.fuzz.examples.strategies import hypothesis
 from oprack.testing.fuzz.searching import read_known
-from oprack.testing.fuzz.strategies import hypothesis
 
 _TARGETS = "op types, `net`, `net:block,block`, `life`, `life:jit,plan`, or `injection`; default: all but the last"
 
@@ -87,7 +87,7 @@ def _is_many(target: str) -> bool:
 def _ranks(arguments: list[str]) -> int:
     """`ranks`: generated programs with global tensors, on several ranks and on one."""
     from oprack.parallel.world import world
-    from oprack.testing.fuzz.ranks import Maker, search
+    from oprack.testing.fuzz.ranks.programs import Maker, search
 
     parser = argparse.ArgumentParser(
         prog="python -m oprack.testing.fuzz ranks",

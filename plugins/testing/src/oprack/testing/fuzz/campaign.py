@@ -21,10 +21,10 @@ from oprack.errors import PreconditionNotMetError
 from oprack.packs.manager import default_manager
 from oprack.runtime.checks import ROUNDS
 from oprack.testing.case_folder import collect_cases
-from oprack.testing.fuzz.check import Tally
-from oprack.testing.fuzz.example import Example, save
-from oprack.testing.fuzz.lives import ENGINES, part_kinds
-from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.examples.example import Example, save
+from oprack.testing.fuzz.lives.life import ENGINES, part_kinds
+from oprack.testing.fuzz.runs.check import Tally
+from oprack.testing.fuzz.runs.outcome import Difference
 from oprack.testing.fuzz.scripts import script
 from oprack.testing.fuzz.searching import Known
 from oprack.testing.fuzz.worker import FAILED, Current, known_rows

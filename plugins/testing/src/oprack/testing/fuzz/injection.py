@@ -29,11 +29,11 @@ from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Scope
-from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.nets import net_examples
-from oprack.testing.fuzz.outcome import compared, differing
-from oprack.testing.fuzz.paths import Path, Paths
-from oprack.testing.fuzz.strategies import hypothesis
+from oprack.testing.fuzz.examples.example import Example
+from oprack.testing.fuzz.examples.nets import net_examples
+from oprack.testing.fuzz.examples.strategies import hypothesis
+from oprack.testing.fuzz.runs.outcome import compared, differing
+from oprack.testing.fuzz.runs.paths import Path, Paths
 
 KINDS = ("interrupt", "handler", "timer")
 _SIGNAL = signal.SIGUSR1

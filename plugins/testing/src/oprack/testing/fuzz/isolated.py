@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from oprack.testing.fuzz.check import Checker
-from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.examples.example import Example
+from oprack.testing.fuzz.runs.check import Checker
+from oprack.testing.fuzz.runs.outcome import Difference
 
 
 def isolated(checker: Checker, hang: float) -> Callable[..., list[Difference]]:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from oprack.desc import OpDesc
 from oprack.program import Program
 from oprack.tensor import LoDTensor
-from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import Outcome
+from oprack.testing.fuzz.examples.example import Example
+from oprack.testing.fuzz.runs.outcome import Outcome
 from oprack.types import EMPTY_VAR, VarType
 
 _V = TypeVar("_V")

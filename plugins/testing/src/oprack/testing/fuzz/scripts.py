@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, SparseTensor
-from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.examples.example import Example
+from oprack.testing.fuzz.runs.outcome import Difference
 from oprack.types import VarType
 
 _LITERAL = 48

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oprack.testing.fuzz.check import Checker
-from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.examples.example import Example
+from oprack.testing.fuzz.examples.strategies import hypothesis
 from oprack.testing.fuzz.reduce import reduced
-from oprack.testing.fuzz.strategies import hypothesis
+from oprack.testing.fuzz.runs.check import Checker
+from oprack.testing.fuzz.runs.outcome import Difference
 
 
 @dataclass(frozen=True)

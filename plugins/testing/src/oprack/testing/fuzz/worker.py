@@ -22,14 +22,14 @@ from typing import Any
 
 from oprack.packs.manager import default_manager
 from oprack.testing.case_folder import collect_cases
-from oprack.testing.fuzz.calls import seeds
-from oprack.testing.fuzz.check import Checker
-from oprack.testing.fuzz.example import Example, save
+from oprack.testing.fuzz.examples.calls import seeds
+from oprack.testing.fuzz.examples.example import Example, save
+from oprack.testing.fuzz.examples.nets import net_examples
+from oprack.testing.fuzz.examples.ops import op_examples
 from oprack.testing.fuzz.isolated import isolated
-from oprack.testing.fuzz.lives import FoundLife, Life, search_lives
-from oprack.testing.fuzz.nets import net_examples
-from oprack.testing.fuzz.ops import op_examples
-from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.lives.life import FoundLife, Life, search_lives
+from oprack.testing.fuzz.runs.check import Checker
+from oprack.testing.fuzz.runs.outcome import Difference
 from oprack.testing.fuzz.searching import Failure, Known, search
 
 FAILED = 3

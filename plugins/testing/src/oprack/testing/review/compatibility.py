@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from oprack.errors import ManifestError
-from oprack.interruption import let_interruptions_pass
-from oprack.packs.resolve import import_object
+from oprack.packs.installed.resolve import import_object
+from oprack.python.interruption import let_interruptions_pass
 from oprack.testing.review.pack_source import PackSource, generate, importable, registered
 
 FILENAME = "ops.lock.json"

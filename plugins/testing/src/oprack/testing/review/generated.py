@@ -15,7 +15,7 @@ def review(subject: Subject) -> Iterator[Finding]:
     """Search a few calls of each op that has cases; `oprack check --fuzz SECONDS` goes on for longer."""
     try:
         from oprack.testing.fuzz import Checker, op_examples, script, search, seeds
-        from oprack.testing.fuzz.strategies import hypothesis
+        from oprack.testing.fuzz.examples.strategies import hypothesis
 
         hypothesis()
     except (ImportError, PreconditionNotMetError):

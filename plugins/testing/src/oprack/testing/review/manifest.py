@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from oprack.packs.manifest import Manifest
+from oprack.packs.installed.manifest import Manifest
 from oprack.testing.review.pack_source import registered_text
 from oprack.testing.review.subject import Finding, Subject
 

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import ManifestError, NotFoundError, OprackError
-from oprack.packs.entry_points import GROUP
-from oprack.packs.manifest import FILENAME, Manifest, OpEntry
-from oprack.packs.resolve import MEND, import_module, require_no_rules
+from oprack.packs.installed.entry_points import GROUP
+from oprack.packs.installed.manifest import FILENAME, Manifest, OpEntry
+from oprack.packs.installed.resolve import MEND, import_module, require_no_rules
 
 if TYPE_CHECKING:
     from oprack.op import OpDef, OpFacets
@@ -271,8 +271,8 @@ def registered_text(source: PackSource, manifest: Manifest) -> str:
 
 def _loaded(source: PackSource) -> Pack:
     """The pack as its hooks register it, from its source tree. Raises what makes it broken."""
-    from oprack.packs.discovery import PackLoader
-    from oprack.packs.entry_points import FoundPack
+    from oprack.packs.installed.discovery import PackLoader
+    from oprack.packs.installed.entry_points import FoundPack
 
     with importable(source):
         pack = PackLoader().load(FoundPack(source.package, source.entry_point, source.distribution, ""))

@@ -12,7 +12,7 @@ MOST = 6
 
 def review(subject: Subject) -> Iterator[Finding]:
     """Compute cases of each op with a rule on parts, outputs and gradients, and compare them with the whole."""
-    from oprack.testing.fuzz.calls import seeds
+    from oprack.testing.fuzz.examples.calls import seeds
     from oprack.testing.splitting import check_splitting
 
     for op_type in subject.ops:

@@ -33,7 +33,7 @@ def review(subject: Subject) -> Iterator[Finding]:
 
 def _targets(subject: Subject, kind: str) -> Iterator[Finding]:
     from oprack.errors import OprackError
-    from oprack.packs.resolve import import_object
+    from oprack.packs.installed.resolve import import_object
 
     for owner, key, target in subject.manager.targets(kind):
         if owner == subject.source.distribution and isinstance(target, str):

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.packs.entry_points import GROUP
+from oprack.packs.installed.entry_points import GROUP
+from oprack.packs.installed.manifest import Manifest
 from oprack.packs.manager import PackManager, use_manager
-from oprack.packs.manifest import Manifest
 from oprack.packs.pack import PackInfo, PackWarning
 from oprack.testing.case_folder import collect_cases
 from oprack.testing.op_case import OpCase

@@ -1,0 +1,1 @@
+"""Packs as they are installed: entry points, the allow-list, manifests and what they name, and the cache of it all."""

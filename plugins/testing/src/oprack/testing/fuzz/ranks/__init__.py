@@ -1,0 +1,1 @@
+"""Programs with global tensors, on several ranks and on one."""
