@@ -252,7 +252,7 @@ def test_blocked_packs_stay_cached_and_environment_counts(world):
 def test_import_oprack_is_bare(world):
     modules = set(json.loads(world.run("import oprack, sys, json; print(json.dumps(list(sys.modules)))")))
     assert not modules & {"numpy", "pluggy", "rich", "cupy", "importlib_metadata", "argparse", "google.protobuf"}
-    assert {m for m in modules if m.startswith("oprack")} == {"oprack", "oprack.python.rooms"}
+    assert {m for m in modules if m.startswith("oprack")} == {"oprack", "oprack.python", "oprack.python.rooms"}
 
 
 def test_definitions_and_kernels_are_imported_on_first_use_of_that_op(world):
