@@ -38,7 +38,7 @@ OTHERWISE_MEANT = {
     # how tensors lie over ranks, and MPI's reductions and split
     "op/sbp/__init__.py": {"split", "partial_sum", "broadcast"},
     "op/sbp/rules.py": {"mean", "sum", "reduce_all"},  # reduce_all: an attribute
-    "op/sbp/signature.py": {"partial_sum", "broadcast", "fc"},
+    "op/sbp/signature.py": {"partial_sum", "broadcast"},
     "parallel/__init__.py": {"partial_sum"},
     "parallel/communicator.py": {"sum"},
     "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine

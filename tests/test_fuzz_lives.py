@@ -50,7 +50,7 @@ LIVED: list[tuple[str, str, list[Any]]] = [
     # two mistakes: jit refuses what counts rows as soon as it is written down, eager calls meet None behind it
     ("jit-open", "Branched", [CallNet(s=None)]),
     # without gradients a net may give back its argument, which has one of its own
-    ("eager", "Scaled", [CallNet(x_grad=True, no_grad=True), Backward()]),
+    *(("eager", part, [CallNet(x_grad=True, no_grad=True), Backward()]) for part in ("Scaled", "Picked", "Dropped")),
     # actions other than a run that both refuse, with nothing run before
     ("plan", "Affine", [Tamper("erase"), Predict()]),
     ("plan", "Affine", [Tamper("erase"), SaveVars()]),

@@ -58,6 +58,67 @@ def test_real_ranks_agree_as_well(tmp_path: Path) -> None:
     assert "0 failures (seed 7, rank 3 of 4)" in done.stdout
 
 
+def _several(op_type: str, inputs: str, outputs: str, **attrs: Any) -> Call:
+    """A call whose tensors are named after their slots."""
+    info = default_manager().op_info(op_type)
+    slots, results = inputs.split(), outputs.split()
+    wanted = tuple((slot, (True,)) for slot in results)
+    expr = OpExpr(info, info.checker.check(attrs), tuple((slot, 1) for slot in slots), wanted, {}, flat=True)
+    return Call(expr, tuple(slots), tuple(results))
+
+
+def _start(name: str, array: np.ndarray, sbp: str, *lod: tuple[int, ...], grad: bool = False) -> Start:
+    return Start(name, array, lod, (sbp,), grad, True)
+
+
+def _normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(shape).standard_normal(shape)
+
+
+def _ids(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)[:, None]
+
+
+FOUND = {
+    # One rank takes the LoD of the first input for both, or the last level of each
+    "a label of other sequences": (
+        [
+            _start("Emission", _normal(6, 3), "S(0)", (0, 1, 4, 6)), _start("Transition", _normal(5, 3), "B"),
+            _start("Label", _ids(0, 1, 2, 0, 1, 2), "B", (0, 3, 4, 6)),
+        ],
+        _several("linear_chain_crf", "Emission Transition Label", "Alpha EmissionExps TransitionExps LogLikelihood"),
+    ),
+    "updates of other sequences": (
+        [
+            _start("X", _normal(3, 6), "B"), _start("Ids", _ids(0, 1, 2, 3, 4, 5), "B", (0, 2, 4, 6)),
+            _start("Updates", _normal(6, 1), "S(0)", (0, 1, 1, 6)),
+        ],
+        _several("sequence_scatter", "X Ids Updates", "Out"),
+    ),
+    "outer sequences of others": (
+        [
+            _start("Hyps", _ids(*range(8)), "B", (0, 0, 5), (0, 4, 6, 6, 6, 8)),
+            _start("Refs", _ids(1, 2, 5), "S(0)", (0, 5, 5), (0, 1, 2, 2, 3, 3)),
+        ],
+        _several("edit_distance", "Hyps Refs", "SequenceNum Out"),
+    ),
+    # The sparse gradient of a table has the row of padding_idx
+    "a padded row of a table in parts": (
+        [_start("W", _normal(8, 2), "S(0)", grad=True), _start("Ids", _ids(2, 5, 2, 7), "B")],
+        _several("lookup_table_v2", "W Ids", "Out", padding_idx=2, is_sparse=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", FOUND)
+def test_what_the_search_found(name: str, ranks: int) -> None:
+    starts, call = FOUND[name]
+    program = RankProgram((ranks,), tuple(starts), (call,))
+    assert accepted(program) is not None
+    assert check(program) == ""
+
+
 def _call(op_type: str, in_place: bool = False, **attrs: Any) -> OpExpr:
     info = default_manager().op_info(op_type)
     checked = info.checker.check(attrs) if info.checker is not None else attrs

@@ -23,12 +23,18 @@ from oprack_onednn.c.runner import LOOPS, RUNNER
 from oprack_onednn.chain import side_by_side
 from oprack_onednn.chain.memory import last_strides
 from oprack_onednn.chain.primitive_chain import BoundChain
+from oprack_onednn.dnnl.library import LIBRARY
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory
 PARAMETERS = {"Filter", "NextFilter", "Weight", "WeightX", "WeightList", "Bias", "NextBias", "Scale", "Y", "Reduce"}
 PARAMETERS |= {"ReduceBias", "Expand", "ExpandBias", "Project", "Shift", "Transition", "FilterStep"}
 MOST_ELEMENTS = 1 << 14
+
+
+def has_avx512():
+    """Whether oneDNN uses vectors of 512 bits, for which alone it has some primitives and layouts."""
+    return "AVX-512" in LIBRARY.identity()
 
 
 class Context(KernelContext):

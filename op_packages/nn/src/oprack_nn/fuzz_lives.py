@@ -64,7 +64,7 @@ class Dropped(Dropout):
         return x + super().forward(x)
 
     def formula(self, x: np.ndarray) -> np.ndarray:
-        return x if self.training else 2 * x
+        return x.copy() if self.training else 2 * x
 
     @staticmethod
     def program(x: Any, rows: Any) -> Any:
@@ -82,7 +82,7 @@ class Normalised(BatchNorm1D):
     def formula(self, x: np.ndarray) -> np.ndarray:
         mean, variance = self.mean.numpy(), self.variance.numpy()
         if self.training and len(x) == 1:
-            return x  # as Paddle: one number has no variance
+            return x.copy()  # as Paddle: one number has no variance
         if self.training:
             momentum = self.attrs["momentum"]
             old, mean, variance = (mean, variance), x.mean(axis=0), x.var(axis=0)
@@ -149,7 +149,7 @@ class Viewed(Module):
         return x.reshape([-1, WIDTH])
 
     def formula(self, x: np.ndarray) -> np.ndarray:
-        return x
+        return x.copy()
 
     @staticmethod
     def program(x: Any, rows: Any) -> Any:
@@ -289,4 +289,4 @@ class Flattened(_OfRows):
         return x.reshape([x.shape[0] * WIDTH]).reshape([x.shape[0], WIDTH])
 
     def formula(self, x: np.ndarray) -> np.ndarray:
-        return x
+        return x.copy()

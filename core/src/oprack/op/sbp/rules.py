@@ -144,7 +144,11 @@ def binary(linear: Sequence[Sequence[str]] = (), slots: Sequence[str] = ("X", "Y
 
 
 def sequences(
-    inputs: Sequence[str], outputs: Sequence[str], per_sequence: Sequence[str] = (), sums: Sequence[str] = ()
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    per_sequence: Sequence[str] = (),
+    sums: Sequence[str] = (),
+    same_lod: Sequence[str] = (),
 ) -> Rule:
     """The rule of ops that treat each sequence of a LoD alone: whole sequences may be split.
 
@@ -153,6 +157,7 @@ def sequences(
         outputs: Output slots that are split likewise.
         per_sequence: Those without LoD that have a row for each sequence.
         sums: Output slots that are sums over all sequences.
+        same_lod: Input slots whose rows the op takes by the LoD of the first of them.
 
     Returns:
         The rule.
@@ -161,7 +166,7 @@ def sequences(
     def rule(ctx: SbpContext) -> list[Signature]:
         ins = {s: split(0) for s in inputs if ctx.has(s)}
         outs = {s: split(0) for s in outputs} | dict.fromkeys(sums, partial_sum)
-        return [Signature(ins, outs, by_sequence=tuple(per_sequence))]
+        return [Signature(ins, outs, by_sequence=tuple(per_sequence), same_lod=tuple(same_lod))]
 
     return rule
 

@@ -90,6 +90,7 @@ class Signature:
             `vocab_size`, `rank`, `nranks` and `ring_id`, where it has them, say which part of what. "": the op itself.
         by_sequence: None where rows may be split between any two of them. Otherwise split(0) is of whole sequences, and
             these are the slots without LoD that have a row for each sequence; others have those of the first LoD.
+        same_lod: Slots whose rows the op takes by the LoD of the first of them: they are split where all have that LoD.
     """
 
     inputs: Mapping[str, Sbp]
@@ -101,6 +102,7 @@ class Signature:
     shared: int = 0
     via: str = ""
     by_sequence: tuple[str, ...] | None = None
+    same_lod: tuple[str, ...] = ()
 
 
 class SbpContext:

@@ -138,7 +138,8 @@ def c_embedding_grad(
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> Array | SelectedRows:
-    rows = _rows(Ids, W.shape[0], start_index, padding_idx, xp)
+    # As in the gradients of whole tables, the row of padding_idx is left out of dense ones alone.
+    rows = _rows(Ids, W.shape[0], start_index, -1 if is_sparse else padding_idx, xp)
     if is_sparse:
         own = rows < W.shape[0]
         return gradient_of_rows(W.shape[0], rows[own], Out_grad[own], True, -1, ctx, xp)

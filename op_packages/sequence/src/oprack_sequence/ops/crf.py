@@ -31,7 +31,9 @@ class CrfDecoding(OpDef, type="crf_decoding"):
     ViterbiPath = Output("int64 [N, 1] with the LoD of Emission, or [B, T] with 0 past the end.")
     expected_kernel_type = dtype_of("Emission")
     make_grad = empty_grad
-    sbp = sequences(("Emission", "Label", "Length"), ("ViterbiPath",), ("Length",))
+    sbp = sequences(
+        ("Emission", "Label", "Length"), ("ViterbiPath",), ("Length",), same_lod=("Emission", "Label")
+    )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         padded = ctx.has_input("Length")
@@ -66,7 +68,10 @@ class LinearChainCrf(OpDef, type="linear_chain_crf"):
     LogLikelihood = Output("[number of sequences, 1].")
     expected_kernel_type = dtype_of("Emission")
     sbp = sequences(
-        ("Emission", "Label", "Length"), ("Alpha", "EmissionExps", "LogLikelihood"), ("LogLikelihood", "Length")
+        ("Emission", "Label", "Length"),
+        ("Alpha", "EmissionExps", "LogLikelihood"),
+        ("LogLikelihood", "Length"),
+        same_lod=("Emission", "Label"),
     )
 
     def infer_shape(ctx: InferShapeContext) -> None:

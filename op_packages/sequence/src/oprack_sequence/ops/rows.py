@@ -254,7 +254,7 @@ class SequenceScatter(OpDef, type="sequence_scatter"):
     Updates = Input("[N, 1] with the LoD of Ids.")
     Out = Output("Shape of X.")
     expected_kernel_type = dtype_of("X")
-    sbp = sequences(("X", "Ids", "Updates"), ("Out",), ("X", "Out"))
+    sbp = sequences(("X", "Ids", "Updates"), ("Out",), ("X", "Out"), same_lod=("Ids", "Updates"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Ids")

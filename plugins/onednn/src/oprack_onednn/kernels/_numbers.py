@@ -11,6 +11,7 @@ from oprack.kernel import Array
 from oprack.tensor import numpy_dtype
 
 from oprack_onednn.chain.parameters import is_constant
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.ops.precision import rounds_output
 from oprack_onednn.ops.quantized import GREATEST, LEAST
@@ -60,7 +61,8 @@ def serves_quantized(x: Array, w: Array, steps: Array, bias: Array | None) -> bo
     """Whether the dtypes are those that primitives multiply, and the parameters constant."""
     rows = [steps] if bias is None else [steps, bias]
     return (
-        x.dtype in (FLOAT, INT8)
+        LIBRARY.has_int8()  # sums of pairs of products saturate on others
+        and x.dtype in (FLOAT, INT8)
         and w.dtype == INT8
         and is_constant(w)
         and all(a.dtype == FLOAT and a.ndim == 1 and a.flags.c_contiguous for a in rows)

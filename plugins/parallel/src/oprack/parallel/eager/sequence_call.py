@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,8 @@ class SequencePlan(Plan):
         if any(s != split(0) for s in split_here) or len(counts) > 1 or (counts and min(counts) < ranks):
             return False
         if signature.by_sequence is not None:
+            if not self._pairs(signature.same_lod, {slots_in[k]: self.lods[k] for k in in_rows}):
+                return False
             # Of several levels, the op alone knows of whose sequences an input without LoD has rows.
             flat = all(len(self.lods[k]) == 1 for k in in_rows)
             return all(bool(self.lods[k]) for k in in_rows) and all(
@@ -114,6 +116,15 @@ class SequencePlan(Plan):
             and all(self.shapes[k] is None or self.shapes[k][0] == size for k in chosen)
             and all(d[0] == size for d in made)
         )
+
+    def _pairs(self, same_lod: Sequence[str], lods: Mapping[str, tuple[tuple[int, ...], ...]]) -> bool:
+        """Whether a part's sequences of each slot are those that belong to its sequences of the others.
+
+        One rank may run what this refuses: many an op reads the LoD of one input alone, or its last level.
+        """
+        outer = {(len(lod), lod[:-1]) for lod in lods.values()}
+        alike = {lod for slot, lod in lods.items() if slot in same_lod}
+        return len(outer) == len({depth for depth, _ in outer}) and len(alike) <= 1
 
     def _own_rows(self, k: int, ranks: int) -> Rows | None:
         """How the rows of an argument lie by itself when so many ranks share it."""

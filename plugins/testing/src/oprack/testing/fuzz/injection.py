@@ -7,6 +7,7 @@ did that had finished by then, which is the state of the reference path behind o
 
 from __future__ import annotations
 
+import copyreg
 import linecache
 import random
 import signal
@@ -82,6 +83,8 @@ class Interrupter:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.error = (StoppedError if self.kind == "timer" else TimeIsOverError)("the time is over")
         self.where = self.where or ("" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        # Python's copyreg passes over whatever is raised while it notes the slots of a class, once for each class.
+        self.dropped = frame is not None and frame.f_code is copyreg._slotnames.__code__  # type: ignore[attr-defined]
         raise self.error
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
