@@ -102,6 +102,10 @@ FOUND = {
         ],
         _several("edit_distance", "Hyps Refs", "SequenceNum Out"),
     ),
+    "sequences of another level": (
+        [_start("X", _normal(9, 1), "S(0)", (0, 3, 9)), _start("Y", _normal(6, 1), "B", (0, 0, 2), (0, 2, 6))],
+        _several("sequence_expand", "X Y", "Out", ref_level=-1),
+    ),
     # The sparse gradient of a table has the row of padding_idx
     "a padded row of a table in parts": (
         [_start("W", _normal(8, 2), "S(0)", grad=True), _start("Ids", _ids(2, 5, 2, 7), "B")],

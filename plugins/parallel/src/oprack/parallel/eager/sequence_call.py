@@ -120,11 +120,11 @@ class SequencePlan(Plan):
     def _pairs(self, same_lod: Sequence[str], lods: Mapping[str, tuple[tuple[int, ...], ...]]) -> bool:
         """Whether a part's sequences of each slot are those that belong to its sequences of the others.
 
-        One rank may run what this refuses: many an op reads the LoD of one input alone, or its last level.
+        One rank may run what this refuses: many an op reads the LoD of one input alone, or one of its levels.
         """
-        outer = {(len(lod), lod[:-1]) for lod in lods.values()}
+        outer = {lod[:-1] for lod in lods.values()}
         alike = {lod for slot, lod in lods.items() if slot in same_lod}
-        return len(outer) == len({depth for depth, _ in outer}) and len(alike) <= 1
+        return len(outer) <= 1 and len(alike) <= 1
 
     def _own_rows(self, k: int, ranks: int) -> Rows | None:
         """How the rows of an argument lie by itself when so many ranks share it."""

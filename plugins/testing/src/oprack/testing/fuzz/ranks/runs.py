@@ -146,6 +146,9 @@ def run(program: RankProgram, grid: Placement | None = None, moved: float = 0.0,
             tensors[step.makes[0]] = _moved(tensors[step.reads[0]], step, grid)
             continue
         made = current_mode().interpreter.apply(step.expr, [tensors[n] for n in step.reads])
+        if grid is not None and not step.reads:  # such a call makes tensors of this process alone
+            whole = ["B"] * len(grid.shape)
+            made = [None if y is None else y.to_global(grid, whole, from_whole=True) for y in made]
         tensors |= {name: y for name, y in zip(step.makes, made, strict=True) if name and y is not None}
     ends = [y for y in tensors.values() if y.requires_grad and y._node is not None and y._meta.differentiable]
     if ends:
