@@ -173,6 +173,19 @@ def test_every_formula_of_every_op_becomes_mathml() -> None:
             assert formulas.mathml(match["block"] or match["line"], False).startswith("<math")
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [r"\text{</mtext><script>alert(1)</script>}", r"\text{a{<img src=x>}}", r"\href{javascript:alert(1)}{x}"],
+)
+def test_a_formula_brings_no_elements_into_its_page(formula: str) -> None:
+    try:
+        found = formulas.mathml(formula, False)
+    except ValueError as error:
+        assert "expected elements of MathML alone" in str(error)
+    else:
+        assert "<script" not in found and "<img" not in found and "&lt;script" in found
+
+
 def test_tables_keep_formulas_with_bars_and_text_that_looks_like_html() -> None:
     assert formulas.in_cell("a | b, $|x|$ and `c|d` <e>") == r"a \| b, $\vert x\vert $ and `c\|d` \<e>"
 

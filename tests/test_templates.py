@@ -59,6 +59,8 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
         (["--description", 'Ops for "fast" nets'], "description is 'Ops for \"fast\" nets'; expected one line without"),
         (["--author", "C:\\me"], "author is 'C:\\\\me'; expected one line without"),
         (["--email", "a\nb"], "email is 'a\\nb'; expected one line without"),
+        (["--description", "{{ cycler.__init__.__globals__.os.getcwd() }}"], "has signs of a template; expected text"),
+        (["--author", "{% for c in [1] %}x{% endfor %}"], "--author '{% for c in [1] %}x{% endfor %}' has signs of a"),
         (["--first-op", "class"], "first_op is 'class'"),
         (["--first-op", "foo_grad"], "names that end in _grad are gradient ops"),
         (["--first-op", "relu"], "first_op is 'relu', which is an op of oprack-nn; choose another name"),

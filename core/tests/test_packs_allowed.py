@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
+import importlib.resources
 import json
+import py_compile
 import sys
 import tomllib
 
@@ -13,6 +16,7 @@ import pytest
 from oprack import __version__
 from oprack.errors import InvalidArgumentError, PackVersionError
 from oprack.packs import BrokenPackWarning, PackManager, PackWarning
+from oprack.packs.installed import hashed_files
 from oprack.packs.installed.entry_points import unmet
 
 DIST = "oprack_fixture_good-1.2.3.dist-info"
@@ -25,6 +29,7 @@ def site(tmp_path, monkeypatch):
     (tmp_path / DIST / "INSTALLER").write_text("pip\n")
     write_record(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(hashed_files._FINDER, "holding", {})
     yield tmp_path
     for name in [n for n in sys.modules if n.startswith("fixture_")]:
         del sys.modules[name]
@@ -114,6 +119,81 @@ def test_files_that_no_hash_covers_cannot_be_listed(site):
         lock(site, site / "allow.toml")
     record.unlink()
     with pytest.raises(InvalidArgumentError, match=r"oprack-fixture-good 1\.2\.3: its files can't be hashed"):
+        lock(site, site / "allow.toml")
+
+
+FOREIGN = "raise SystemExit('foreign code ran')\n"
+
+
+def _package_beside_a_module(site, folder):
+    (site / "fixture_good" / "pack").mkdir()
+    (site / "fixture_good" / "pack" / "__init__.py").write_text(FOREIGN)
+
+
+def _bytecode_that_python_does_not_compare(site, folder):
+    (folder / "pack.py").write_text(FOREIGN)
+    cache = site / "fixture_good" / "__pycache__" / f"pack.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(
+        str(folder / "pack.py"), str(cache), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+
+
+def _a_folder_earlier_on_the_path(site, folder):
+    (folder / "fixture_good").mkdir()
+    for name in ("__init__.py", "pack.py"):
+        (folder / "fixture_good" / name).write_text(FOREIGN)
+    sys.path.insert(0, str(folder))
+
+
+@pytest.mark.parametrize(
+    "attack", [_package_beside_a_module, _bytecode_that_python_does_not_compare, _a_folder_earlier_on_the_path]
+)
+def test_what_python_would_import_in_place_of_a_hashed_file_does_not_run(site, tmp_path_factory, monkeypatch, attack):
+    listed = lock(site, site / "allow.toml")
+    for name in [n for n in sys.modules if n.startswith("fixture_")]:
+        del sys.modules[name]
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    attack(site, tmp_path_factory.mktemp("foreign"))
+    importlib.invalidate_caches()
+    assert status(manager_of(site, allow=listed)) == ("ok", "")
+    assert sys.modules["fixture_good.pack"].__file__ == str(site / "fixture_good" / "pack.py")
+
+
+def test_a_module_that_was_imported_from_elsewhere_blocks_its_pack(site):
+    listed = lock(site, site / "allow.toml")
+    module = type(sys)("fixture_good")
+    module.__file__ = "/elsewhere/fixture_good/__init__.py"
+    sys.modules["fixture_good"] = module  # taken out again with the pack's own
+    with pytest.warns(PackWarning, match="fixture_good was imported from /elsewhere/fixture_good/__init__.py before"):
+        assert status(manager_of(site, allow=listed))[0] == "blocked"
+
+
+def test_files_are_compared_as_they_are_imported_and_no_others_are(site):
+    """Kernels are imported when an op is first used, which may be hours after the start."""
+    (site / "fixture_good" / "late.py").write_text("X = 1\n")
+    (site / "fixture_good" / "words.txt").write_text("one")
+    write_record(site)
+    listed = lock(site, site / "allow.toml")
+    assert status(manager_of(site, allow=listed)) == ("ok", "")
+    assert importlib.resources.files("fixture_good").joinpath("words.txt").read_text() == "one"
+    (site / "fixture_good" / "late.py").write_text("X = 2\n")
+    with pytest.raises(InvalidArgumentError, match=r"late\.py was changed after it was installed"):
+        importlib.import_module("fixture_good.late")
+    (site / "fixture_good" / "unlisted.py").write_text("")
+    with pytest.raises(ModuleNotFoundError, match=r"'fixture_good\.unlisted' among the files of oprack-fixture-good"):
+        importlib.import_module("fixture_good.unlisted")
+
+
+@pytest.mark.parametrize("found, message", [
+    ("", r"its RECORD has no hash for fixture_good/pack\.py"),
+    ("md5=ndTkYSaMgDT1yFZOFVxnpg", r"pack\.py by 'md5'; expected one by sha256"),
+    ("shake_128=x", r"pack\.py by 'shake_128'; expected one by sha256"),
+])  # fmt: skip
+def test_a_hash_that_says_little_cannot_be_listed(site, found, message):
+    record = site / DIST / "RECORD"
+    rows = [row.split(",") for row in record.read_text().splitlines()]
+    record.write_text("".join(f"{p},{found if p == 'fixture_good/pack.py' else h},{n}\n" for p, h, n in rows))
+    with pytest.raises(InvalidArgumentError, match=message):
         lock(site, site / "allow.toml")
 
 

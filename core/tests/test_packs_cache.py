@@ -241,6 +241,16 @@ def test_file_of_another_user_is_ignored(world):
     assert world.probe()["state"].startswith("ignored")
 
 
+def test_a_file_that_others_may_write_to_and_a_link_are_ignored(world):
+    world.probe()
+    world.file.chmod(0o666)
+    assert "others may write to it" in world.probe()["state"]
+    file, elsewhere = world.file, world.cache.with_name("elsewhere.json")
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    assert world.probe()["state"].startswith("ignored: OSError")
+
+
 def test_blocked_packs_stay_cached_and_environment_counts(world):
     world.probe()
     seen = world.probe(OPRACK_PACKS="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
 
 from latex2mathml.converter import convert
 from markdown import Extension, Markdown
@@ -11,6 +12,9 @@ from markdown.inlinepatterns import InlineProcessor
 
 # Before emphasis and escapes, which would take `_` and `\` of a formula for Markdown; after code between backticks.
 PRIORITY = 185
+WORDS = re.compile(r"\\text\{([^{}]*)\}")
+ELEMENTS = set("math mrow mi mo mn mtext mspace mstyle mfrac msqrt mroot msub msup msubsup munder mover".split())
+ELEMENTS |= set("munderover mtable mtr mtd mfenced mpadded mphantom menclose".split())
 PATTERN = r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<line>[^$\s](?:[^$]*?[^$\s\\])?)\$(?![\w$])"
 
 
@@ -22,8 +26,14 @@ def mathml(formula: str, display: bool) -> str:
         formula: What stands between the dollars.
         display: Whether it has a line of its own.
     """
+    # Words come out of the conversion as they are, so that a formula could bring elements into its page.
+    text = WORDS.sub(lambda m: rf"\text{{{escape(m[1], quote=False)}}}", formula)
     # Names of slots stand in formulas as they are; LaTeX would take the letters for a product and `_` for an index.
-    found = convert(formula.replace("@GRAD", r"\text{@GRAD}"), display="block" if display else "inline")
+    found = convert(text.replace("@GRAD", r"\text{@GRAD}"), display="block" if display else "inline")
+    elements = re.finditer(r"</?\s*([^\s>/]+)[^>]*>?", found)
+    foreign = [m[0] for m in elements if m[1] not in ELEMENTS or "href" in m[0]]
+    if foreign:
+        raise ValueError(f"formula {formula!r} becomes {foreign[0]!r}; expected elements of MathML alone and no links")
     return re.sub(r"\s*\n\s*", " ", found)
 
 

@@ -20,6 +20,18 @@ def test_print(builder, capsys):
     assert [s.strip() for s in capsys.readouterr().out.splitlines()] == lines * 2
 
 
+def test_print_neither_steers_the_terminal_nor_forges_lines(builder, capsys):
+    """A model's author chooses the message and the names."""
+    b, name = builder(), "x\x1b[2J\nERROR: forged"
+    b.var(name)
+    b.op("print", In=name, Out="y", first_n=-1, message="a\x1b]52;c;AAAA\x07\nERROR: forged\u2028", summarize=1)
+    b.run({name: np.zeros(1, np.float32)}, ["y"])
+    out = capsys.readouterr().out
+    assert all(c.isprintable() or c == "\n" for c in out)
+    assert not [line for line in out.splitlines() if line.lstrip().startswith("ERROR")]
+    assert "\\x1b]52" in out
+
+
 def test_print_of_a_gradient_respects_the_phase(builder, capsys):
     b = builder()
     b.var("x")

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from oprack.cli.main import OK
-from oprack.cli.output import add_model, model_arguments, printable
+from oprack.cli.output import add_model, model_arguments
 from oprack.errors import InvalidArgumentError
+from oprack.python.text import printable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import add_block, add_json, manager_of, print_json, printable
+from oprack.cli.output import add_block, add_json, manager_of, print_json
 from oprack.packs.checks import orphans
+from oprack.python.text import printable
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager

@@ -117,8 +117,8 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code. Errors of oprack are printed without a traceback."""
-    from oprack.cli.output import printable
     from oprack.errors import OprackError
+    from oprack.python.text import printable
 
     argv = sys.argv[1:] if argv is None else list(argv)
     command = next((a for a in argv if not a.startswith("-")), "")

@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import add_block, add_json, manager_of, model_arguments, print_json, print_table, printable
+from oprack.cli.output import add_block, add_json, manager_of, model_arguments, print_json, print_table
+from oprack.python.text import printable
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager

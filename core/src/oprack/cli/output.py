@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oprack.python.text import printable
+
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
 
@@ -58,11 +60,6 @@ def check_file(option: str, path: str | None, example: str) -> None:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str))
-
-
-def printable(text: str) -> str:
-    """Text of a file for a terminal: control characters, which could steer it, as Python writes them."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: str = "") -> None:

@@ -8,16 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import (
-    add_block,
-    add_json,
-    add_model,
-    manager_of,
-    model_arguments,
-    print_json,
-    print_table,
-    printable,
-)
+from oprack.cli.output import add_block, add_json, add_model, manager_of, model_arguments, print_json, print_table
+from oprack.python.text import printable
 
 if TYPE_CHECKING:
     from oprack.desc import VarDesc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
 import time
@@ -60,6 +61,33 @@ class Contributions:
         """Whether everything is named by strings, so that another process can take it from a cache."""
         objects = self.definitions or self.facets or self.kernels or self.versions
         return not objects and all(isinstance(target, str) for _, _, target in self.targets)
+
+
+def open_own(path: Path) -> int:
+    """Open a file for reading that nobody but this user can have written.
+
+    Args:
+        path: The file. What is at its end is no link.
+
+    Returns:
+        Its descriptor, which the caller closes.
+
+    Raises:
+        OSError: It can't be opened, or is a link.
+        ValueError: It is no regular file, another user's, or others may write to it.
+    """
+    # A named pipe would block for ever; and the file that is looked at is the one that is read.
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no regular file")
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+            raise ValueError("it is another user's, or others may write to it")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def file_state(path: str | Path) -> tuple[int, int]:

@@ -107,7 +107,8 @@ def _beside(model: Path) -> Path:
 
 
 def _print(args: argparse.Namespace, done: Quantized, prefix: Path | None) -> None:
-    from oprack.cli.output import print_json, print_table, printable
+    from oprack.cli.output import print_json, print_table
+    from oprack.python.text import printable
 
     if args.json:
         layers = [{k: _number(v) for k, v in asdict(layer).items()} for layer in done.layers]

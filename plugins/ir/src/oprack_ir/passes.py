@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
-from oprack.cli.output import (
-    add_block,
-    add_json,
-    add_model,
-    manager_of,
-    model_arguments,
-    print_json,
-    print_table,
-    printable,
-)
+from oprack.cli.output import add_block, add_json, add_model, manager_of, model_arguments, print_json, print_table
+from oprack.python.text import printable
 
 from oprack_ir.feeds import add_feeds, read_feeds
 

@@ -49,6 +49,12 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("cookiecutter").addHandler(logging.NullHandler())
     logging.getLogger("cookiecutter").propagate = False
     given = {name: value for name in _ANSWERS if (value := getattr(args, name)) is not None}
+    for name, value in given.items():
+        # cookiecutter renders answers as templates, which can run commands, before the hook sees them
+        if any(sign in value for sign in ("{{", "{%", "{#")):
+            raise InvalidArgumentError(
+                f"--{name.replace('_', '-')} {value!r} has signs of a template; expected text without {{{{, {{% and {{#"
+            )
     try:
         folder = cookiecutter(
             str(template_directory()), no_input=args.no_input, extra_context=given, output_dir=args.directory

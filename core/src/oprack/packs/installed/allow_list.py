@@ -2,76 +2,24 @@
 
 A file made by `oprack packs --lock FILE` names them, and OPRACK_ALLOW=FILE or PackManager(allow=FILE) holds to it. The
 hash is that of the wheel's own files, by their hashes in RECORD, so one wheel has the same hash on every machine. At
-each start every file is compared with RECORD, and RECORD with the list. It guards against a pack that nobody reviewed
-and against one that changed, not against somebody who can also write to the core's files or to compiled bytecode.
+each start every file is compared with RECORD, and RECORD with the list; from then on the pack's packages are imported
+from these files alone. It guards against a pack that nobody reviewed and against one that changed, not against somebody
+who can also write to the core's files or to libraries that a pack imports.
 """
 
 from __future__ import annotations
 
-import base64
-import csv
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.packs.installed.hashed_files import HashedFiles
 from oprack.python.interruption import let_interruptions_pass
 
 if TYPE_CHECKING:
     from oprack.packs.installed.entry_points import FoundPack
-
-_OF_DIST_INFO = ("METADATA", "entry_points.txt")
-"""Files of a .dist-info directory that come with the wheel; the installer writes the others, in ways of its own."""
-
-
-def content_hash(found: FoundPack) -> str:
-    """SHA-256 of a distribution's files as its RECORD lists them, in hexadecimal.
-
-    Raises:
-        InvalidArgumentError: It has no RECORD, a file is not as RECORD says, or it was not installed from a wheel.
-    """
-    name = f"{found.distribution} {found.version}"
-    info = Path(found.metadata).parent
-    try:
-        with open(info / "RECORD", newline="", encoding="utf-8") as record:
-            rows = [row for row in csv.reader(record) if len(row) == 3 and _counts(row[0], row[1], info.name)]
-    except (OSError, UnicodeDecodeError, csv.Error) as e:
-        let_interruptions_pass()
-        raise InvalidArgumentError(
-            f"{name}: its files can't be hashed, since {info / 'RECORD'} can't be read ({type(e).__name__}); install "
-            "it from a wheel"
-        ) from e
-    module = found.module.replace(".", "/")
-    if not any(path in (f"{module}.py", f"{module}/__init__.py") for path, _, _ in rows):
-        raise InvalidArgumentError(
-            f"{name}: its RECORD does not list the module {found.module} of its entry point, so no hash says what it "
-            "holds; install it from a wheel (`pip install -e` keeps the files elsewhere)"
-        )
-    for path, expected, _ in rows:
-        _compare(info.parent / path, expected, name)
-    text = "\n".join(sorted(f"{path} {expected}" for path, expected, _ in rows))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _counts(path: str, expected: str, info: str) -> bool:
-    """Whether a row of RECORD is about a file of the wheel: scripts and bytecode differ between machines."""
-    if not expected or path.startswith(("..", "/")) or "__pycache__" in path.split("/"):
-        return False
-    top, _, rest = path.partition("/")
-    return top != info or rest in _OF_DIST_INFO
-
-
-def _compare(file: Path, expected: str, name: str) -> None:
-    algorithm, _, digest = expected.partition("=")
-    try:
-        found = base64.urlsafe_b64encode(hashlib.new(algorithm, file.read_bytes()).digest()).rstrip(b"=").decode()
-    except (OSError, ValueError) as e:
-        let_interruptions_pass()
-        raise InvalidArgumentError(f"{name}: {file} can't be hashed ({type(e).__name__}: {e}); reinstall it") from e
-    if found != digest:
-        raise InvalidArgumentError(f"{name}: {file} was changed after it was installed; reinstall it")
 
 
 @dataclass(frozen=True)
@@ -94,11 +42,13 @@ class AllowList:
         if version != found.version:
             return f"the allow-list {self.path} has version {version}, installed is {found.version}", True
         try:
-            digest = content_hash(found)
+            files = HashedFiles(found)
+            digest = files.digest()
+            if digest != expected:
+                return f"its files have SHA-256 {digest}, the allow-list {self.path} has {expected}", True
+            files.hold()
         except InvalidArgumentError as e:
             return f"on the allow-list {self.path}, but {e}", True
-        if digest != expected:
-            return f"its files have SHA-256 {digest}, the allow-list {self.path} has {expected}", True
         return "", False
 
 
@@ -129,10 +79,10 @@ def _text(row: Any, key: str) -> str:
 
 
 def render(packs: Iterable[FoundPack]) -> str:
-    """The text of an allow-list of these packs, the core left out. Raises as `content_hash`."""
+    """The text of an allow-list of these packs, the core left out. Raises as `HashedFiles`."""
     lines = ["# written by `oprack packs --lock`: the distributions whose packs OPRACK_ALLOW lets oprack load"]
     for distribution, found in sorted({f.distribution: f for f in packs if f.distribution != "oprack"}.items()):
-        digest = content_hash(found)
+        digest = HashedFiles(found).digest()
         lines += ["", f"[{distribution}]", f'version = "{found.version}"', f'sha256 = "{digest}"']
     return "\n".join(lines) + "\n"
 

@@ -24,7 +24,7 @@ from oprack.errors import ManifestError, PackError
 from oprack.packs.installed import manifest as manifests
 from oprack.packs.installed.discovery import PackSource
 from oprack.packs.installed.entry_points import BUILTIN, FoundPack
-from oprack.packs.pack import Contributions, Pack, file_state
+from oprack.packs.pack import Contributions, Pack, file_state, open_own
 from oprack.python.interruption import let_interruptions_pass
 
 FORMAT = 4
@@ -87,10 +87,11 @@ class CachedSource(PackSource):
 
     def _content(self) -> Any:
         """The file's JSON. It names modules to import, so a file that somebody else could write is not read."""
-        stat = self.file.stat()
-        if stat.st_size > _MAX_BYTES or (hasattr(os, "getuid") and stat.st_uid != os.getuid()):
-            raise ValueError("too large, or of another user")
-        digest, _, text = self.file.read_bytes().partition(b"\n")
+        with open(open_own(self.file), "rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise ValueError("too large")
+        digest, _, text = content.partition(b"\n")
         if hashlib.sha256(text).hexdigest().encode() != digest:
             raise ValueError("its bytes are not those that were written")
         return json.loads(text)

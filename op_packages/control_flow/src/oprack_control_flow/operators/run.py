@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from oprack.python.text import printable
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Scope
 
@@ -69,5 +70,10 @@ class PrintOp(OperatorBase):
             ("dtype", attrs["print_tensor_type"], tensor.dtype),
             ("data", True, data),
         ]
-        head = f"{attrs['message']}\n" if attrs["message"] else ""
-        return head + "".join(f"  {what}: {text}\n" for what, shown, text in lines if shown)
+        # The message and the name are the model's, which must not steer the terminal, nor forge lines in a log.
+        head = f"{_in_one_line(attrs['message'])}\n" if attrs["message"] else ""
+        return head + "".join(f"  {what}: {_in_one_line(str(text))}\n" for what, shown, text in lines if shown)
+
+
+def _in_one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")

@@ -7,7 +7,6 @@ import json
 import math
 import mmap
 import os
-import stat
 import struct
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from oprack.desc.plain import from_plain
 from oprack.io.inference_model import InferenceModel
-from oprack.packs.pack import file_state
+from oprack.packs.pack import file_state, open_own
 from oprack.program import Program
 from oprack.tensor import LoDTensor, check_lod, numpy_dtype
 
@@ -136,15 +135,12 @@ def padded(array: np.ndarray[Any, Any]) -> list[Any]:
 # Reading --------------------------------------------------------------------------------------------------------------
 def _open(path: Path) -> mmap.mmap | bytes:
     """What is in a file that this user alone can have written; a large file is mapped."""
-    # the flag: a named pipe would block for ever
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    fd = open_own(path)
     try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size < HEAD.size:
+        size = os.fstat(fd).st_size
+        if size < HEAD.size:
             raise ValueError("it is no file of this kind")
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-            raise ValueError("it is another user's, or others may write to it")
-        if status.st_size > _COPIED:
+        if size > _COPIED:
             return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
         with open(fd, "rb", closefd=False) as file:
             return file.read()
