@@ -19,6 +19,7 @@ from oprack.op import param_name
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+OF_PACKS = sorted(ROOT.glob("templates/op_pack/*/.github/workflows/*.yml"))
 METADATA = "Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{rest}"
 
 
@@ -146,6 +147,17 @@ def test_workflows_call_what_there_is(file: Path) -> None:
             assert all((ROOT / script).is_file() for script in re.findall(r"\b(?:tools/\S+\.py|\.ci/run)\b", command))
             assert set(re.findall(r"\bmake ([a-z-]+)", command)) <= targets
     assert workflow["permissions"] == {"contents": "read"}, "only the jobs that write may write"
+
+
+def test_actions_are_those_of_one_commit() -> None:
+    """Whoever moves a tag or a branch of an action would else run in the job that may publish."""
+    found: dict[str, set[str]] = {}
+    for file in (*WORKFLOWS, *OF_PACKS):
+        for action in re.findall(r"(?m)^\s*-? *uses: (.*)$", file.read_text("utf-8")):
+            if not action.startswith("./"):
+                name, commit = re.fullmatch(r"([\w./-]+)@([0-9a-f]{40})  # v[\d.]+", action).groups()
+                found.setdefault(name, set()).add(commit)
+    assert len(found) == 5 and all(len(commits) == 1 for commits in found.values()), found
 
 
 def test_a_release_is_uploaded_without_a_password_after_all_tests() -> None:
