@@ -3,6 +3,7 @@
 import ast
 import itertools
 import random
+import re
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,7 @@ from oprack_optimizer.ops._state import AdamRule, AdamState, MomentumRule, Momen
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [f for part in ("core", "plugins/*", "op_packages/*") for f in ROOT.glob(f"{part}/src/**/*.py")]
+WORKERS = ROOT / "core" / "src" / "oprack" / "python" / "workers.py"
 BOTH = pytest.mark.parametrize("prepared", [True, False], ids=["plan", "reference"])
 
 
@@ -41,10 +43,22 @@ def test_interruptions_at_random_lines_come_out_as_they_are_and_leave_nothing_to
 def test_locks_are_taken_by_with_alone() -> None:
     """The handler of a signal may raise behind a call of acquire(), in front of the try block that gives it back."""
     assert len(SOURCES) > 400
-    for file in SOURCES:
+    # a job's locks are opened once: it is begun by one, and ended for all
+    for file in (f for f in SOURCES if f != WORKERS):
         text = file.read_text("utf-8")
         for node in ast.walk(ast.parse(text)) if "acquire" in text else ():
             assert not (isinstance(node, ast.Attribute) and node.attr == "acquire"), f"{file}:{node.lineno}"
+
+
+def test_no_locks_of_the_standard_library_that_are_written_in_python() -> None:
+    """Condition.__enter__ is a function of Python: a handler that raises as it returns leaves the lock taken for good."""
+    found = set()
+    for file in (f for f in SOURCES if not {"serve", "ui", "testing"} & {*f.relative_to(ROOT).parts}):
+        text = file.read_text("utf-8")
+        if re.search(r"concurrent\.futures|threading\.(Condition|Event|Semaphore|Barrier|Timer)|[^e]Queue\(", text):
+            found.add(file.relative_to(ROOT).as_posix())
+    # a comment
+    assert found == {"plugins/inference/src/oprack/inference/optim_entry.py"}, f"use {WORKERS.name}, or locks of C"
 
 
 def test_a_timer_never_leaves_a_lock_taken() -> None:

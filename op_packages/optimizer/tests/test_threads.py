@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections import deque
@@ -84,6 +85,55 @@ def test_variables_limit_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, count in (("1", 1), ("100000", whole), ("", whole), ("2,1", whole)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
         assert _threads.count() == count
+
+
+class Stopped(Exception):
+    """What a handler raises."""
+
+
+def interrupted_at(event: int, function: Any) -> bool:
+    """Whether the call or return of a function of Python of that number came, and was interrupted; its own are left."""
+    left = [event]
+
+    def trace(frame: Any, what: str, _: Any) -> Any:
+        if frame.f_code.co_filename != __file__ and what in ("call", "return"):
+            left[0] -= 1
+            if left[0] == 0:
+                raise Stopped
+        return trace
+
+    sys.settrace(trace)
+    try:
+        function()
+    except Stopped:
+        pass
+    finally:
+        sys.settrace(None)
+    return left[0] <= 0
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("how", [_threads.apart, _threads.in_turns])
+def test_threads_serve_whoever_comes_after_an_interruption(how: Any) -> None:
+    """Wherever a handler may have raised: as a function begins, or behind what it called last, such as a lock's."""
+
+    def job() -> None:
+        begun.wait()  # so that the caller waits, too, and the job meets what it left
+
+    event, came = 0, True
+    while came:
+        event += 1
+        begun = threading.Event()
+        timer = threading.Timer(0.02, begun.set)
+        timer.start()
+        came = interrupted_at(event, lambda: how(job if how is _threads.apart else lambda: None, 2))
+        timer.join()
+        ran = threading.Event()
+        after = threading.Thread(target=how, args=(ran.set, 2), daemon=True)
+        after.start()
+        after.join(10)
+        assert not after.is_alive() and ran.is_set(), f"interrupted at event {event}"
+    assert event > 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+
+from oprack.python.workers import Workers
 
 # What limits the threads of NumPy's own library limits these, too.
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_pool: ThreadPoolExecutor | None = None
 
 
 def count() -> int:
@@ -28,37 +28,23 @@ def in_turns(function: Callable[[], None], most: int) -> None:
     if helpers < 1:
         function()
         return
-    calls = [_threads().submit(function) for _ in range(helpers)]
+    jobs = [_WORKERS.submit(function) for _ in range(helpers)]
     try:
         function()
     finally:
         # all of them write to arrays of this call; one that did not begin by now never does
-        for call in calls:
-            if not call.cancel():
-                call.result()
+        for job in jobs:
+            if not job.cancel():
+                job.wait()
 
 
 def apart(function: Callable[[], None], most: int) -> None:
     """Call a function in other threads, in `most` of them at the same time, and wait: what interrupts this thread, such
     as Ctrl-C, does not stop it within the function. The first error of any of them is raised.
     """
-    calls = [_threads().submit(function) for _ in range(max(1, min(most, count())))]
-    for call in calls:
-        call.result()
+    jobs = [_WORKERS.submit(function) for _ in range(max(1, min(most, count())))]
+    for job in jobs:
+        job.wait()
 
 
-def _threads() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(count(), thread_name_prefix="oprack-optimizer")
-    return _pool
-
-
-def _forget() -> None:
-    """A process that was forked has no threads but one."""
-    global _pool
-    _pool = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+_WORKERS = Workers(lambda: count())

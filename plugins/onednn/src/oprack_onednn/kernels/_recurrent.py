@@ -9,13 +9,13 @@ the steps are one primitive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.cache import Cache
 from oprack.kernel import Array
+from oprack.python.workers import Workers
 
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
@@ -174,8 +174,8 @@ class StepsPrimitive:
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
 _APART = 3e7  # operations of a direction from which on it has a thread of its own where the pool does not serve
 _SHARED = 1e7  # operations of a step from which on threads share it
-# One for the process; its threads have chains of their own, as every thread, and end with it.
-_OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
+# Those of the process; each has chains of its own, as every thread.
+_OTHERS = Workers(lambda: LIBRARY.num_threads())
 
 
 def _bound_chain(
@@ -273,7 +273,7 @@ def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int,
             run_all(calls(0))
     finally:
         # Also after an error here, since the other thread writes to arrays of this call.
-        done.result()
+        done.wait()
 
 
 def equal_steps(
