@@ -19,19 +19,21 @@ class Job:
     __slots__ = ("_begun", "_ended", "_error", "_function")
 
     def __init__(self, function: Callable[[], Any]) -> None:
-        self._function, self._error = function, None
+        self._function: Callable[[], Any] | None = function
+        self._error: BaseException | None = None
         self._begun, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
         self._ended.acquire()
 
     def work(self) -> None:
         """Call the function, in the thread of a worker."""
-        if self._begun.acquire(False):
+        function = self._function
+        if self._begun.acquire(False) and function is not None:
             try:
-                self._function()
+                function()
             except BaseException as error:  # raised where the result is asked for
                 self._error = error
             finally:
-                self._function = None  # what it holds may be large
+                self._function = function = None  # what it holds may be large
                 self._ended.release()
 
     def cancel(self) -> bool:
