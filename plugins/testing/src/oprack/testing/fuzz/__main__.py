@@ -75,7 +75,7 @@ def _inject(options: argparse.Namespace) -> int:
 
     seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    report = Injections(default_manager(), seed).run(options.seconds or 60.0)
+    report = Injections(default_manager(), seed, hang=4 * options.hang).run(options.seconds or 60.0)
     print(f"{report.injected} interruptions; {len(report.failures)} failures (seed {seed})")
     return 1 if report.failures else 0
 

@@ -8,6 +8,7 @@ did that had finished by then, which is the state of the reference path behind o
 from __future__ import annotations
 
 import copyreg
+import faulthandler
 import linecache
 import random
 import signal
@@ -155,6 +156,7 @@ class Injections:
         seed: Of the programs and of the lines.
         kinds: Of KINDS.
         say: Prints a line.
+        hang: Seconds after which a turn hangs; the process then ends, and says what its threads do. 0: it waits.
     """
 
     def __init__(
@@ -163,8 +165,9 @@ class Injections:
         seed: int,
         kinds: Sequence[str] = KINDS,
         say: Callable[[str], None] = print,
+        hang: float = 0.0,
     ) -> None:
-        self.manager, self.seed, self.kinds, self.say = manager, seed, kinds, say
+        self.manager, self.seed, self.kinds, self.say, self.hang = manager, seed, kinds, say, hang
         self.rng = random.Random(seed)
         self.report = Report()
         self.paths = Paths(manager)
@@ -184,12 +187,16 @@ class Injections:
         turn = 0
         while time.monotonic() < until and self.report.injected < most:
             turn += 1
+            if self.hang:
+                faulthandler.dump_traceback_later(self.hang, exit=True)
             if turn % 3:
                 self._training(turn, until)
                 continue
             if not examples:
                 examples = generated(self.manager, self.rng.randrange(1 << 30))
             self._paths(examples.pop(), until)
+        if self.hang:
+            faulthandler.cancel_dump_traceback_later()
         return self.report
 
     def _failed(self, what: str, one: Interrupter, text: str) -> None:
