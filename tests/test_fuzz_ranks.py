@@ -106,6 +106,10 @@ FOUND = {
         [_start("X", _normal(9, 1), "S(0)", (0, 3, 9)), _start("Y", _normal(6, 1), "B", (0, 0, 2), (0, 2, 6))],
         _several("sequence_expand", "X Y", "Out", ref_level=-1),
     ),
+    "as many sequences as rows": (
+        [_start("Input", _normal(6, 2), "S(0)", (0, 2, 5, 5, 5, 6, 6))],
+        _several("fill_constant_batch_size_like", "Input", "Out", shape=[-1, 3], dtype=5, value=2.0),
+    ),
     # The sparse gradient of a table has the row of padding_idx
     "a padded row of a table in parts": (
         [_start("W", _normal(8, 2), "S(0)", grad=True), _start("Ids", _ids(2, 5, 2, 7), "B")],

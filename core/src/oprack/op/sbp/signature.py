@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -112,12 +112,17 @@ class SbpContext:
         op_type: The op.
         attrs: Its attributes.
         dims: Shapes of the tensors of each slot, inputs and outputs; None for one that is absent.
+        with_lod: Input slots whose tensors have LoD.
     """
 
     def __init__(
-        self, op_type: str, attrs: Mapping[str, Any], dims: Mapping[str, Sequence[Sequence[int] | None]]
+        self,
+        op_type: str,
+        attrs: Mapping[str, Any],
+        dims: Mapping[str, Sequence[Sequence[int] | None]],
+        with_lod: Collection[str] = (),
     ) -> None:
-        self.op_type, self._attrs, self._dims = op_type, attrs, dims
+        self.op_type, self._attrs, self._dims, self._with_lod = op_type, attrs, dims, with_lod
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute's value."""
@@ -126,6 +131,10 @@ class SbpContext:
     def has(self, slot: str) -> bool:
         """Whether a tensor is there."""
         return any(d is not None for d in self._dims.get(slot, ()))
+
+    def has_lod(self, slot: str) -> bool:
+        """Whether a tensor of an input slot has LoD."""
+        return slot in self._with_lod
 
     def dim(self, slot: str) -> tuple[int, ...]:
         """The shape of a slot's first tensor; () when it is absent."""

@@ -13,7 +13,7 @@ from oprack.op import (
     dtype_of_attr,
     empty_grad,
 )
-from oprack.op.sbp import SbpContext, Signature, split
+from oprack.op.sbp import SbpContext, Signature, sequences, split
 from oprack.types import AttrType
 
 
@@ -35,6 +35,8 @@ class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
 
     def sbp(ctx: SbpContext) -> list[Signature]:
         source, target = ctx.attr("input_dim_idx", 0), ctx.attr("output_dim_idx", 0)
+        if source == 0 and ctx.has_lod("Input"):  # counts sequences
+            return [] if target else sequences(("Input",), ("Out",), ("Out",))(ctx)
         return [Signature({"Input": split(source)}, {"Out": split(target)})]
 
     def infer_shape(ctx: InferShapeContext) -> None:

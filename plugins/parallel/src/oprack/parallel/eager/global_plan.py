@@ -99,7 +99,8 @@ class Plan:
             dims.setdefault(slot, []).append(shape)
         dtypes = ((slot, m.dtype) for slot, m in zip(slots_in, metas, strict=True) if m is not None)
         integers = [slot for slot, dtype in dtypes if dtype is not None and dtype.kind in "iub"]
-        found = candidates(rule, SbpContext(expr.type, expr.attrs, dims), integers)
+        with_lod = {slot for slot, m in zip(slots_in, metas, strict=True) if m is not None and m.lod_level}
+        found = candidates(rule, SbpContext(expr.type, expr.attrs, dims, with_lod), integers)
         found = self._fitting(found, slots_in, slots_out)
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
         self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]

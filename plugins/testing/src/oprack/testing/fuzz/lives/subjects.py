@@ -415,17 +415,21 @@ def _loss(y: Any) -> Any:
 
 
 def _slope(loss: Callable[[], float], array: np.ndarray, put: Callable[[np.ndarray], None] | None = None) -> np.ndarray:
-    """Central differences by the elements of an array, which is put back in place by `put`, or is read as it is."""
+    """Central differences by the elements of an array, which is put back in place by `put`, or is read as it is.
+
+    Those of two steps, of which Richardson's extrapolation takes the error of the second order away: batch norms of
+    rows that hardly differ have large third derivatives.
+    """
     slope = np.zeros_like(array)
     for i in np.ndindex(array.shape):
         value, ends = array[i], []
-        for moved in (value - _STEP, value + _STEP):
-            array[i] = moved
+        for steps in (-2, -1, 1, 2):
+            array[i] = value + steps * _STEP
             if put is not None:
                 put(array)
             ends.append(loss())
         array[i] = value
-        slope[i] = (ends[1] - ends[0]) / (2 * _STEP)
+        slope[i] = (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12 * _STEP)
     if put is not None:
         put(array)
     return slope

@@ -26,6 +26,9 @@ _LARGEST = 4096
 """Of a tensor of a program, in elements."""
 Lod = tuple[tuple[int, ...], ...]
 
+# Seconds for which a rank waits for one that computes; a busy machine takes its time, and deadlocks are known at once.
+PATIENCE = 600.0
+
 
 @dataclass(frozen=True)
 class Start:
@@ -228,7 +231,7 @@ def check(program: RankProgram, wanted: Result | None = None, ranks: Communicato
             if ranks is not None:
                 found = [run(program, placement("cpu", program.grid))]
             else:
-                found = ThreadWorld(program.ranks).run(lambda _: run(program, placement("cpu", program.grid)))
+                found = ThreadWorld(program.ranks, wait=PATIENCE).run(lambda _: run(program, placement("cpu", program.grid)))
         except UnimplementedError:
             return ""
         except Exception as e:
