@@ -231,7 +231,8 @@ def check(program: RankProgram, wanted: Result | None = None, ranks: Communicato
             if ranks is not None:
                 found = [run(program, placement("cpu", program.grid))]
             else:
-                found = ThreadWorld(program.ranks, wait=PATIENCE).run(lambda _: run(program, placement("cpu", program.grid)))
+                world = ThreadWorld(program.ranks, wait=PATIENCE)
+                found = world.run(lambda _: run(program, placement("cpu", program.grid)))
         except UnimplementedError:
             return ""
         except Exception as e:
