@@ -11,6 +11,7 @@ from oprack import PackManager
 from oprack.cli.main import main
 from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
 from oprack.packs import advice
+from oprack.packs.advice import spellings, tables
 from oprack.packs.manager import use_manager
 from oprack.testing.review.manifest import homes_text
 
@@ -152,8 +153,9 @@ def test_paddles_list_is_that_of_the_reference():
 
 
 def test_without_the_tables_errors_say_less(bare, monkeypatch, capsys):
-    caches = [f for f in vars(advice).values() if hasattr(f, "cache_clear")]
-    assert len(caches) == 5
+    caches = [f for m in (tables, spellings) for f in vars(m).values() if hasattr(f, "cache_clear")]
+    assert len(caches) == 7
+    monkeypatch.setattr(tables, "table", lambda filename: None)
     monkeypatch.setattr(advice, "table", lambda filename: None)
     for function in caches:
         function.cache_clear()
