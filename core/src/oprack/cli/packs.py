@@ -51,10 +51,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _brings(pack: PackInfo) -> list[str]:
-    """What it brings, in the words of the hooks; kernels in its manifest count as those of the hook do."""
+    """What it brings, in the words of the hooks; kernels and layers in its manifest count as those of the hooks do."""
     words = [hook.removeprefix("oprack_") for hook in pack.hooks]
     if pack.kernels and "kernels" not in words:
         words.insert(1, "kernels")
+    if pack.layers and "layers" not in words:
+        words.append("layers")
     return [word for word in words if word != "ops" or pack.op_types]
 
 
@@ -62,7 +64,9 @@ def _shared(pack: PackInfo, settled: Sequence[Settlement]) -> Iterator[str]:
     """What other packs bring as well, and whose is used."""
     for one in settled:
         names = [p.found.name for p in (one.winner, *one.others)]
-        if pack.name in names:
+        if pack.name in names and one.what == "op" and not one.decided:
+            yield f"op {one.name}: refused until one of {' and '.join(sorted(names))} is preferred"
+        elif pack.name in names:
             used = "its own, not that" if names[0] == pack.name else f"that of {names[0]}, not that"
             yield f"{one.what} {one.name}: {used} of {' or '.join(names[1:])} is used"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.errors import NotFoundError, did_you_mean
@@ -140,6 +140,8 @@ def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
 
 def settled(one: Settlement) -> str:
     """Whose is used of what several packs bring, and how the user says otherwise."""
+    if one.what == "op" and not one.decided:
+        return undecided(one)
     winner, others = one.winner, one.others
     named = [p.found.name for p in others]
     what = "function" if one.what == "layer" else one.what
@@ -150,6 +152,25 @@ def settled(one: Settlement) -> str:
         + " takes the other, and "
         + " or ".join(f"OPRACK_BLOCK={n}" for n in named)
         + " leaves that pack out"
+    )
+
+
+def undecided(one: Settlement) -> str:
+    """An op that several packs bring, between which nothing but their names would decide."""
+    packs = (one.winner, *one.others)
+    return (
+        f"op {one.name!r} is brought by {' and by '.join(_label(p) for p in packs)}, and none is preferred; say which "
+        f"is meant: {' or '.join(f'OPRACK_PREFER={p.found.name}' for p in packs)}, or in Python "
+        f"oprack.default_manager().prefer({one.winner.found.name!r}); OPRACK_BLOCK=NAME leaves one out. A model "
+        "that was saved with one of them runs with that"
+    )
+
+
+def saved_with_another(one: Settlement, distribution: str) -> str:
+    """A model whose op is one pack's, after a model whose op of that type was another pack's."""
+    return (
+        f"op {one.name!r}: this program was saved with that of {distribution}, but one that ran before in this process "
+        f"with that of {_label(one.winner)}; run them in two processes, or say which is meant by OPRACK_PREFER"
     )
 
 
@@ -279,14 +300,32 @@ _OWN_WAY = {
 }
 
 
-def missing(op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str]) -> str:
+def missing(
+    op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str], sources: Mapping[str, tuple[str, str]]
+) -> str:
+    """Ops of a program that no pack in use brings.
+
+    Args:
+        op_types: The ops.
+        packs: The packs that are installed.
+        known: The ops that there are.
+        sources: Op type -> (distribution, version) with which the program was saved.
+    """
     known = list(known)
     lines = []
     for op_type in op_types:
-        brought_by = bringers(op_type, packs)
-        lines.append(
-            f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + _advice(op_type, known, packs)}"
-        )
+        if brought_by := bringers(op_type, packs):
+            why = _why(brought_by)
+        elif op_type in sources and not home("ops", op_type):
+            distribution, version = sources[op_type]
+            wanted = f'"{distribution}>={version}"' if version else distribution
+            why = (
+                f"no installed pack; the model says that it was saved with {distribution} {version}".rstrip()
+                + f": `pip install {wanted}` adds it, if you trust who made the model"
+            )
+        else:
+            why = "no installed pack" + _advice(op_type, known, packs)
+        lines.append(f"  {op_type}: {why}")
     return (
         f"{len(op_types)} op type(s) of the program are missing:\n" + "\n".join(lines) + "\n"
         "Install the packs that bring them (see `oprack packs` for what is installed), or run `oprack doctor`"
