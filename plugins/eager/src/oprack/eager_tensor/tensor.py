@@ -90,6 +90,11 @@ class Tensor(_Installed, metaclass=TensorType):
         return Size(self.shape)
 
     @property
+    def lod_level(self) -> int:
+        """Number of LoD levels; 0 for a tensor without sequences."""
+        return self._meta.lod_level
+
+    @property
     def dtype(self) -> str | None:
         """Name of the dtype, for example "float32"."""
         return self._meta.name

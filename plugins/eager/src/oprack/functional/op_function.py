@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from oprack.cache import Cache
-from oprack.eager_tensor import Tensor
-from oprack.errors import InvalidArgumentError, OprackError
+from oprack.eager_tensor import Tensor, split_edge
+from oprack.errors import InvalidArgumentError, InvalidLoDError, OprackError
 from oprack.functional.creation import to_tensor
 from oprack.interpreter.eager import metas_of
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
+from oprack.layers.append import lost_lod
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
 from oprack.op.proto import AttrProto
@@ -80,7 +81,11 @@ class OpFunction:
             expr = self._keep(key, OpExpr(self.info, self._checked(plain), arity, outputs, in_place))
         if mode.deterministic:
             expr = expr.deterministic_twin
-        result = mode.interpreter.apply(expr, args)
+        try:
+            result = mode.interpreter.apply(expr, args)
+        except InvalidLoDError as error:
+            said, newline, details = str(error).partition("\n")
+            raise InvalidLoDError(said + _lost_lod(args) + newline + details) from error
         if fast_key is not None and not mode.wrappers and not (self._many and self._by_shape(arity, plain, numbers)):
             self._put(fast_key, mode, expr, args)
         return result
@@ -283,6 +288,21 @@ class OpFunction:
                     del attrs[name]
         present = [slot for slot in self.proto.inputs if slot in values]
         return [v for slot in present for v in values[slot]], tuple((slot, len(values[slot])) for slot in present)
+
+
+def _lost_lod(args: Sequence[Any]) -> str:
+    """The recorded call, if there is one, that read sequences and whose result has no LoD any more."""
+    wanted, seen = [a._node for a in args if isinstance(a, Tensor) and not a.lod_level], set[int]()
+    while wanted:
+        node = wanted.pop(0)
+        bound = getattr(getattr(node, "rule", None), "bound", None)
+        if bound is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if any(m is not None and m.lod_level for m in bound.metas):
+            return lost_lod(bound.expr.type, "its input")
+        wanted += [edge[0] for edge in map(split_edge, node.next) if edge is not None]
+    return ""
 
 
 def _written_call(op_type: str) -> Callable[..., Any] | None:
