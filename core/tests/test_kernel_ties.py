@@ -16,6 +16,7 @@ from oprack.errors import (
     InvalidArgumentError,
     MissingPackError,
     NotFoundError,
+    OpError,
 )
 from oprack.io.export import inference_program
 from oprack.kernel import attr, has_input, kernel
@@ -305,3 +306,15 @@ def test_ops_that_two_packs_define_are_listed_in_one_order_in_every_process():
 
     manager = PackManager([entry_point("one", oprack_ops=shared), entry_point("two", oprack_ops=shared)], environ={})
     assert [p.conflicts for p in manager.packs()[1:]] == [tuple(sorted(names))] * 2
+
+
+def test_a_name_that_a_kernel_does_not_have_is_no_matter_of_shapes():
+    def slip(X):
+        return X * facter  # noqa: F821
+
+    slip.__name__ = "slip"
+    with pytest.raises(OpError, match=r"NameError: name 'facter'") as caught:
+        run(PackManager([own_pack(kernel("scaled")(slip))], environ={}), X)
+    line = slip.__code__.co_firstlineno + 1
+    assert f"No input causes that: mend the code at {__file__}:{line}, in slip." in str(caught.value)
+    assert "Check the shapes" not in str(caught.value)
