@@ -41,6 +41,14 @@ def homes() -> Homes:
     }
 
 
+@cache
+def known_packs() -> Mapping[str, Mapping[str, str]]:
+    """Packs of others that their authors made known: distribution -> "summary", "url", and the names it "brings"."""
+    import tomllib
+
+    return tomllib.loads(text("known_packs.toml"))
+
+
 def home(kind: str, name: str) -> str:
     """The distribution that brings a name; `kind` is "ops", "roles", "layers" and so on; "" when none does."""
     return _index(kind).get(name, "")
