@@ -56,8 +56,8 @@ def known_to_exist(packs: Iterable[PackInfo]) -> list[KnownPack]:
     """
     found: dict[str, KnownPack] = {}
     for distribution, kinds in homes().items():
-        names = [n if kind == "ops" else f"{kind}.{n}" for kind, given in kinds.items() for n in given]
-        found[distribution] = KnownPack(distribution, "", "", "", tuple(names))
+        own = [n if kind == "ops" else f"{kind}.{n}" for kind, given in kinds.items() for n in given]
+        found[distribution] = KnownPack(distribution, "", "", "", tuple(own))
     for distribution, told in known_packs().items():
         brings = tuple(told.get("brings", "").split())
         found[distribution] = KnownPack(distribution, "", told.get("summary", ""), told.get("url", ""), brings)
@@ -75,6 +75,7 @@ def known_to_exist(packs: Iterable[PackInfo]) -> list[KnownPack]:
 def _summary(distribution: str) -> str:
     """What the metadata of an installed distribution says that it is for."""
     try:
-        return str(importlib.metadata.metadata(distribution).get("Summary") or "")
+        metadata = importlib.metadata.metadata(distribution)
+        return metadata["Summary"] if "Summary" in metadata else ""
     except importlib.metadata.PackageNotFoundError:
         return ""
