@@ -77,13 +77,6 @@ class Tables(nn.Module):
         return F.concat(rows, axis=1)
 
 
-class Projection(nn.Linear):
-    """Linear by op mul, whose result has the sequences of x."""
-
-    def forward(self, x: oprack.Tensor) -> oprack.Tensor:
-        return F.mul(x, self.weight) + self.bias
-
-
 class Tagger(nn.Module):
     """Mean negative log-likelihood of tags by embeddings, two bidirectional GRUs and a CRF, over sequences (LoD)."""
 
@@ -91,9 +84,9 @@ class Tagger(nn.Module):
         super().__init__()
         self.tables = Tables([(words, 64), (chars, 32), (chars, 32), (chars, 32)])
         sizes = [(160, hidden)] * 2 + [(2 * hidden, hidden)] * 2
-        self.inputs = nn.ModuleList([Projection(n, 3 * h) for n, h in sizes])
+        self.inputs = nn.ModuleList([nn.Linear(n, 3 * h) for n, h in sizes])
         self.states = nn.ParameterList([self.create_parameter([h, 3 * h]) for _, h in sizes])
-        self.out = Projection(2 * hidden, tags)
+        self.out = nn.Linear(2 * hidden, tags)
         self.crf = self.create_parameter([tags + 2, tags])
 
     def forward(self, features: Sequence[oprack.Tensor], tags: oprack.Tensor) -> oprack.Tensor:

@@ -34,6 +34,7 @@ OTHERWISE_MEANT = {
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
     "io/manifest.py": {"shape", "size"},
+    "nn/init.py": {"leaky_relu"},  # a nonlinearity, as PyTorch names it
     "nn/module.py": {"shape"},  # Python's attribute of arrays and tensors
     # how tensors lie over ranks, and MPI's reductions and split
     "op/sbp/__init__.py": {"split", "partial_sum", "broadcast"},

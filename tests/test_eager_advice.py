@@ -134,8 +134,8 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[], Any]]] = {
         lambda: nn.LSTM(3, 2)(to_tensor(A[None])),
     ),
     "attribute misspelt": (
-        lambda: F.softmax(to_tensor(A), axes=1),
-        "no attribute 'axes'; expected axis",
+        lambda: F.softmax(to_tensor(A), axix=1),
+        "no attribute 'axix'; expected axis",
         lambda: F.softmax(to_tensor(A), axis=1),
     ),
     "blocks": (

@@ -20,7 +20,6 @@ I = np.array([1, 5, 9])  # noqa: E741
 
 # Attributes by position ----------------------------------------------------------------------------------------------
 CALLS: dict[str, tuple[str, Any]] = {
-    "F.dropout(x, 0.0)": ("dropout(x, dropout_prob=0.0)", A),
     "F.clip(x, 1, 3)": ("clip(x, min=1, max=3)", np.clip(A, 1, 3)),
     "F.tile(x, [2, 1])": ("tile(x, repeat_times=[2, 1])", np.tile(A, [2, 1])),
     "F.pow(x, 2)": ("pow(x, factor=2)", A**2),
@@ -106,10 +105,22 @@ def test_what_is_no_tensor_at_all(value: Any) -> None:
 def test_positions_in_programs() -> None:
     with oprack.program_guard(oprack.Program(), oprack.Program()):
         x = layers.data("x", [2, 3])
-        with pytest.raises(InvalidArgumentError, match=r"attributes go by keyword: dropout\(x, dropout_prob=0\.5\)"):
-            F.dropout(x, 0.5)
+        with pytest.raises(InvalidArgumentError, match=r"attributes go by keyword: leaky_relu\(x, alpha=0\.5\)"):
+            F.leaky_relu(x, 0.5)
         with pytest.raises(InvalidArgumentError, match=r"op relu takes 1 input, x; got 3 besides"):
             F.relu(x, 3)
+
+
+def test_calls_that_can_only_be_paddle_2s() -> None:
+    x, labels = to_tensor(A), to_tensor([0, 2])
+    np.testing.assert_array_equal(F.one_hot(labels, 3).numpy(), np.eye(3)[[0, 2]])
+    np.testing.assert_array_equal(F.one_hot(labels, num_classes=3).numpy(), np.eye(3)[[0, 2]])
+    kept = F.dropout(to_tensor(np.ones(1000, np.float32)), 0.5).numpy()
+    assert set(kept.tolist()) == {0.0, 2.0}  # scaled in training, as Paddle 2 and PyTorch do
+    centred = (A - A.mean(1, keepdims=True)) / np.sqrt(A.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(F.layer_norm(x, [3]).numpy(), centred, rtol=1e-5, atol=1e-6)
+    with pytest.raises(InvalidArgumentError, match=r"op layer_norm: bias is 0\.5 \(float\)"):
+        F.layer_norm(x, x, 0.5)  # no call of either, so the op answers
 
 
 # Methods with the signatures of Paddle 2 -----------------------------------------------------------------------------

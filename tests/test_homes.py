@@ -11,6 +11,7 @@ from oprack import PackManager
 from oprack.cli.main import main
 from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
 from oprack.packs import advice
+from oprack.packs.advice import known, spellings, tables
 from oprack.packs.manager import use_manager
 from oprack.testing.review.manifest import homes_text
 
@@ -152,8 +153,9 @@ def test_paddles_list_is_that_of_the_reference():
 
 
 def test_without_the_tables_errors_say_less(bare, monkeypatch, capsys):
-    caches = [f for f in vars(advice).values() if hasattr(f, "cache_clear")]
-    assert len(caches) == 5
+    caches = [f for m in (tables, spellings, known) for f in vars(m).values() if hasattr(f, "cache_clear")]
+    assert len(set(caches)) == 8
+    monkeypatch.setattr(tables, "table", lambda filename: None)
     monkeypatch.setattr(advice, "table", lambda filename: None)
     for function in caches:
         function.cache_clear()
@@ -181,3 +183,17 @@ def test_the_command_checks_the_table(capsys):
     projects = sorted(p for d in ("op_packages", "plugins") for p in root.glob(f"{d}/*/pyproject.toml"))
     paths = [p.parent for p in projects if "oprack.packs" in p.read_text("utf-8")]
     assert main(["manifest", "--homes", "--check", *map(str, paths)]) == 0
+
+
+def test_packs_are_found_by_what_they_bring(capsys, monkeypatch):
+    assert main(["packs", "--search", "gru_unit"]) == 0
+    assert "oprack-sequence" in capsys.readouterr().out
+    assert main(["packs", "--search", "no_pack_has_this"]) == 1
+    told = {"oprack-snake": {"summary": "Periodic activations", "url": "https://example.org", "brings": "snake_act"}}
+    monkeypatch.setattr("oprack.packs.advice.known.known_packs", lambda: told)
+    for word in ("SNAKE_act", "periodic", "oprack-snake"):
+        assert main(["packs", "--search", word]) == 0
+        out = capsys.readouterr().out
+        assert "oprack-snake  no" in out and "`pip install oprack-snake` adds" in out
+    assert main(["packs", "--search", "snake", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["url"] == "https://example.org"

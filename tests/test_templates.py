@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import compileall
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +51,17 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     checked = run(sys.executable, "-m", "oprack.cli.main", "check", "--only", "signatures", folder)
     assert "2 ops compared with ops.lock.json: 0 breaking, 0 new" in checked
     assert "oprack check ." in (folder / ".github/workflows/test.yml").read_text()
+
+
+def test_a_template_that_pip_compiled_leaves_no_compiled_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = tmp_path / "templates" / "op_pack"
+    shutil.copytree(ROOT / "templates" / "op_pack", template)
+    compileall.compile_dir(template, quiet=1)
+    assert list(template.rglob("*.pyc"))
+    monkeypatch.setattr("oprack_testing.new_pack.template_directory", lambda: template)
+    assert main(["new-pack", str(tmp_path), "--no-input", "--pack-name", "two_words"]) == 0
+    folder = tmp_path / "oprack-two-words"
+    assert (folder / "pyproject.toml").is_file() and not list(folder.rglob("*.pyc"))
 
 
 @pytest.mark.parametrize(

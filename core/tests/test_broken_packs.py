@@ -12,6 +12,7 @@ import pack_site
 import pytest
 from oprack.errors import (
     DefinitionError,
+    DuplicateOpError,
     ManifestError,
     MissingPackError,
     PackImportError,
@@ -19,7 +20,7 @@ from oprack.errors import (
     UnknownOpError,
 )
 from oprack.kernel import KernelQuery, OpKernelType
-from oprack.packs import BrokenPackWarning, PackManager, PackWarning
+from oprack.packs import BrokenPackWarning, PackManager
 
 NAMES = ("good", "missing_module", "raises_on_import", "bad_manifest", "duplicate_op", "newer_schema", "bad_signature")
 # pack -> (class of its error, part of the text, part of the cause)
@@ -93,9 +94,8 @@ def test_op_of_a_broken_pack_says_so_again(manager):
 
 def test_duplicate_names_both_distributions_and_how_to_choose_one(manager):
     expected = "oprack-fixture-duplicate-op.*oprack-fixture-good.*OPRACK_PREFER=.*OPRACK_BLOCK="
-    with pytest.warns(PackWarning, match=expected):
-        assert manager.owner("fixture_thrice") == "oprack-fixture-duplicate-op"
-    manager.require_ops(["fixture_thrice"])
+    with pytest.raises(DuplicateOpError, match=expected):
+        manager.require_ops(["fixture_thrice"])
     conflicts = {p.name: p.conflicts for p in manager.packs() if p.conflicts}
     assert conflicts == {"good": ("fixture_thrice",), "duplicate_op": ("fixture_thrice",)}
     manager.block("oprack-fixture-duplicate-op")

@@ -9,12 +9,21 @@ from types import ModuleType, SimpleNamespace, new_class
 import numpy as np
 import oprack
 import pytest
-from oprack.desc import ProgramDesc
-from oprack.errors import DuplicateKernelError, DuplicateOpError, InvalidArgumentError, NotFoundError
+from oprack.desc import ProgramDesc, framework_pb2
+from oprack.errors import (
+    DuplicateKernelError,
+    DuplicateOpError,
+    InvalidArgumentError,
+    MissingPackError,
+    NotFoundError,
+    OpError,
+)
+from oprack.io.export import inference_program
 from oprack.kernel import attr, has_input, kernel
 from oprack.op import Attr, Input, OpDef, Output
-from oprack.packs.manager import PackManager
+from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.pack import PackWarning
+from oprack.program import Program
 
 
 class Scaled(OpDef, type="scaled"):
@@ -210,10 +219,9 @@ def test_of_two_packs_with_one_op_one_is_used_whole():
     tenfold = kernel("scaled")(lambda X: X * np.float32(10))
     big = entry_point("big", oprack_ops=both, oprack_kernels=lambda register: register.kernel(tenfold))
     packs = [own_pack(name="small"), big]
-    with pytest.warns(PackWarning, match=r"op 'scaled' is brought by big .* and by small .*name sorts first") as warned:
-        manager = PackManager(packs, environ={})
-        np.testing.assert_array_equal(run(manager, X), 10 * X)
-    assert len(warned) == 1 and "OPRACK_PREFER=small takes the other" in str(warned[0].message)
+    manager = PackManager(packs, environ={})
+    with pytest.raises(DuplicateOpError, match=r"'scaled' is brought by big .* and by small .*OPRACK_PREFER=small"):
+        run(manager, X)  # which of them runs must not hang on how they are called
     assert [p.conflicts for p in manager.packs()] == [(), ("scaled",), ("scaled",)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -223,6 +231,62 @@ def test_of_two_packs_with_one_op_one_is_used_whole():
         assert (settled.winner.owner, settled.by_user) == ("oprack-small", True)
         manager.prefer("big")
         np.testing.assert_array_equal(run(manager, X), 10 * X)
+
+
+def tenfold_packs():
+    tenfold = kernel("scaled")(lambda X: X * np.float32(10))
+    return [own_pack(name="small"), own_pack(tenfold, name="big")]
+
+
+def test_a_model_runs_with_the_op_that_it_was_saved_with():
+    """Whatever else is installed since, and however it is called."""
+    small, big = tenfold_packs()
+    program = Program()
+    block = program.global_block()
+    for v in ("x", "y"):
+        block.create_var(v, dtype="float32", shape=[-1])
+    block.append_op("scaled", {"X": ["x"]}, {"Out": ["y"]})
+    with use_manager(PackManager([small], environ={})):
+        saved = inference_program(program, ["x"], ["y"]).serialize()
+    assert ProgramDesc.parse(saved).op_sources["scaled"] == ("oprack-small", "1.0")
+
+    manager = PackManager([big, small], environ={})
+    with pytest.warns(PackWarning, match="that of small is used, with which a model was saved"):
+        ran = oprack.Executor(manager=manager).run(Program.parse(saved), {"x": X}, ["y"], oprack.Scope())
+    np.testing.assert_array_equal(ran[0], 2 * X)
+    np.testing.assert_array_equal(run(manager, X), 2 * X)  # decided now, for this process
+    other = Program.parse(saved)
+    other.desc.op_sources["scaled"] = ("oprack-big", "1.0")
+    with pytest.raises(DuplicateOpError, match=r"was saved with that of oprack-big, but one that ran .*small"):
+        oprack.Executor(manager=manager).run(other, {"x": X}, ["y"], oprack.Scope())
+    manager.prefer("big")  # the user's word counts first
+    for any_program in (other, Program.parse(saved)):
+        ran = oprack.Executor(manager=manager).run(any_program, {"x": X}, ["y"], oprack.Scope())
+        np.testing.assert_array_equal(ran[0], 10 * X)
+
+
+def test_a_model_names_the_distributions_that_it_lacks():
+    program = Program()
+    program.global_block().append_op("snaky", {"X": ["x"]}, {"Out": ["y"]})
+    program.desc.op_sources |= {"snaky": ("oprack-snake", "0.1"), "gone": ("oprack-gone", "1")}
+    again = Program.parse(program.serialize())
+    assert again.desc.op_sources == program.desc.op_sources == again.desc.clone().op_sources
+    with pytest.raises(MissingPackError, match=r'with oprack-snake 0.1: `pip install "oprack-snake>=0.1"` adds'):
+        oprack.Executor(manager=PackManager([], environ={})).prepare(again, oprack.Scope())
+
+
+@pytest.mark.parametrize("name", ["a; rm -rf ~", "--index-url=http://x", "a\x1b[2J", "", "x" * 200, "\udcff"])
+def test_a_model_can_not_put_words_into_the_command(name):
+    """Whoever made the model chose them, and who loads it may copy the command into a shell."""
+    program = Program()
+    program.global_block().append_op("snaky", {"X": ["x"]}, {"Out": ["y"]})
+    message = framework_pb2.ProgramDesc.FromString(program.serialize())
+    message.op_sources.add(
+        distribution=name.encode("utf-8", "surrogateescape"), version=b"1", op_types=[b"snaky"]
+    )
+    message.op_sources.add(distribution=b"oprack-b", version=b"1' ; x", op_types=[b"other"])
+    again = ProgramDesc.parse(message.SerializeToString())
+    assert again.op_sources == {"other": ("oprack-b", "")}
 
 
 def test_what_this_process_defines_beside_a_pack_is_refused():
@@ -242,3 +306,15 @@ def test_ops_that_two_packs_define_are_listed_in_one_order_in_every_process():
 
     manager = PackManager([entry_point("one", oprack_ops=shared), entry_point("two", oprack_ops=shared)], environ={})
     assert [p.conflicts for p in manager.packs()[1:]] == [tuple(sorted(names))] * 2
+
+
+def test_a_name_that_a_kernel_does_not_have_is_no_matter_of_shapes():
+    def slip(X):
+        return X * facter  # noqa: F821
+
+    slip.__name__ = "slip"
+    with pytest.raises(OpError, match=r"NameError: name 'facter'") as caught:
+        run(PackManager([own_pack(kernel("scaled")(slip))], environ={}), X)
+    line = slip.__code__.co_firstlineno + 1
+    assert f"No input causes that: mend the code at {__file__}:{line}, in slip." in str(caught.value)
+    assert "Check the shapes" not in str(caught.value)

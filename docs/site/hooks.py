@@ -18,6 +18,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from op_pages import op_pages
+from packs_page import page as packs_page
 from reference_pages import reference_pages
 
 # mkdocstrings looks for its folders before any event
@@ -45,6 +46,7 @@ def _unnamed(nav: Any, docs: Path) -> list[dict[str, Any]]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from what is installed; `extra.only` and `extra.rooms` limit them for tests."""
     made = op_pages(config.extra.get("only", ())) | reference_pages(config.extra.get("rooms", ()))
+    made["packs.md"] = packs_page()
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
     return files

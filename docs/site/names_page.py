@@ -23,9 +23,9 @@ HEAD = """\
 What users of PyTorch, Paddle and NumPy type in their first hour, and what becomes of it. This page is made from
 `tests/data/names.toml` by `python docs/site/names_page.py`; a test runs every line, and what an error proposes.
 
-Where the libraries differ, Paddle 2's spelling is the reference. A name or an argument that only PyTorch has raises an
-error that says what to write; the table of them is `plugins/names/src/oprack/names/spellings.toml`. The lines below
-follow:
+Where the libraries differ, Paddle 2's spelling is the reference. What PyTorch or NumPy spell otherwise and mean alike
+runs as well (`oprack.cat`, `x.sum(dim=1)`, `import oprack.optim`); what they mean otherwise raises an error that says
+what to write. `plugins/names/src/oprack/names/spellings.toml` is the table of both. The lines below follow:
 
 ```python
 {setup}

@@ -2,6 +2,11 @@
 
 import pathlib
 import shlex
+import shutil
+
+# pip compiles what it installs, and so the template, in which no compiled file is meant
+for path in list(pathlib.Path.cwd().rglob("__pycache__")):
+    shutil.rmtree(path)
 
 LICENCE = "{{ cookiecutter.licence }}"
 for path in pathlib.Path("licences").iterdir():

@@ -1,4 +1,4 @@
-"""oprack packs [--json] [--block NAME] [--lock FILE]"""
+"""oprack packs [--search WORD] [--json] [--block NAME] [--lock FILE]"""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from oprack.cli.main import OK
+from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
+from oprack.packs.advice.known import known_to_exist
 
 if TYPE_CHECKING:
     from oprack.packs.choice import Settlement
@@ -26,6 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+    parser.add_argument(
+        "--search",
+        metavar="WORD",
+        help="list the packs whose names, ops, layers or summaries have this word, installed or known to exist",
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     from oprack.packs.pack import BrokenPackWarning
 
@@ -33,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     check_file("--lock", args.lock, "packs.allow.toml")
     manager = manager_of(args)
     packs = manager.packs()
+    if args.search is not None:
+        return _search(args.search, packs, args.json)
     if args.lock:
         return _lock(args.lock, manager)
     if args.json:
@@ -50,11 +60,27 @@ def run(args: argparse.Namespace) -> int:
     return OK
 
 
+def _search(word: str, packs: Sequence[PackInfo], as_json: bool) -> int:
+    """List packs by a word; FINDING where there is none."""
+    found = [row for row in known_to_exist(packs) if row.matches(word)]
+    if as_json:
+        print_json([row.to_dict() for row in found])
+    elif found:
+        print_table(("DISTRIBUTION", "INSTALLED", "BRINGS"), [row.shown(word) for row in found])
+        if lacking := [row.distribution for row in found if not row.version]:
+            print(f"\n`pip install {' '.join(lacking)}` adds what is not installed.")
+    else:
+        print(f"no pack that is installed or known to exist has {word!r}; `oprack packs` lists what is installed")
+    return OK if found else FINDING
+
+
 def _brings(pack: PackInfo) -> list[str]:
-    """What it brings, in the words of the hooks; kernels in its manifest count as those of the hook do."""
+    """What it brings, in the words of the hooks; kernels and layers in its manifest count as those of the hooks do."""
     words = [hook.removeprefix("oprack_") for hook in pack.hooks]
     if pack.kernels and "kernels" not in words:
         words.insert(1, "kernels")
+    if pack.layers and "layers" not in words:
+        words.append("layers")
     return [word for word in words if word != "ops" or pack.op_types]
 
 
@@ -62,7 +88,9 @@ def _shared(pack: PackInfo, settled: Sequence[Settlement]) -> Iterator[str]:
     """What other packs bring as well, and whose is used."""
     for one in settled:
         names = [p.found.name for p in (one.winner, *one.others)]
-        if pack.name in names:
+        if pack.name in names and one.what == "op" and not one.decided:
+            yield f"op {one.name}: refused until one of {' and '.join(sorted(names))} is preferred"
+        elif pack.name in names:
             used = "its own, not that" if names[0] == pack.name else f"that of {names[0]}, not that"
             yield f"{one.what} {one.name}: {used} of {' or '.join(names[1:])} is used"
 

@@ -23,6 +23,7 @@ def to_plain(program: ProgramDesc) -> dict[str, Any]:
     return {
         "version": program.version,
         "op_versions": program.op_version_map,
+        "op_sources": program.op_sources,
         "blocks": [
             {
                 "parent": block.parent_idx,
@@ -64,6 +65,9 @@ def from_plain(data: Any) -> ProgramDesc:
     try:
         program.version = _int(data["version"])
         program.op_version_map = {_text(name): _int(version) for name, version in data["op_versions"].items()}
+        program.op_sources = {
+            _text(t): (_text(distribution), _text(version)) for t, (distribution, version) in data["op_sources"].items()
+        }
         program.blocks = [_block(program, idx, one) for idx, one in enumerate(_list(data["blocks"]))]
         if not program.blocks:
             raise ValueError("it has no block")

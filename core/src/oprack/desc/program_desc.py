@@ -199,14 +199,17 @@ class ProgramDesc:
         version: Version of the framework that saved the program, for example 2006002 for 2.6.2; 0 when the file does
             not say (Fluid before 1.3).
         op_version_map: Op type -> version of the op's definition when the program was saved.
+        op_sources: Op type -> (distribution, version of it) that brought the op when the program was saved, where the
+            file says so; Paddle's do not.
     """
 
-    __slots__ = ("_explicit", "_extra", "blocks", "op_version_map", "version")
+    __slots__ = ("_explicit", "_extra", "blocks", "op_sources", "op_version_map", "version")
 
     def __init__(self) -> None:
         self.blocks = [BlockDesc(self, 0)]
         self.version = 0
         self.op_version_map: dict[str, int] = {}
+        self.op_sources: dict[str, tuple[str, str]] = {}
         self._explicit = 0
         self._extra: dict[tuple[Any, ...], bytes] | None = None
 
@@ -262,6 +265,7 @@ class ProgramDesc:
         program.blocks = [block.clone(program) for block in self.blocks]
         program.version = self.version
         program.op_version_map = dict(self.op_version_map)
+        program.op_sources = dict(self.op_sources)
         program._explicit = self._explicit
         program._extra = self._extra and dict(self._extra)
         return program

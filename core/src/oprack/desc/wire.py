@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -65,6 +66,7 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
     )
     program.version = msg.version.version
     program.op_version_map = {pair.op_name: pair.op_version.version for pair in msg.op_version_map.pair}
+    program.op_sources = dict(row for source in msg.op_sources for row in _read_source(source))
     if deep:
         for name in ("version", "op_version_map"):
             if msg.HasField(name):
@@ -72,6 +74,25 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
     program._extra = top or None
     program.blocks = [_read_block(block, program, deep) for block in msg.blocks]
     _require_utf8_names(data, program)
+
+
+# A model may be anybody's, and these end up in a command that its user is told.
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_RELEASE = re.compile(r"[0-9][A-Za-z0-9.+!]{0,40}")
+
+
+def _read_source(msg: Any) -> Iterator[tuple[str, tuple[str, str]]]:
+    distribution, version = (value.decode("utf-8", "replace") for value in (msg.distribution, msg.version))
+    if _DISTRIBUTION.fullmatch(distribution):
+        source = distribution, version if _RELEASE.fullmatch(version) else ""
+        yield from ((op_type.decode("utf-8", "replace"), source) for op_type in msg.op_types)
+
+
+def _write_sources(sources: Mapping[str, tuple[str, str]], field: Any) -> None:
+    for source in sorted(set(sources.values())):
+        msg = field.add()
+        msg.distribution, msg.version = (text.encode() for text in source)
+        msg.op_types.extend(sorted(t.encode() for t, s in sources.items() if s == source))
 
 
 def _corrupt(data: bytes | bytearray | memoryview, why: str) -> CorruptModelError:
@@ -230,6 +251,7 @@ def write_program(program: ProgramDesc) -> bytes:
         pair.op_version.version = version
     if program._explicit & OP_VERSION_MAP:
         msg.op_version_map.SetInParent()
+    _write_sources(program.op_sources, msg.op_sources)
     for block in program.blocks:
         _write_block(block, msg.blocks.add())
     restore_extra(msg, program._extra)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -22,6 +22,8 @@ from oprack.io.parameters import collect_values, persistable_vars
 from oprack.io.streams import write_variable
 from oprack.op.info import OpInfo
 from oprack.packs import op_info
+from oprack.packs.installed.entry_points import HERE
+from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.tensor import Scope
 from oprack.types import AttrType, VarType
@@ -159,7 +161,8 @@ def inference_program(
     feeds = {name: op for op in block.ops if op.type == "feed" for name in op.output("Out")}
     fetches = {name: op for op in block.ops if op.type == "fetch" for name in op.input("X")}
     prune(desc, feed_names, fetch_names)
-    infos = _installed({op.type for other in desc.blocks for op in other.ops})
+    op_types = {op.type for other in desc.blocks for op in other.ops}
+    infos = _installed(op_types)
     built_here = not desc.version
     _for_inference(desc, infos, built_here, clip_extra)
     feed_ops = [
@@ -175,7 +178,22 @@ def inference_program(
     if built_here:
         desc.version = PROGRAM_VERSION
         desc.op_version_map |= {op_type: info.version for op_type, info in sorted(infos.items()) if info.version}
+    # A program that was loaded keeps what its file said of ops that no installed pack brings.
+    desc.op_sources = {t: s for t, s in {**desc.op_sources, **op_sources(infos)}.items() if t in op_types}
     return Program(desc)
+
+
+def op_sources(op_types: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Which distributions bring ops, with their versions; without those that this process defines itself.
+
+    Args:
+        op_types: Ops that installed packs bring.
+
+    Returns:
+        Op type -> (distribution, version).
+    """
+    packs = {t: default_manager().pack_of(t) for t in op_types}
+    return {t: (p.owner, p.found.version) for t, p in sorted(packs.items()) if p.found is not HERE}
 
 
 def _for_inference(desc: ProgramDesc, infos: Mapping[str, OpInfo], built_here: bool, clip_extra: bool) -> None:

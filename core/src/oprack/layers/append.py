@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from oprack.desc import BlockDesc, OpDesc
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, InvalidLoDError
 from oprack.layers.framework import VariableHandle, current_name_scope, current_op_role, default_main_program
 from oprack.layers.user_line import errors_at_user_line, user_stack
 from oprack.op.attrs import COMMON_ATTRS
@@ -65,9 +65,40 @@ def append_op(
                 raise InvalidArgumentError(f"op {type}: input {slot} is missing; expected a variable: {proto.doc}")
             # Paddle writes absent slots as empty lists, and its ops that ask for a slot by name fail without one.
             op.inputs.setdefault(slot, [])
-        infer_op(op, block, info, lod_is_known=True)
+        try:
+            infer_op(op, block, info, lod_is_known=True)
+        except InvalidLoDError as error:
+            raise InvalidLoDError(f"{error}{_lost_lod(op, block)}") from error
     _set_common_attrs(op)
     return block.append_op(op)
+
+
+def _lost_lod(op: OpDesc, block: BlockDesc) -> str:
+    """The op before, if there is one, that read sequences and wrote what has no LoD any more."""
+    wanted, seen = list(op.input_arg_names()), set[str]()
+    writers = {name: other for b in block.ancestors() for other in b.ops for name in other.output_arg_names()}
+    while wanted:
+        name = wanted.pop(0)
+        writer, var = writers.get(name), block.find_var_recursive(name)
+        if writer is None or name in seen or var is None or var.lod_level:
+            continue
+        seen.add(name)
+        for read in writer.input_arg_names():
+            before = block.find_var_recursive(read)
+            if before is not None and before.lod_level:
+                return lost_lod(writer.type, f"{read!r}")
+            wanted.append(read)
+    return ""
+
+
+def lost_lod(op_type: str, what: str) -> str:
+    """The end of a message about LoD that is missing: which op lost it.
+
+    Args:
+        op_type: The op.
+        what: What had LoD when the op read it.
+    """
+    return f". Op {op_type} lost it: {what} had LoD, and its result has none"
 
 
 def _names(

@@ -7,6 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oprack.errors import UnknownLayerError
+from oprack.packs.advice.spellings import ABSENT, same
+from oprack.packs.changes import kept_names
+
 
 def core_and_packs(
     namespace: str, own: Mapping[str, str] | None = None
@@ -39,7 +43,13 @@ def core_and_packs(
             raise AttributeError(f"module 'oprack.{namespace}' has no attribute {name!r}")
         from oprack.packs.manager import default_manager
 
-        return default_manager().layer(namespace, name)
+        try:
+            return default_manager().layer(namespace, name)
+        except UnknownLayerError:
+            found = same(namespace, name)
+            if found is ABSENT:
+                raise
+            return kept_names(vars(sys.modules[f"oprack.{namespace}"])).keep(name, found)
 
     def names() -> list[str]:
         from oprack.packs.manager import default_manager

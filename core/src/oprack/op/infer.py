@@ -154,8 +154,8 @@ class InferShapeContext(InferContext):
         actual = self.lod_level(slot, i)
         if actual < level and self.lod_is_known:
             names = self.input_names(slot)
-            feed = "feed it as LoDTensor(array, lod=[[0, ...]])"
-            advice = feed if self.is_runtime else f"declare it with lod_level={level}"
+            give = "feed it as LoDTensor(array, lod=[[0, ...]]), or eagerly make it by to_tensor(array, lod=[[0, ...]])"
+            advice = give if self.is_runtime else f"declare it with lod_level={level}"
             raise InvalidLoDError(
                 f"op {self.op_type}: input {slot} (variable {names[i]!r}) has {actual or 'no'} LoD, but its rows have "
                 f"to form sequences, by {level} LoD level{'s' if level > 1 else ''} or more; {advice}, or give it LoD "

@@ -20,6 +20,12 @@ def changed() -> None:
         listener()
 
 
+def kept_names(module: dict[str, Any]) -> FoundNames:
+    """The FoundNames of a module, made once."""
+    found: FoundNames = module.setdefault("_kept_names", FoundNames(module))
+    return found
+
+
 class FoundNames:
     """Names that a module's `__getattr__` found, kept as its globals until packs change: the next use asks nobody.
 

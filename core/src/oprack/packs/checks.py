@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from oprack.errors import OprackError, did_you_mean
+from oprack.errors import DuplicateOpError, OprackError, did_you_mean
 from oprack.packs import advice
 from oprack.packs.pack import BrokenPackWarning
 from oprack.python.interruption import let_interruptions_pass
@@ -52,6 +52,8 @@ def import_problems(manager: PackManager, owner: str = "", notes: list[str] | No
                 _check_gradient(manager, op_type)
                 found += _history_problems(manager, op_type)
             except OprackError as e:
+                if isinstance(e, DuplicateOpError) and op_type in manager.index.settled:
+                    continue  # said once, of all that several packs bring
                 found.append(f"op {op_type}: {type(e).__name__}: {e}")
         found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
     return list(dict.fromkeys([*found, *(() if owner else role_problems(manager, notes))]))

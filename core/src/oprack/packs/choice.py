@@ -1,8 +1,10 @@
 """Which pack's is used where several bring the same: one rule for ops, facets, names, roles, kernels, passes, places.
 
 First come the packs that the user prefers, in the user's order; then the core's own pack; then the distribution that
-the table of homes names, or that brings the op; then the distribution whose name sorts first, so that the order of
-installation decides nothing. Nobody's op stops because of another pack; what the user has not decided is warned of.
+the table of homes names, or that brings the op; of an op, the distribution with which a model was saved that runs; then
+the distribution whose name sorts first, so that the order of installation decides nothing. What the user did not decide
+is warned of. An op is refused where nothing but names would decide: it computes whatever its pack says, and a new pack
+with a name that sorts before must not change anybody's numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from oprack.packs.pack import Pack
 
 CORE_DISTRIBUTION = "oprack"
+SAVED_WITH = "saved with"
+"""What decides between packs that bring one op, as `Settlement.decided` says: the model that runs."""
 
 
 def names(value: str) -> list[str]:
@@ -53,6 +57,7 @@ class Choice:
         found: All packs.
         preferred: Names of packs or distributions, the most preferred one first.
         priorities: Name of a pack or distribution -> what is added to the priority of its kernels; an attribute, too.
+        saved_with: Op type -> the distribution with which a model was saved that has run.
     """
 
     def __init__(
@@ -60,8 +65,9 @@ class Choice:
         found: Iterable[FoundPack] = (),
         preferred: Sequence[str] = (),
         priorities: Mapping[str, int] | None = None,
+        saved_with: Mapping[str, str] | None = None,
     ) -> None:
-        self._preferred = list(preferred)
+        self._preferred, self._saved_with = list(preferred), dict(saved_with or {})
         self.priorities = dict(priorities or {})
         known = found if self._preferred else ()
         ranked = sorted((rank, f.distribution) for f in known if (rank := self._rank(f.names)) < len(self._preferred))
@@ -109,13 +115,13 @@ class Choice:
         """
         winner, *others = self.ordered(packs, home)
         by_user = self._rank(winner.found.names) < len(self._preferred)
-        if by_user:
-            why = "as the user prefers it"
-        elif winner.owner in (CORE_DISTRIBUTION, home):
-            why = at_home
-        else:
-            why = "whose name sorts first"
-        return Settlement(what, name, winner, tuple(others), by_user, why)
+        decided = "user" if by_user else "home" if winner.owner in (CORE_DISTRIBUTION, home) else ""
+        why = "as the user prefers it" if by_user else at_home if decided else "whose name sorts first"
+        if not decided and what == "op" and (owner := self._saved_with.get(name)):
+            everyone = [winner, *others]
+            winner, *others = sorted(everyone, key=lambda pack: pack.owner != owner)
+            decided, why = (SAVED_WITH, "with which a model was saved") if winner.owner == owner else ("", why)
+        return Settlement(what, name, winner, tuple(others), by_user, why, decided)
 
     def to_dict(self) -> dict[str, object]:
         """For keys of what depends on it."""
@@ -133,6 +139,7 @@ class Settlement:
         others: The packs whose is not.
         by_user: Whether the user prefers the winner.
         why: Why it won, in words.
+        decided: By what: "user", "home", SAVED_WITH; "" where nothing but the names of distributions would.
     """
 
     what: str
@@ -141,3 +148,9 @@ class Settlement:
     others: tuple[Pack, ...]
     by_user: bool
     why: str
+    decided: str = ""
+
+    @property
+    def owners(self) -> list[str]:
+        """The distributions of all packs that bring it."""
+        return [pack.owner for pack in (self.winner, *self.others)]

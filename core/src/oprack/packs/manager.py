@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import (
     DuplicateOpError,
     InvalidArgumentError,
-    MissingPackError,
     PreconditionNotMetError,
     UnknownOpError,
 )
-from oprack.packs import advice, choice
+from oprack.packs import advice, choice, saved
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
 from oprack.packs.extensions import Extensions
@@ -80,9 +79,10 @@ class PackManager:
         self._blocked = set(blocked)
         self._prefer = [*prefer, *names(environ.get("OPRACK_PREFER", ""))]
         self._priorities = choice.priorities(environ.get("OPRACK_PRIORITY", "")) | dict(priorities or {})
+        self._saved_with: dict[str, str] = {}
         self._index = OpIndex(())
         # Once per manager and cause, or a broken pack would warn with every op that is looked up.
-        self._warn = WarnOnce()
+        self.warn_once = WarnOnce()
         self.revision = 0
         self._forget()
         if CORE in self._blocked:
@@ -132,12 +132,13 @@ class PackManager:
             warn(text, PackWarning)
         for pack in packs:
             if pack.status == "broken":
-                self._warn(advice.broken(pack), pack.owner, pack.found.name)
+                self.warn_once(advice.broken(pack), pack.owner, pack.found.name)
 
     def _use(self, packs: list[Pack]) -> None:
         """Take these packs and forget what was built from others."""
         own = [] if self._here is None else [self._here.pack]
-        index = OpIndex([*packs, *own], Choice([p.found for p in packs], self._prefer, self._priorities))
+        chosen = Choice([p.found for p in packs], self._prefer, self._priorities, self._saved_with)
+        index = OpIndex([*packs, *own], chosen)
         self._forget()
         # Indices are never changed but replaced, so a thread that reads one goes on with what it had.
         self._index, self._packs = index, packs
@@ -154,7 +155,7 @@ class PackManager:
         """Warn, once each, of what several packs bring and the user has not decided."""
         for one in settled:
             if not one.by_user:
-                self._warn(advice.settled(one), "settled", one.what, one.name, category=PackWarning)
+                self.warn_once(advice.settled(one), "settled", one.what, one.name, category=PackWarning)
 
     # Packs ------------------------------------------------------------------------------------------------------------
     @property
@@ -171,7 +172,7 @@ class PackManager:
         # No lock: of two threads that both make them, either has what the packs bring.
         found = self._extensions
         if found is None:
-            found = self._extensions = Extensions(self.targets, self._warn)
+            found = self._extensions = Extensions(self.targets, self.warn_once)
         return found
 
     def prefer(self, *packs: str) -> None:
@@ -263,6 +264,8 @@ class PackManager:
             settled = self._index.settled.get(op_type)
             if settled is None:
                 raise DuplicateOpError(advice.duplicate(op_type, [d.pack for d in definers]))
+            if not settled.decided:
+                raise DuplicateOpError(advice.undecided(settled))
             self._warn_settled([settled])
             return definers[0]
         bringers = advice.bringers(op_type, self._packs or ())
@@ -271,7 +274,18 @@ class PackManager:
 
     def owner(self, op_type: str) -> str:
         """Distribution that defines the op. Raises as `op_info`."""
-        return self._definer(op_type).pack.owner
+        return self.pack_of(op_type).owner
+
+    def pack_of(self, op_type: str) -> Pack:
+        """The pack whose definition of the op is used. Raises as `op_info`."""
+        return self._definer(op_type).pack
+
+    def adopt(self, sources: Mapping[str, tuple[str, str]]) -> None:
+        """Let ops that nothing else decides between be those with which a program was saved; see `saved.adopted`."""
+        if found := saved.adopted(self._loaded().settled, sources):
+            with self.lock:
+                self._saved_with = {**self._saved_with, **found}
+                self.refresh()
 
     def op_version(self, op_type: str) -> int:
         """Version of the op, from the manifest when there is one, so that nothing is imported. Raises as `op_info`."""
@@ -285,16 +299,16 @@ class PackManager:
 
         Where several packs define the op, that of the pack is used that `oprack.packs.choice` says, with a warning.
         Raises UnknownOpError with close matches, or with the broken or blocked pack that brings it; DuplicateOpError
-        when this process defines what a pack defines, or a pack defines it twice;
-        PackImportError, ManifestError when the definition can't be had; AlreadyExistsError when one pack, or this
-        process, sets a facet that is set.
+        when nothing but their names would decide between packs, this process defines what a pack defines, or a pack
+        defines it twice; PackImportError, ManifestError when the definition can't be had; AlreadyExistsError when one
+        pack, or this process, sets a facet that is set.
         """
         info = self._infos.get(op_type)
         if info is not None:
             return info
         index, revision = self._snapshot()
         definer = self._definer(op_type)
-        info, settled = build_info(op_type, definer, index, self._warn)  # imports, so without the lock
+        info, settled = build_info(op_type, definer, index, self.warn_once)  # imports, so without the lock
         self._warn_settled(settled)
         with self.lock:
             return self._infos.setdefault(op_type, info) if revision == self.revision else info
@@ -336,28 +350,14 @@ class PackManager:
                 self._operators[op_type] = found
         return found
 
-    def require_ops(self, op_types: Iterable[str], versions: Mapping[str, int] | None = None) -> None:
-        """Check that every op can be had, and warn (PackWarning), once an op, of those that are too old.
-
-        Args:
-            op_types: The ops.
-            versions: Those with which a program was saved, by op.
-
-        Raises:
-            MissingPackError: Ops are missing. The message lists all of them, and the broken or blocked packs that bring
-                them.
-            DuplicateOpError: As `op_info`.
-        """
-        wanted = sorted(set(op_types))
-        definers = self._loaded().definers
-        missing = [t for t in wanted if t not in definers]
-        if missing:
-            raise MissingPackError(advice.missing(missing, self._packs or (), definers))
-        for op_type in wanted:
-            pack, saved = self._definer(op_type).pack, (versions or {}).get(op_type, 0)
-            if saved > 0 and saved > (installed := self.op_version(op_type)):
-                text = advice.newer_op(op_type, saved, installed, pack)
-                self._warn(text, "newer op", op_type, str(saved), category=PackWarning)
+    def require_ops(
+        self,
+        op_types: Iterable[str],
+        versions: Mapping[str, int] | None = None,
+        sources: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        """Check that every op of a program can be had; see `oprack.packs.saved.require_ops`."""
+        saved.require_ops(self, op_types, versions or {}, sources or {})
 
     # Kernels ----------------------------------------------------------------------------------------------------------
     def kernel_map(self, op_type: str, place_kind: str) -> OpKernelMap:
@@ -370,7 +370,7 @@ class PackManager:
         if found is not None:
             return found
         index, revision = self._snapshot()
-        kernels = build_kernel_map(op_type, place_kind, self.op_info(op_type), index, self._warn)
+        kernels = build_kernel_map(op_type, place_kind, self.op_info(op_type), index, self.warn_once)
         with self.lock:
             if revision == self.revision:
                 return self._kernel_maps.setdefault((op_type, place_kind), kernels)

@@ -12,6 +12,8 @@ import sys
 TYPE_CHECKING = False  # as in oprack/__init__.py
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 
 def folders(own: Iterable[str]) -> list[str]:
@@ -37,14 +39,16 @@ class AbsentRoomError(ModuleNotFoundError):
 
 
 class AbsentRooms:
-    """The last finder of imports: says which distribution brings a room that is not installed."""
+    """The last finder of imports: says which distribution brings a room that is not installed, and finds modules of
+    other libraries whose names lead to ours, such as `oprack.optim`.
+    """
 
     @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
-        """Raise AbsentRoomError for a room of ours that no installed distribution brings; else find nothing."""
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Raise AbsentRoomError for a room of ours that no installed distribution brings; find doors, else nothing."""
         package, _, room = name.partition(".")
         if package != "oprack" or not room:
-            return
+            return None
         import importlib
 
         if distribution := importlib.import_module("oprack.packs.advice").home("rooms", room):
@@ -54,3 +58,23 @@ class AbsentRooms:
                 '"oprack[cpu]" for everything on the CPU',
                 name=distribution.replace("-", "_"),
             )
+        spellings = importlib.import_module("oprack.packs.advice.spellings")
+        if spellings.door_target(room) is None:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, AbsentRooms, is_package=True)  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        """The module of a door, as loaders make one."""
+        import importlib
+
+        spellings = importlib.import_module("oprack.packs.advice.spellings")
+        room = spec.name.partition(".")[2]
+        door: ModuleType = spellings.Door(room, spellings.door_target(room))
+        return door
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Nothing is run: names are looked up when they are asked for."""

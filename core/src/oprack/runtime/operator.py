@@ -128,11 +128,16 @@ class OperatorBase(CreatorFacet):
             let_interruptions_pass()
             raise OpError(
                 f"op {self.type} (pack {self.info.pack}) failed: {type(error).__name__}: {error}\n"
-                f"{self.raised_by(error)}{self.describe(scope)}\nCheck the shapes, dtypes and attributes above against "
-                f"`oprack op {self.type}`."
+                f"{self.raised_by(error)}{self.describe(scope)}\n{self._remedy(error)}"
             ) from error
         if run.profiler:
             run.profiler.add(self.type, "op", start)
+
+    def _remedy(self, error: Exception) -> str:
+        """What to do about an error that is none of oprack's."""
+        if isinstance(error, NameError | ImportError | SyntaxError):
+            return f"No input causes that: mend the code{_last_line(error)}."
+        return f"Check the shapes, dtypes and attributes above against `oprack op {self.type}`."
 
     def _with_context(self, error: OprackError, scope: Scope) -> OprackError:
         if getattr(error, "has_op_context", False):
@@ -231,6 +236,17 @@ def describe_value(value: Any) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _last_line(error: BaseException) -> str:
+    """Where an exception was raised, as " at file:line, in function"."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    if entry is None:
+        return ""
+    code = entry.tb_frame.f_code
+    return f" at {code.co_filename}:{entry.tb_lineno}, in {code.co_name}"
 
 
 def _described(what: str, slots: Mapping[str, Sequence[str]], scope: Scope | None) -> Iterator[str]:

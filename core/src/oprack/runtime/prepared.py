@@ -116,6 +116,7 @@ class PreparedProgram:
     ) -> None:
         # What the caller has is kept as well, since caches know it by its id.
         self.source, self.manager, self.place = desc, manager, place
+        manager.adopt(desc.op_sources)
         self.desc = desc = prepared_desc(desc, manager)
         self.block_id, self.with_feed_fetch = block_id, with_feed_fetch
         if not 0 <= block_id < len(desc.blocks):
@@ -126,7 +127,7 @@ class PreparedProgram:
         self._blocks: dict[int, PreparedBlock] = {}
         check_nesting(desc)
         op_types = {op.type for block in desc.blocks for op in block.ops}
-        manager.require_ops(op_types, desc.op_version_map)
+        manager.require_ops(op_types, desc.op_version_map, desc.op_sources)
 
     def is_current(self, manager: Any, place: Place) -> bool:
         """Whether packs and place are still those that it was prepared for."""

@@ -2,7 +2,7 @@
 
 import sys
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 from oprack.tensor.arrays import numpy_dtype, plain_array
 from oprack.tensor.kinds import plain_value
@@ -39,11 +39,13 @@ __all__ = [
 
 
 class _TensorModule(ModuleType):
-    """`oprack.tensor` is this package, and for users of PyTorch a function that it is not."""
+    """`oprack.tensor` is this package, and a function that makes tensors to users of PyTorch and Paddle."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse the call: a tensor is made by `oprack.to_tensor`."""
-        raise TypeError("oprack.tensor is a module; write oprack.to_tensor([1.0, 2.0])")
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as `oprack.to_tensor`."""
+        import oprack
+
+        return oprack.to_tensor(*args, **kwargs)
 
 
 sys.modules[__name__].__class__ = _TensorModule

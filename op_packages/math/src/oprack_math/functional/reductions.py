@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
-from oprack.packs.advice import refuse_others
+from oprack.packs.advice.spellings import in_other_words, refuse_others
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -26,16 +26,16 @@ def sum(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: object = None
         axis: A dim or a list of dims; None: all.
         keepdim: Whether reduced dims stay, with size 1.
         dtype: The dtype to which elements are cast before they are added; None: their own.
-        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+        other: NumPy's and PyTorch's names of the parameters, such as dim.
 
     Returns:
         The sums.
 
     Raises:
-        TypeError: There is no argument of that name; the message says which to write.
+        TypeError: There is no argument of that name.
     """
     if other:
-        refuse_others("sum", _ARGUMENTS, other)
+        axis, keepdim = in_other_words("sum", other, axis=axis, keepdim=keepdim)
     return _reduced(F.reduce_sum, x if dtype is None else x.astype(dtype), axis, keepdim)
 
 
@@ -46,16 +46,16 @@ def mean(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Te
         x: The tensor.
         axis: A dim or a list of dims; None: all.
         keepdim: Whether reduced dims stay, with size 1.
-        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+        other: NumPy's and PyTorch's names of the parameters, such as dim.
 
     Returns:
         The means.
 
     Raises:
-        TypeError: There is no argument of that name; the message says which to write.
+        TypeError: There is no argument of that name.
     """
     if other:
-        refuse_others("mean", _ARGUMENTS, other)
+        axis, keepdim = in_other_words("mean", other, axis=axis, keepdim=keepdim)
     return _reduced(F.reduce_mean, x, axis, keepdim)
 
 
@@ -75,7 +75,7 @@ def max(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Ten
         TypeError: There is no argument of that name; the message says which to write.
     """
     if other:
-        refuse_others("max", _ARGUMENTS, other)
+        _refuse_places("max", other)
     return _reduced(F.reduce_max, x, axis, keepdim)
 
 
@@ -95,7 +95,7 @@ def min(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Ten
         TypeError: There is no argument of that name; the message says which to write.
     """
     if other:
-        refuse_others("min", _ARGUMENTS, other)
+        _refuse_places("min", other)
     return _reduced(F.reduce_min, x, axis, keepdim)
 
 
@@ -106,16 +106,16 @@ def prod(x: Tensor, axis: Any = None, keepdim: bool = False, **other: Any) -> Te
         x: The tensor.
         axis: A dim or a list of dims; None: all.
         keepdim: Whether reduced dims stay, with size 1.
-        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+        other: NumPy's and PyTorch's names of the parameters, such as dim.
 
     Returns:
         The products.
 
     Raises:
-        TypeError: There is no argument of that name; the message says which to write.
+        TypeError: There is no argument of that name.
     """
     if other:
-        refuse_others("prod", _ARGUMENTS, other)
+        axis, keepdim = in_other_words("prod", other, axis=axis, keepdim=keepdim)
     return _reduced(F.reduce_prod, x, axis, keepdim)
 
 
@@ -126,16 +126,16 @@ def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, **other: A
         x: The tensor.
         axis: The dim; None: of the flattened tensor.
         keepdim: Whether reduced dims stay, with size 1.
-        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+        other: NumPy's and PyTorch's names of the parameters, such as dim.
 
     Returns:
         Tensor of int64.
 
     Raises:
-        TypeError: There is no argument of that name; the message says which to write.
+        TypeError: There is no argument of that name.
     """
     if other:
-        refuse_others("argmax", _ARGUMENTS, other)
+        axis, keepdim = in_other_words("argmax", other, axis=axis, keepdim=keepdim)
     return _place(F.arg_max, x, axis, keepdim)
 
 
@@ -146,17 +146,28 @@ def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, **other: A
         x: The tensor.
         axis: The dim; None: of the flattened tensor.
         keepdim: Whether reduced dims stay, with size 1.
-        other: NumPy's and PyTorch's names of the parameters, which are refused with advice.
+        other: NumPy's and PyTorch's names of the parameters, such as dim.
 
     Returns:
         Tensor of int64.
 
     Raises:
-        TypeError: There is no argument of that name; the message says which to write.
+        TypeError: There is no argument of that name.
     """
     if other:
-        refuse_others("argmin", _ARGUMENTS, other)
+        axis, keepdim = in_other_words("argmin", other, axis=axis, keepdim=keepdim)
     return _place(F.arg_min, x, axis, keepdim)
+
+
+def _refuse_places(call: str, other: dict[str, Any]) -> NoReturn:
+    """Refuse PyTorch's `dim`, with which these functions give places as well: `x.max(dim=1)[0]` would be one row."""
+    if isinstance(other.get("dim"), int):
+        dim = other["dim"]
+        raise TypeError(
+            f"{call}: got dim={dim}, with which PyTorch gives values and places; write axis={dim} for the values, and "
+            f"x.arg{call}(axis={dim}) for the places"
+        )
+    refuse_others(call, _ARGUMENTS, other)
 
 
 def _reduced(op: Callable[..., Any], x: Tensor, axis: Any, keepdim: bool) -> Tensor:

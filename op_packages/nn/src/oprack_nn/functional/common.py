@@ -16,7 +16,7 @@ _MODES = {"upscale_in_train": "upscale_in_train", "downscale_in_infer": "downgra
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Applies an affine map to the last dim: $$x W + b$$.
+    """Applies an affine map to the last dim: $$x W + b$$, op matmul_v2, and of sequences mul, which keeps their LoD.
 
     Args:
         x: Tensor [..., in].
@@ -24,9 +24,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         bias: [out]; None: no bias.
 
     Returns:
-        Tensor [..., out].
+        Tensor [..., out]; its rows are the sequences of x, where x has LoD.
     """
-    y = F.matmul_v2(x, weight)
+    # As in Paddle, matmul_v2 drops LoD
+    y = F.mul(x, weight, x_num_col_dims=x.ndim - 1) if x.lod_level else F.matmul_v2(x, weight)
     return y if bias is None else F.elementwise_add(y, bias)
 
 

@@ -32,9 +32,9 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """Applies an affine map to the last dim, x @ weight + bias: ops matmul_v2 and elementwise_add.
+    """Applies an affine map to the last dim, x @ weight + bias: ops matmul_v2 (mul for sequences) and elementwise_add.
 
-    x is [..., in_features], the result [..., out_features].
+    x is [..., in_features], the result [..., out_features]; its rows are the sequences of x, where x has LoD.
 
     Args:
         in_features: Size of the last dim of the input.
@@ -51,8 +51,7 @@ class Linear(Module):
         self.bias = None if bias_attr is False else self.create_parameter([out_features], bias_attr, is_bias=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = F.matmul_v2(x, self.weight)
-        return y if self.bias is None else F.elementwise_add(y, self.bias)
+        return C.linear(x, self.weight, self.bias)
 
 
 class Embedding(Module):

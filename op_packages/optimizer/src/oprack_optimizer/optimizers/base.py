@@ -22,7 +22,7 @@ from oprack.layers import (
     op_role_guard,
     unique_name,
 )
-from oprack.packs.advice import require_keywords
+from oprack.packs.advice.spellings import accept_other_names, require_keywords
 
 from oprack_optimizer.clip import GradientClip
 from oprack_optimizer.optimizers.accumulators import Accumulator, beta_powers
@@ -50,6 +50,15 @@ _SHARED = {
     "name": "Goes into the names of the state.",
 }
 """What the arguments mean that all optimizers share, for their docstrings."""
+
+
+def _rate_first(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of PyTorch's order, `SGD(net.parameters(), 0.1)`, in the order here."""
+    if not args or len(args) > 2 or not (isinstance(args[0], list | tuple) or hasattr(args[0], "__next__")):
+        return args, options
+    if "parameters" in options or "parameter_list" in options:
+        return args, options
+    return args[1:], {**options, "parameters": args[0]}
 
 
 class Optimizer(EagerSteps, Rates):
@@ -114,6 +123,7 @@ class Optimizer(EagerSteps, Rates):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         if options:
             require_keywords(cls, options)
+        args, _ = _rate_first(args, options)
         if args and not isinstance(args[0], int | float):
             checked_rate(args[0], cls.__name__)  # before Python counts the arguments
         return super().__new__(cls)
@@ -121,6 +131,7 @@ class Optimizer(EagerSteps, Rates):
     def __init_subclass__(cls, **options: Any) -> None:
         """Let help() and editors show the arguments of this class where a subclass passes on `**options`."""
         super().__init_subclass__(**options)
+        accept_other_names(cls, _rate_first)
         own = inspect.signature(cls.__init__)
         more = [p for p in inspect.signature(Optimizer.__init__).parameters.values() if p.kind is p.KEYWORD_ONLY]
         named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD and p.name != "self"]
@@ -292,6 +303,9 @@ class Optimizer(EagerSteps, Rates):
         return append_op(
             self.op_type, inputs, outputs, self._of(parameter).attrs(parameter), program=self._program, block=block
         )
+
+
+accept_other_names(Optimizer, _rate_first)
 
 
 def _with_shared(doc: str, parameters: Sequence[str]) -> str:

@@ -7,13 +7,34 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from oprack.errors import PreconditionNotMetError
-from oprack.packs.advice import instead
+from oprack.packs.advice.spellings import ABSENT, instead, same
 
 if TYPE_CHECKING:
     from oprack.layers import Variable
 
     from oprack_optimizer.clip import GradientClip
     from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+
+
+class ParameterGroup(dict[str, Any]):
+    """One group of an optimizer's parameters: "params", "lr", and the settings of the group.
+
+    Args:
+        owner: The optimizer.
+        params: The parameters.
+        settings: What is special about them.
+    """
+
+    def __init__(self, owner: Any, params: list[Any], settings: Mapping[str, Any]) -> None:
+        self._owner, self._factor = owner, float(settings.get("learning_rate", 1.0))
+        super().__init__(settings, params=params, lr=owner.get_lr() * self._factor)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set the learning rate of the optimizer, so that the group's is this one; other settings are fixed."""
+        if key != "lr":
+            raise TypeError(f"param_groups: {key} can't be changed; expected lr, or another optimizer with that {key}")
+        self._owner.set_lr(float(value) / self._factor)
+        super().__setitem__(key, value)
 
 
 class EagerSteps:
@@ -40,8 +61,16 @@ class EagerSteps:
         return self._updates
 
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and (other := same("optimizer object", name, self)) is not ABSENT:
+            return other
         advice = "" if name.startswith("_") else instead("optimizer object", name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
+    @property
+    def param_groups(self) -> list[ParameterGroup]:
+        """The parameters and the learning rate, as PyTorch has them: `group["lr"]` reads and sets the rate."""
+        groups = self._groups or [(list(self.parameter_list or ()), {})]
+        return [ParameterGroup(self, params, settings) for params, settings in groups]
 
     def step(self) -> None:
         """Update the parameters that have a gradient, in place.

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError, did_you_mean
-from oprack.packs.advice import instead
+from oprack.packs.advice.spellings import ABSENT, instead, same
 
 from oprack_optimizer.optimizers.cycles import CosineAnnealingWarmRestarts, CyclicLR, LinearLR, OneCycleLR
 from oprack_optimizer.optimizers.scheduler import LRScheduler, require_positive
@@ -44,6 +44,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and (other := same("lr", name)) is not ABSENT:
+        return other
     known = "" if name.startswith("_") else instead("lr", name) or did_you_mean(name, __all__)
     raise AttributeError(f"module 'oprack.optimizer.lr' has no attribute {name!r}{known}")
 

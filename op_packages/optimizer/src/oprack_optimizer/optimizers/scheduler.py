@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError
-from oprack.packs.advice import instead, require_keywords
+from oprack.packs.advice.spellings import ABSENT, accept_other_names, instead, require_keywords, same
 
 
 class LRScheduler:
@@ -24,6 +24,10 @@ class LRScheduler:
         if options:
             require_keywords(cls, options)
         return super().__new__(cls)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_other_names(cls)
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float):
@@ -74,11 +78,16 @@ class LRScheduler:
         self.set_state_dict(state)
 
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and (other := same("scheduler", name, self)) is not ABSENT:
+            return other
         advice = "" if name.startswith("_") else instead("scheduler", name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.last_lr:g} at step {self.last_epoch}>"
+
+
+accept_other_names(LRScheduler)
 
 
 def require_positive(owner: LRScheduler, **values: Any) -> None:

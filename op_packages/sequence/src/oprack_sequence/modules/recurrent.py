@@ -1,4 +1,4 @@
-"""SimpleRNN, LSTM and GRU: stacks of recurrent layers over padded batches, by op rnn."""
+"""SimpleRNN, LSTM and GRU: stacks of recurrent layers over padded batches or sequences, by op rnn."""
 
 from __future__ import annotations
 
@@ -75,11 +75,38 @@ class _Recurrent(Module):
     ) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
         """(outputs, final states): outputs like x with hidden_size columns per direction.
 
+        x may have sequences in place of a batch and a time dim: rows [N, input_size] with LoD, whatever time_major
+        says; the outputs have its LoD.
+
         state: initial ones, [layers times directions, batch, hidden_size], for LSTM a pair; default zeros. lengths:
         int32 [batch]; the rows past the end of a sequence count for nothing.
         """
-        if not self.time_major:
-            x = F.transpose2(x, axis=[1, 0, 2])
+        if x.lod_level:
+            return self._sequences(x, state, lengths)
+        if self.time_major:
+            return self._time_major(x, state, lengths)
+        out, last = self._time_major(F.transpose2(x, axis=[1, 0, 2]), state, lengths)
+        return F.transpose2(out, axis=[1, 0, 2]), last
+
+    def _sequences(
+        self, x: Tensor, state: Tensor | Sequence[Tensor] | None, lengths: Tensor | None
+    ) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
+        if lengths is not None or x.ndim != 2:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: x has LoD and shape {list(x.shape)}"
+                + ("" if lengths is None else ", and there are lengths")
+                + "; expected rows [N, input_size] whose LoD says how long the sequences are, or a batch "
+                "without LoD, with lengths"
+            )
+        padded, counted = F.sequence_pad(x, F.fill_constant(shape=[1], dtype=x.dtype, value=0.0))
+        out, last = self._time_major(F.transpose2(padded, axis=[1, 0, 2]), state, counted.astype("int32"))
+        rows = F.sequence_unpad(F.transpose2(out, axis=[1, 0, 2]), counted)
+        return (F.lod_reset(rows, x) if x.lod_level > 1 else rows), last
+
+    def _time_major(
+        self, x: Tensor, state: Tensor | Sequence[Tensor] | None, lengths: Tensor | None
+    ) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
+        """As forward, of [time, batch, columns]."""
         layers, hidden = self.attrs["num_layers"], self.attrs["hidden_size"]
         if state is None:
             zeros = F.fill_constant_batch_size_like(
@@ -105,8 +132,7 @@ class _Recurrent(Module):
             num_outputs={"DropoutState": 1, "State": self.states},
             **self.attrs,
         )
-        out = found.out if self.time_major else F.transpose2(found.out, axis=[1, 0, 2])
-        return out, tuple(found.state) if self.states > 1 else found.state[0]
+        return found.out, tuple(found.state) if self.states > 1 else found.state[0]
 
 
 class SimpleRNN(_Recurrent):

@@ -202,21 +202,17 @@ def gather(x: Tensor, index: Any, axis: int = 0, **attrs: Any) -> Tensor:
 
     Args:
         x: The tensor.
-        index: Integers [N].
+        index: Integers [N]. A number, with a tensor for `axis`, is PyTorch's `x.gather(dim, index)`, which is
+            `x.take_along_axis(index, dim)`: one element at each place.
         axis: The dim.
         attrs: Attributes of the op.
 
     Returns:
         The tensor.
-
-    Raises:
-        InvalidArgumentError: The call is PyTorch's `x.gather(dim, index)`, which means something else.
     """
     if isinstance(index, int) and not isinstance(axis, int):
-        raise InvalidArgumentError(
-            f"gather({index}, tensor): index is a number and axis a tensor; for one element at each place write "
-            f"x.take_along_axis(tensor, {index}), for whole slices x.gather(tensor, {index})"
-        )
+        found: Tensor = x.take_along_axis(axis, index)
+        return found
     return F.gather(x, index, axis=axis, **attrs)
 
 

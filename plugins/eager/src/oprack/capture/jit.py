@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,8 +18,10 @@ from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.modes import current_mode
+from oprack.io.export import save_inference_model
 from oprack.layers.variable import Variable
-from oprack.packs.advice import instead
+from oprack.nn.module import Module
+from oprack.packs.advice.spellings import ABSENT, instead, same
 from oprack.tensor import LoDTensor
 from oprack.tensor.kinds import KINDS
 
@@ -159,7 +162,13 @@ class Jit:
 
     __name__ = "jit"
 
-    def __call__(self, function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
+    def __call__(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        specs: Sequence[Any] | None = None,
+        input_spec: Sequence[Any] | None = None,
+    ) -> Any:
         """Make a JitFunction.
 
         Args:
@@ -167,17 +176,52 @@ class Jit:
                 combination of dtypes, places, shapes, arguments that are no tensors, modes, and what it read.
             specs: InputSpecs in which dims may vary, so that one program serves all shapes. The size of such a dim,
                 x.shape[i], is a number of the run: ops take it, and what Python would need its value for is refused.
+            input_spec: Paddle 2's name of specs.
 
         Returns:
             A JitFunction, which is called like the function; without a function, a decorator.
         """
+        specs = input_spec if specs is None else specs
         if function is None:
             return lambda f: JitFunction(f, specs)
         return JitFunction(function, specs)
 
     to_static = __call__
 
+    def save(self, layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None) -> None:
+        """Write a function of tensors, or a Module, as an inference model: `path`.pdmodel and `path`.pdiparams.
+
+        A Module is saved as it is in evaluation, and trains on as before. `oprack.inference`, Paddle and `oprack run`
+        read the files.
+
+        Args:
+            layer: A function, a Module, or what `jit` made of one.
+            path: The files, without their suffixes.
+            input_spec: InputSpecs of its inputs; default: those that `jit` was given.
+
+        Raises:
+            InvalidArgumentError: There are no specs.
+        """
+        if input_spec is None and getattr(layer, "specs", None) is None:
+            raise InvalidArgumentError(
+                "jit.save: the inputs are not known; pass input_spec=[oprack.InputSpec([None, 4])], with a shape for "
+                "each input of forward"
+            )
+        function: Any = layer._function if isinstance(layer, JitFunction) else layer
+        modules = list(function.modules()) if isinstance(function, Module) else []
+        modes = [m.training for m in modules]
+        try:
+            for module in modules:
+                module.training = False
+            traced = to_program(function, layer.specs if input_spec is None else input_spec)
+        finally:
+            for module, mode in zip(modules, modes, strict=True):
+                module.training = mode
+        save_inference_model(path, traced.program, traced.feed_names, traced.fetch_names, traced.scope)
+
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and (other := same("jit", name)) is not ABSENT:
+            return other
         advice = "" if name.startswith("_") else instead("jit", name)
         raise AttributeError(f"oprack.jit has no attribute {name!r}{advice}")
 

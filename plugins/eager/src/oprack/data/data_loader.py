@@ -194,6 +194,14 @@ class DataLoader:
             raise TypeError("DataLoader: the dataset is a stream, whose number of batches is not known")
         return len(self.batch_sampler)
 
+    def __call__(self) -> Iterator[Any]:
+        """The batches of one epoch, as Paddle's loops ask for them: `for batch in loader():`.
+
+        Returns:
+            The iterator of `iter(loader)`.
+        """
+        return iter(self)
+
     def __iter__(self) -> Iterator[Any]:
         if self.is_stream:
             return self._stream()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.eager_tensor.meta import CPU
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, OprackError
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
 from oprack.runtime.checks import Checks
@@ -137,6 +137,22 @@ def place_and_dtype(target: Any, dtype: Any, owner: str) -> tuple[Place | None, 
     if requested not in (None, name):
         raise InvalidArgumentError(f"{owner}: got two dtypes, {name} and {requested}; expected a place and a dtype")
     return None, name
+
+
+def is_available(place: Place | str) -> bool:
+    """Whether tensors can be at a place: a plugin serves it, and the device is there.
+
+    Args:
+        place: A Place or its name.
+
+    Returns:
+        False where `oprack.to_tensor(1.0, place=place)` would be refused.
+    """
+    try:
+        context(required_place(place, "is_available"))
+    except OprackError:
+        return False
+    return True
 
 
 def context(place: Place) -> DeviceContext:

@@ -242,6 +242,76 @@ class TensorMethods(SharedMethods):
         """
         return self.to(CUDAPlace(device_id))
 
+    def type(self, dtype: Any = None) -> Any:
+        """The dtype, or the tensor with another one, as PyTorch has it.
+
+        Args:
+            dtype: The dtype; None: none is asked for.
+
+        Returns:
+            The name of the dtype; the tensor, where one was given.
+        """
+        x: Any = self
+        return x.dtype if dtype is None else x.astype(dtype)
+
+    @property
+    def data(self) -> Tensor:
+        """The same values, of which calls are not recorded: as `detach()`."""
+        x: Any = self
+        return x.detach()  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.set_value(value)
+
+    def new_tensor(self, data: Any, dtype: Any = None) -> Tensor:
+        """A tensor of other values with the place and, where none is given, the dtype of this one.
+
+        Args:
+            data: The values.
+            dtype: The dtype.
+
+        Returns:
+            The tensor.
+        """
+        x: Any = self
+        found: Tensor = FROM_ABOVE["to_tensor"](data, dtype=dtype or x.dtype, place=x.place)
+        return found
+
+    def new_full(self, size: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+        """One number everywhere, in another shape; otherwise as `new_tensor`.
+
+        Args:
+            size: The dims.
+            fill_value: The number.
+            dtype: The dtype.
+
+        Returns:
+            The tensor.
+        """
+        return self.new_tensor(np.full(size, fill_value), dtype)
+
+    def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
+        """Zeros in another shape, given as numbers or as one list; otherwise as `new_tensor`."""
+        return self.new_full(size[0] if len(size) == 1 else size, 0, dtype)
+
+    def new_ones(self, *size: Any, dtype: Any = None) -> Tensor:
+        """Ones in another shape, given as numbers or as one list; otherwise as `new_tensor`."""
+        return self.new_full(size[0] if len(size) == 1 else size, 1, dtype)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad`.
+
+        Args:
+            requires_grad: Whether calls with the tensor are recorded.
+
+        Returns:
+            The tensor itself.
+        """
+        x: Any = self
+        x.requires_grad = requires_grad
+        return x  # type: ignore[no-any-return]
+
     # In place ---------------------------------------------------------------------------------------------------------
     def fill_(self, value: Any) -> Tensor:
         """A number everywhere, in this tensor's memory."""

@@ -25,6 +25,24 @@ else:
     _Installed = object
 
 
+class Size(int):
+    """A number of elements, which PyTorch has as a method: `x.size(0)`, `x.size()`."""
+
+    shape: tuple[int, ...]
+
+    def __new__(cls, shape: tuple[int, ...]) -> Size:
+        size = super().__new__(cls, math.prod(shape))
+        size.shape = shape
+        return size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The size of a dim, or of all."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
+
+
 class TensorType(type):
     """The class of Tensor, on which oprack.functional installs that `Tensor.reshape` is found in the packs."""
 
@@ -68,8 +86,13 @@ class Tensor(_Installed, metaclass=TensorType):
 
     @property
     def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
+        """Number of elements; called with a dim it is the size of that dim, as PyTorch has it."""
+        return Size(self.shape)
+
+    @property
+    def lod_level(self) -> int:
+        """Number of LoD levels; 0 for a tensor without sequences."""
+        return self._meta.lod_level
 
     @property
     def dtype(self) -> str | None:

@@ -5,7 +5,9 @@ Variables of a program it appends an op to that program. Python's keywords take 
 
 A name that is no op is a function that a pack writes with the signature of Paddle 2, as those of oprack.nn.functional
 are: `oprack.functional.mse_loss(x, y)`. Where both have a name, the op is here: `oprack.functional.cross_entropy` reads
-probabilities, `oprack.nn.functional.cross_entropy` logits.
+probabilities, `oprack.nn.functional.cross_entropy` logits. Calls of a few names that can't be the op's, since a number
+is where a tensor belongs, are those of Paddle 2: `oprack.functional.one_hot(labels, 10)`; [calls] in `spellings.toml`
+lists them.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ def __getattr__(name: str) -> Any:
     except UnknownFunctionError as error:
         found = written(name)
         if found is None:
-            from oprack.packs.advice import instead
+            from oprack.packs.advice import ABSENT, instead, same
 
+            if (other := same("functional", name)) is not ABSENT:
+                return other
             raise UnknownFunctionError(f"{error}{instead('functional', name)}") from error.__cause__
     return _found.keep(name, found)
 

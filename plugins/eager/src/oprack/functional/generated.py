@@ -64,7 +64,7 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     function_name = op.signature.name
     values = f"({''.join(f'{names[s.name]}, ' for s in op.slots)})"
     lines = [f"def {function_name}({', '.join([*heads, '*_rest', '**_attrs'])}):"]
-    lines += [f"    if _rest: _op.refuse({values}, _rest, _attrs)", "    _key = _call = None"]
+    lines += [f"    if _rest: return _op.with_rest({values}, _rest, _attrs)", "    _key = _call = None"]
     if needed and len(many) <= 1:
         lines += _lookup(op, optional)
     lines += [f"    return _op({values}, _attrs, _key)"]

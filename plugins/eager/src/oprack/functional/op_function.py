@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from oprack.cache import Cache
-from oprack.eager_tensor import Tensor
-from oprack.errors import InvalidArgumentError
+from oprack.eager_tensor import Tensor, split_edge
+from oprack.errors import InvalidArgumentError, InvalidLoDError, OprackError
 from oprack.functional.creation import to_tensor
 from oprack.interpreter.eager import metas_of
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
+from oprack.layers.append import lost_lod
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
 from oprack.op.proto import AttrProto
 from oprack.op.signature import function_signature, outputs_along_axis, snake_case, told_outputs
 from oprack.packs import op_for
 from oprack.packs.advice import keywords_instead
+from oprack.packs.advice.spellings import renamed, spellings, with_other_names
 from oprack.packs.manager import default_manager
 from oprack.tensor.kinds import KINDS
 from oprack.types import dtype_enum
@@ -44,6 +46,7 @@ class OpFunction:
         self.attrs = {a.param: a for a in self.proto.attrs.values()}
         self._slot_names = {s.param: n for s in self.slots if s.param not in (n := self.names[s.name], *self.attrs)}
         self._many = [s.name for s in self.proto.outputs.values() if s.duplicable]
+        self._written_call = _written_call(self.type)
         self.table, self._exprs = Cache(_EXPRS), Cache(_EXPRS)
 
     def __call__(self, values: Sequence[Any], attrs: Mapping[str, Any], fast_key: Any = None) -> Any:
@@ -54,9 +57,15 @@ class OpFunction:
         if not self._slot_names.keys().isdisjoint(attrs):
             slot, name = next((s, n) for s, n in self._slot_names.items() if s in attrs)
             raise InvalidArgumentError(f"op {self.type}: {slot} is the name of a slot; as an argument write {name}=")
+        if self._written_call is not None and not self._may_be_op(values, attrs):
+            found = self._as_written(values, (), attrs)
+            if found is not None:
+                return found
         mode = current_mode()
         in_place, asked = self._in_place(attrs.get("in_place")), attrs.get("num_outputs")
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
+        if not given.keys() <= self.attrs.keys():
+            given = renamed(self.attrs, given)
         flat, arity = self._flattened(values)
         if mode.static or any(map(_is_symbolic, (*flat, *given.values()))):
             self._require_tensors(flat, values, given)
@@ -72,7 +81,11 @@ class OpFunction:
             expr = self._keep(key, OpExpr(self.info, self._checked(plain), arity, outputs, in_place))
         if mode.deterministic:
             expr = expr.deterministic_twin
-        result = mode.interpreter.apply(expr, args)
+        try:
+            result = mode.interpreter.apply(expr, args)
+        except InvalidLoDError as error:
+            said, newline, details = str(error).partition("\n")
+            raise InvalidLoDError(said + _lost_lod(args) + newline + details) from error
         if fast_key is not None and not mode.wrappers and not (self._many and self._by_shape(arity, plain, numbers)):
             self._put(fast_key, mode, expr, args)
         return result
@@ -150,8 +163,37 @@ class OpFunction:
         one_dtype = self.info.expected_kernel_type is None
         return no_tensor(self.signature, slot, value, values, attrs, one_dtype=one_dtype)
 
-    def refuse(self, values: Sequence[Any], rest: Sequence[Any], attrs: Mapping[str, Any]) -> NoReturn:
-        """Raise InvalidArgumentError for positional values after the inputs."""
+    # Calls that can't be the op's -----------------------------------------------------------------------------------
+    def _may_be_op(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+        """Whether each input is a tensor and each attribute is one of the op's."""
+        if not attrs.keys() <= {*self.attrs, *self.proto.attrs, *self._slot_names, "in_place", "num_outputs"}:
+            return False
+        flat = [v for value in values for v in (value if isinstance(value, list | tuple) else (value,))]
+        return all(v is None or isinstance(v, Tensor | Variable) or _is_array(v) for v in flat)
+
+    def _as_written(self, values: Sequence[Any], rest: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The result of the function that a pack writes under the op's name; None where it does not take such a call,
+        so that what is wrong is said in the op's own words.
+        """
+        by_slot = dict(zip((s.name for s in self.slots), values, strict=True))
+        ordered = sorted(self.slots, key=lambda s: s.dispensable)  # as the generated function takes them
+        args = [by_slot[s.name] for s in ordered]
+        while args and args[-1] is None and not rest:
+            args.pop()
+        assert self._written_call is not None
+        try:
+            return self._written_call(*args, *rest, **attrs)
+        except (AttributeError, OprackError, TypeError):
+            return None
+
+    def with_rest(self, values: Sequence[Any], rest: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Call with positional values after the inputs, which only a function of a pack takes.
+
+        Raises:
+            InvalidArgumentError: No call of that function is meant.
+        """
+        if self._written_call is not None and (found := self._as_written(values, rest, attrs)) is not None:
+            return found
         from oprack.functional.advice import too_many
 
         raise too_many(self.signature, values, rest, attrs)
@@ -246,6 +288,30 @@ class OpFunction:
                     del attrs[name]
         present = [slot for slot in self.proto.inputs if slot in values]
         return [v for slot in present for v in values[slot]], tuple((slot, len(values[slot])) for slot in present)
+
+
+def _lost_lod(args: Sequence[Any]) -> str:
+    """The recorded call, if there is one, that read sequences and whose result has no LoD any more."""
+    wanted, seen = [a._node for a in args if isinstance(a, Tensor) and not a.lod_level], set[int]()
+    while wanted:
+        node = wanted.pop(0)
+        bound = getattr(getattr(node, "rule", None), "bound", None)
+        if bound is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if any(m is not None and m.lod_level for m in bound.metas):
+            return lost_lod(bound.expr.type, "its input")
+        wanted += [edge[0] for edge in map(split_edge, node.next) if edge is not None]
+    return ""
+
+
+def _written_call(op_type: str) -> Callable[..., Any] | None:
+    """The function that is meant by calls that can't be the op's, where it computes the same."""
+    manager = default_manager()
+    meant = spellings().get("calls", {}).get("functional", ())
+    if op_type not in meant or not manager.has_layer("functional", op_type):
+        return None
+    return with_other_names(manager.layer("functional", op_type))
 
 
 def slot_of_attr(proto: OpProto, name: str, many: bool) -> str | None:

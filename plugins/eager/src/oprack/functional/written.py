@@ -14,6 +14,7 @@ from oprack.errors import UnknownOpError, did_you_mean
 from oprack.functional.generated import UnknownFunctionError
 from oprack.functional.generated import function as function_of
 from oprack.packs.advice import home, instead
+from oprack.packs.advice.spellings import same_method, with_other_names
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 
@@ -38,8 +39,7 @@ def written(name: str) -> Callable[..., Any] | None:
     manager = default_manager()
     if not manager.has_layer(NAMESPACE, name):
         return None
-    found: Callable[..., Any] = manager.layer(NAMESPACE, name)
-    return found
+    return with_other_names(manager.layer(NAMESPACE, name))
 
 
 def public(name: str) -> Callable[..., Any]:
@@ -110,6 +110,8 @@ def method(owner: str, name: str) -> Callable[..., Any]:
     if found is not None:
         return found
     if not default_manager().has_op(name) and not home("ops", name):
+        if (other := same_method(name)) is not None:
+            return other
         if home(NAMESPACE, name):
             default_manager().layer(NAMESPACE, name)  # raises: it names the pack to install
         advice = instead("tensor", name) or did_you_mean(name, public_names())

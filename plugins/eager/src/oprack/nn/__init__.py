@@ -29,6 +29,7 @@ _HOMES = {
     "Updates": "oprack.nn.updates",
     "create_parameter": "oprack.nn.parameter",
     "functional": "oprack.nn",
+    "init": "oprack.nn",
     "initializer": "oprack.nn",
 }
 _getattr, _dir = core_and_packs("nn", _HOMES)

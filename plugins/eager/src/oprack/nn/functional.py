@@ -11,9 +11,16 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'oprack.nn.functional' has no attribute {name!r}")
+    from oprack.errors import NotFoundError
     from oprack.functional.tensor import public
+    from oprack.packs.advice import ABSENT, same
 
-    return public(name)
+    try:
+        return public(name)
+    except NotFoundError:
+        if (other := same("functional", name)) is ABSENT:
+            raise
+        return other
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from oprack.functional.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.variable import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
-from oprack.packs.advice import instead, require_keywords
+from oprack.packs.advice.spellings import ABSENT, accept_other_names, instead, require_keywords, same
 from oprack.tensor import LoDTensor, numpy_dtype
 
 
@@ -52,6 +52,10 @@ class Module:
         if kwargs:
             require_keywords(cls, kwargs)
         return super().__new__(cls)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_other_names(cls)
 
     def __init__(self, name: str | None = None) -> None:
         self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _kept={}, training=True)
@@ -176,6 +180,8 @@ class Module:
             members = self.__dict__.get(table, {})
             if name in members:
                 return members[name]
+        if not name.startswith("_") and (other := same("module", name, self)) is not ABSENT:
+            return other
         advice = "" if name.startswith("_") else instead("module", name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +19,36 @@ def pack_manager() -> Iterator[PackManager]:
 
     with use_manager(PackManager(entry_points=[], environ={})) as manager:
         yield manager
+
+
+_FIRST = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Let one mistake in a pack, which stops whatever asks for its ops, fail one test: others say which one that is."""
+    report = yield
+    if report.failed and call.excinfo is not None and (mistake := _mistake(call.excinfo.value)):
+        first = item.config.stash.setdefault(_FIRST, {}).setdefault(mistake, item.nodeid)
+        if first != item.nodeid:
+            path, line, _ = item.location
+            report.outcome = "skipped"
+            report.longrepr = (path, (line or 0) + 1, f"Skipped: what failed {first}: {mistake.splitlines()[0]}")
+    return report
+
+
+def _mistake(error: BaseException | None) -> str:
+    """What is wrong with a pack, as the error says that was raised first; "" for errors of another kind."""
+    from oprack.errors import DefinitionError, PackError
+
+    found = ""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, DefinitionError | PackError):
+            found = str(error)
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -1,189 +1,62 @@
-"""What to say of packs, and of names that are not there: which distribution brings one, how it is spelled here.
-
-The tables come with the distribution oprack-names, in `oprack/names`; without it messages say less. `homes.toml` lists
-what oprack's own distributions bring (`oprack manifest --homes` writes it), so that an unknown op can be answered with
-the command that installs it. `paddle_ops.txt` lists the op types of Paddle 2.6.2, and `paddle_missing.toml` says why no
-distribution brings some of them.
-
-`spellings.toml` has the spellings of PyTorch, NumPy and older Paddle. Each entry of [write.<space>] is a line that
-runs, with the tensors and modules of tests/data/names.toml; tests run every one of them. Those of [absent.<space>] are
-sentences about what there is not, and [keywords] are arguments under another name.
-"""
+"""What to say of packs, and of names that are not there: which distribution brings one, how it is spelled here."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from oprack.errors import NotFoundError, did_you_mean
+from oprack.packs.advice.spellings import (
+    ABSENT as ABSENT,
+)
+from oprack.packs.advice.spellings import (
+    instead as instead,
+)
+from oprack.packs.advice.spellings import (
+    keywords_instead as keywords_instead,
+)
+from oprack.packs.advice.spellings import (
+    refuse_others as refuse_others,
+)
+from oprack.packs.advice.spellings import (
+    require_keywords as require_keywords,
+)
+from oprack.packs.advice.spellings import (
+    same as same,
+)
+from oprack.packs.advice.tables import (
+    DISTRIBUTION as DISTRIBUTION,
+)
+from oprack.packs.advice.tables import (
+    FILENAME as FILENAME,
+)
+from oprack.packs.advice.tables import (
+    home as home,
+)
+from oprack.packs.advice.tables import (
+    homes as homes,
+)
+from oprack.packs.advice.tables import (
+    missing_reasons as missing_reasons,
+)
+from oprack.packs.advice.tables import (
+    names as names,
+)
+from oprack.packs.advice.tables import (
+    paddle_ops as paddle_ops,
+)
+from oprack.packs.advice.tables import (
+    table as table,
+)
+from oprack.packs.advice.tables import (
+    why_missing as why_missing,
+)
 from oprack.packs.installed.entry_points import BUILTIN, HERE, FoundPack
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
     from oprack.packs.choice import Settlement
     from oprack.packs.pack import Pack
-
-DISTRIBUTION = "oprack-names"
-FILENAME = "homes.toml"
-Homes = dict[str, dict[str, tuple[str, ...]]]
-
-
-def table(filename: str) -> Path | None:
-    """Where a table lies; None where oprack-names is not installed."""
-    import oprack
-
-    files = (Path(folder, "names", filename) for folder in oprack.__path__)
-    return next((file for file in files if file.is_file()), None)
-
-
-def _text(filename: str) -> str:
-    file = table(filename)
-    return "" if file is None else file.read_text(encoding="utf-8")
-
-
-@cache
-def homes() -> Homes:
-    """distribution -> kind ("ops", "roles", "layers", "optimizer" ...) -> names."""
-    import tomllib
-
-    return {
-        distribution: {kind: tuple(names.split()) for kind, names in kinds.items()}
-        for distribution, kinds in tomllib.loads(_text(FILENAME)).items()
-    }
-
-
-def home(kind: str, name: str) -> str:
-    """The distribution that brings a name; `kind` is "ops", "roles", "layers" and so on; "" when none does."""
-    return _index(kind).get(name, "")
-
-
-def names(kind: str) -> Iterable[str]:
-    """All names; `kind` is "ops", "roles", "layers" and so on."""
-    return _index(kind).keys()
-
-
-@cache
-def _index(kind: str) -> dict[str, str]:
-    return {name: distribution for distribution, kinds in homes().items() for name in kinds.get(kind, ())}
-
-
-@cache
-def paddle_ops() -> tuple[str, ...]:
-    """The op types of Paddle 2.6.2, sorted."""
-    lines = _text("paddle_ops.txt").splitlines()
-    return tuple(name for line in lines if not line.startswith("#") for name in line.split())
-
-
-def why_missing(op_type: str) -> str:
-    """Why none of oprack's distributions brings an op of Paddle's.
-
-    Args:
-        op_type: The op.
-
-    Returns:
-        The reason; "" for an op that a distribution brings, or that is not Paddle's.
-    """
-    return "" if home("ops", op_type) else missing_reasons().get(op_type, "")
-
-
-@cache
-def missing_reasons() -> Mapping[str, str]:
-    """Op types of Paddle that no distribution brings, with the reason of each."""
-    import tomllib
-
-    data = tomllib.loads(_text("paddle_missing.toml"))
-    return {op_type: entry["why"] for entry in data.get("reason", ()) for op_type in entry["ops"].split()}
-
-
-@cache
-def spellings() -> dict[str, Any]:
-    """The table: "write" and "absent" by space and name, and "keywords" by name."""
-    import tomllib
-
-    return {"write": {}, "absent": {}, "keywords": {}} | tomllib.loads(_text("spellings.toml"))
-
-
-def instead(space: str, name: str) -> str:
-    """The end of a message about an unknown name.
-
-    Args:
-        space: Where it was looked for: "oprack", "tensor", "module" (methods of modules), or a namespace such as "nn".
-        name: The name.
-
-    Returns:
-        "; write ..." or "; ...", "" when the table does not have the name.
-    """
-    table = spellings()
-    line = table["write"].get(space, {}).get(name)
-    if line:
-        return f"; write {line}"
-    sentence = table["absent"].get(space, {}).get(name)
-    return f"; {sentence}" if sentence else ""
-
-
-def refuse_others(call: str, accepted: str, other: Mapping[str, Any]) -> NoReturn:
-    """Refuse keyword arguments that a call does not have.
-
-    Args:
-        call: What is called, for the message.
-        accepted: Its arguments, for the message.
-        other: What was given besides.
-
-    Raises:
-        TypeError: There is one; the message says under which name the call has it, where that is known.
-    """
-    raise TypeError(f"{call}: {_unknown(other)}; expected {accepted}{keywords_instead(accepted.split(', '), other)}")
-
-
-def require_keywords(owner: type, given: Mapping[str, Any]) -> None:
-    """Refuse keyword arguments that a class's `__init__` does not have, if the table knows them under another name.
-
-    Args:
-        owner: The class that is being created.
-        given: The keyword arguments.
-
-    Raises:
-        TypeError: There is one.
-    """
-    if given.keys().isdisjoint(spellings()["keywords"]):
-        return
-    # `**options` passes what it holds on to the classes above.
-    inits = [vars(cls)["__init__"] for cls in owner.__mro__[:-1] if "__init__" in vars(cls)]
-    parameters = [name for init in inits for name in inspect.signature(init).parameters]
-    other = {n: v for n, v in given.items() if n not in parameters}
-    if advice := keywords_instead(parameters, other):
-        raise TypeError(f"{owner.__name__}: {_unknown(other)}{advice}")
-
-
-def keywords_instead(parameters: Iterable[str], other: Mapping[str, Any]) -> str:
-    """What to write for keyword arguments under another name.
-
-    Args:
-        parameters: The names that the call has.
-        other: What was given under names that it does not have; `...` for a value that is not known.
-
-    Returns:
-        "; write axis=1", or "" when nothing is known.
-    """
-    known, table = set(parameters), spellings()["keywords"]
-    found = []
-    for name, value in other.items():
-        forms = [form for form in table.get(name, ()) if form.partition("=")[0] in known]
-        found += [form.replace("...", _short(value)) for form in forms[:1]]
-    return f"; write {', '.join(found)}" if found else ""
-
-
-def _unknown(other: Mapping[str, Any]) -> str:
-    return f"got {', '.join(f'{n}={_short(v)}' for n, v in other.items())}, which is no argument of it"
-
-
-def _short(value: Any) -> str:
-    text = "..." if value is ... else repr(value)
-    return text if len(text) <= 60 and "\n" not in text else "..."
-
 
 # Packs: left out, broken, unknown, in conflict -----------------------------------------------------------------------
 ALL_PACKS = '`pip install "oprack[cpu]"` everything for the CPU'
@@ -267,6 +140,8 @@ def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
 
 def settled(one: Settlement) -> str:
     """Whose is used of what several packs bring, and how the user says otherwise."""
+    if one.what == "op" and not one.decided:
+        return undecided(one)
     winner, others = one.winner, one.others
     named = [p.found.name for p in others]
     what = "function" if one.what == "layer" else one.what
@@ -277,6 +152,25 @@ def settled(one: Settlement) -> str:
         + " takes the other, and "
         + " or ".join(f"OPRACK_BLOCK={n}" for n in named)
         + " leaves that pack out"
+    )
+
+
+def undecided(one: Settlement) -> str:
+    """An op that several packs bring, between which nothing but their names would decide."""
+    packs = (one.winner, *one.others)
+    return (
+        f"op {one.name!r} is brought by {' and by '.join(_label(p) for p in packs)}, and none is preferred; say which "
+        f"is meant: {' or '.join(f'OPRACK_PREFER={p.found.name}' for p in packs)}, or in Python "
+        f"oprack.default_manager().prefer({one.winner.found.name!r}); OPRACK_BLOCK=NAME leaves one out. A model "
+        "that was saved with one of them runs with that"
+    )
+
+
+def saved_with_another(one: Settlement, distribution: str) -> str:
+    """A model whose op is one pack's, after a model whose op of that type was another pack's."""
+    return (
+        f"op {one.name!r}: this program was saved with that of {distribution}, but one that ran before in this process "
+        f"with that of {_label(one.winner)}; run them in two processes, or say which is meant by OPRACK_PREFER"
     )
 
 
@@ -312,6 +206,31 @@ def _advice(op_type: str, known: Iterable[str], packs: Collection[Pack]) -> str:
     near = did_you_mean(op_type, {*known, *names("ops")})
     every = f"; {_EVERY_PACK}" if no_pack(pack.owner for pack in packs) else ""
     return f"{near}; install the pack that does, or see `oprack ops` for what there is{every}"
+
+
+def no_such_name(name: str, error: Exception) -> str:
+    """The end of a message about `oprack.<name>`, which is neither a function of packs nor an op.
+
+    Args:
+        name: The name.
+        error: What a look-up among ops said, which is repeated where some distribution brings such an op.
+
+    Returns:
+        What to write instead, where the name is elsewhere, or names alike.
+    """
+    if advice := instead("oprack", name):
+        return advice
+    if home("ops", name) or home("functional", name) or name in paddle_ops():
+        return f": {error}"
+    if spaces := [kind for kind in _OWN_WAY if home(kind, name)]:
+        return f"; write oprack.{spaces[0]}.{name}"
+    import oprack
+
+    if not name.islower():  # a class, or a constant, so that no pack of ops would help
+        near = did_you_mean(name, oprack.__all__)
+        return f"{near}; dir(oprack) lists what it has, and packs bring classes to oprack.nn"
+    near = did_you_mean(name, dir(oprack))
+    return f"{near}; no installed pack brings a function or an op of that name: dir(oprack) lists what there is"
 
 
 def install(owner: str, packs: Collection[Pack]) -> str:
@@ -381,14 +300,32 @@ _OWN_WAY = {
 }
 
 
-def missing(op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str]) -> str:
+def missing(
+    op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str], sources: Mapping[str, tuple[str, str]]
+) -> str:
+    """Ops of a program that no pack in use brings.
+
+    Args:
+        op_types: The ops.
+        packs: The packs that are installed.
+        known: The ops that there are.
+        sources: Op type -> (distribution, version) with which the program was saved.
+    """
     known = list(known)
     lines = []
     for op_type in op_types:
-        brought_by = bringers(op_type, packs)
-        lines.append(
-            f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + _advice(op_type, known, packs)}"
-        )
+        if brought_by := bringers(op_type, packs):
+            why = _why(brought_by)
+        elif op_type in sources and not home("ops", op_type):
+            distribution, version = sources[op_type]
+            wanted = f'"{distribution}>={version}"' if version else distribution
+            why = (
+                f"no installed pack; the model says that it was saved with {distribution} {version}".rstrip()
+                + f": `pip install {wanted}` adds it, if you trust who made the model"
+            )
+        else:
+            why = "no installed pack" + _advice(op_type, known, packs)
+        lines.append(f"  {op_type}: {why}")
     return (
         f"{len(op_types)} op type(s) of the program are missing:\n" + "\n".join(lines) + "\n"
         "Install the packs that bring them (see `oprack packs` for what is installed), or run `oprack doctor`"
