@@ -51,6 +51,12 @@ def centred():
     return ["x"], [x - layers.reduce_mean(x, dim=0, keep_dim=True)]
 
 
+def wide():
+    """[N, 1] -> [N, 30000]: answers are far larger than requests."""
+    x = layers.data("x", [None, 1])
+    return ["x"], [layers.expand(x, [1, 30_000]) * 2.0]
+
+
 def slow():
     """[1], the rounds of a loop -> their sum; how long it takes is the client's to say."""
     n = layers.data("n", [1], "int64")

@@ -64,13 +64,16 @@ def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
 
 
 def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
-    """The application; its lifespan loads the models and ends their processes."""
+    """The application; its lifespan loads the models and ends their processes.
+
+    `state.health` of it is the application of the port for probes, which shares the models and has no lifespan.
+    """
     state: dict[str, Any] = {}
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         models = Models(settings, log)
-        metrics = Metrics(models)
+        metrics = Metrics(models, log)
         state.update(models=models, metrics=metrics)
         bodies = Bodies(settings.max_body, settings.max_inflight)
         inference = state["inference"] = Inference(settings, models, metrics, bodies, log)
@@ -144,16 +147,19 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         return json_response(error.status_code, {"error": text}, headers)
 
     bases = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+    health = [route("/v2/health/live", live, ["GET"]), route("/v2/health/ready", ready, ["GET"])]
+    seen_by_operators = [route("/metrics", metrics, ["GET"])]
     # looked through in this order for each request
     routes = [
         *(Route(f"{base}/infer", Infer(), methods=["POST"]) for base in bases),
         route("/v2", server, ["GET"]),
-        route("/v2/health/live", live, ["GET"]),
-        route("/v2/health/ready", ready, ["GET"]),
+        *health,
         route("/v2/repository/index", index, ["POST"]),
-        route("/metrics", metrics, ["GET"]),
+        *([] if settings.health_port is not None else seen_by_operators),
     ]
     for base in bases:
         routes += [route(base, metadata, ["GET"]), route(f"{base}/ready", model_ready, ["GET"])]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.state.health = Starlette(routes=[*health, *seen_by_operators], exception_handlers=handlers)
+    return app

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 if TYPE_CHECKING:
+    from oprack_serve.log import JsonLog
     from oprack_serve.models import Models
 
 STAGES = ("read", "decode", "queue", "run", "encode", "write")
@@ -53,11 +54,11 @@ class ModelMetrics:
 class Metrics:
     """The metrics of one server, in a registry of its own."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, log: JsonLog) -> None:
         self.registry = CollectorRegistry()
         self.by_model: dict[tuple[str, str], ModelMetrics] = {}
         self.registry.register(_Counted(self.by_model))
-        self.registry.register(_State(models))
+        self.registry.register(_State(models, log))
 
     def of(self, name: str, version: str) -> ModelMetrics:
         """Those of a model, which go on when another takes its place; "" and "" for requests that found none."""
@@ -101,8 +102,8 @@ class _Counted:
 class _State:
     """What is read from the models when it is asked for."""
 
-    def __init__(self, models: Models) -> None:
-        self._models = models
+    def __init__(self, models: Models, log: JsonLog) -> None:
+        self._models, self._log = models, log
 
     def describe(self) -> Iterable[Metric]:
         return []
@@ -115,6 +116,8 @@ class _State:
         restarts = CounterMetricFamily("oprack_worker_restarts", "Workers that ended and were replaced", labels=labels)
         state = GaugeMetricFamily("oprack_model_ready", "1 for a model that serves, else 0", labels=labels)
         reloads = CounterMetricFamily("oprack_model_reloads", "Changed models that were taken", labels=["model"])
+        dropped = CounterMetricFamily("oprack_log_dropped", "Lines of the log that its reader did not take in time")
+        dropped.add_metric([], self._log.lost)
         for (name, version), model in self._models.serving.items():
             key = [name, version]
             queue.add_metric(key, model.lane.waiting)
@@ -125,4 +128,4 @@ class _State:
             state.add_metric([row["name"], row["version"]], float(row["state"] == "READY"))
         for name, count in self._models.reloads.items():
             reloads.add_metric([name], count)
-        yield from (queue, running, idle, restarts, state, reloads)
+        yield from (queue, running, idle, restarts, state, reloads, dropped)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from oprack_serve.edge.answer_sizes import AnswerSizes
 from oprack_serve.errors import RequestError, WorkerLostError
 from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import Feed, JoinRule
@@ -46,6 +47,7 @@ class Model:
         reason: Why it is UNAVAILABLE.
         restarts: How many workers ended and were replaced.
         recorded: Shapes of requests, as JSON, with how often they came.
+        answer_sizes: What its answers took.
         on_lost: Called when the host process ended while the model served.
     """
 
@@ -56,6 +58,7 @@ class Model:
         self.signature = Signature((), ())
         self.restarts = 0
         self.recorded: Counter[str] = Counter()
+        self.answer_sizes = AnswerSizes()
         self._declared: list[Any] = []
         self._process: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None

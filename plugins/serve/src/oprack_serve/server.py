@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import resource
 import socket
 import time
@@ -11,6 +12,7 @@ import uvicorn
 
 from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
+from oprack_serve.edge import health
 from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
@@ -22,9 +24,9 @@ KEPT_DESCRIPTORS = 64 + 4 * ACCEPTED_AT_ONCE
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, drain_delay: float) -> None:
+    def __init__(self, config: uvicorn.Config, drain_delay: float, probes: health.HealthServer | None) -> None:
         super().__init__(config)
-        self._drain_delay = drain_delay
+        self._drain_delay, self._probes = drain_delay, probes
         self.models: Models | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -32,11 +34,13 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(WAITING_IN_THE_SYSTEM)
+        if self._probes is not None:
+            await self._probes.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn does it, after whoever sends requests has seen that the server is not ready any more.
 
-        The signal that asked for it does not end the process as well; a second Ctrl+C ends the delay.
+        Probes are answered until the last request is. The signal that asked for it does not end the process as well; a second Ctrl+C ends the delay.
         """
         if self.models is not None:
             self.models.draining = True
@@ -44,6 +48,8 @@ class _Server(uvicorn.Server):
         while time.monotonic() < end and not self.force_exit:
             await asyncio.sleep(0.05)
         await super().shutdown(sockets)
+        if self._probes is not None:
+            await self._probes.stop()
         self._captured_signals.clear()
 
     def _log_started_message(self, listeners: object) -> None:
@@ -55,10 +61,11 @@ def _connections(settings: Settings, log: JsonLog) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard == resource.RLIM_INFINITY or settings.max_connections <= hard - KEPT_DESCRIPTORS:
+    kept = KEPT_DESCRIPTORS + (0 if settings.health_port is None else health.CONNECTIONS)
+    if hard == resource.RLIM_INFINITY or settings.max_connections <= hard - kept:
         return settings.max_connections
-    allowed = max(16, hard - KEPT_DESCRIPTORS)
-    fix = f"raise it to {settings.max_connections + KEPT_DESCRIPTORS}, or start with --max-connections {allowed}"
+    allowed = max(16, hard - kept)
+    fix = f"raise it to {settings.max_connections + kept}, or start with --max-connections {allowed}"
     log("fewer connections", allowed=allowed, reason=f"the limit of descriptors (ulimit -Hn) is {hard}", fix=fix)
     return allowed
 
@@ -72,22 +79,45 @@ def serve(settings: Settings) -> int:
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with contextlib.ExitStack() as listeners:
+        listener = listeners.enter_context(_listen(settings.host, settings.port))
+        ports = {"url": _url(listener)}
+        probed = None
+        if settings.health_port is not None:
+            probed = listeners.enter_context(_listen(settings.host, settings.health_port))
+            ports["health_url"] = _url(probed)
+        _serve(settings, log, listener, probed, ports)
+    log("stopped")
+    log.flush(1.0)
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends without delay where the protocol is TCP's by name
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        listener.bind((host, port))
         listener.listen(WAITING_IN_THE_SYSTEM)
     except OSError:
         listener.close()
         raise
-    host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}" if family == socket.AF_INET6 else f"http://{host}:{port}"
+    return listener
 
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _serve(
+    settings: Settings, log: JsonLog, listener: socket.socket, probed: socket.socket | None, ports: dict[str, str]
+) -> None:
     def started(models: Models) -> None:
         server.models = models
-        log("listening", url=url, version=server_version())
+        log("listening", **ports, version=server_version())
 
     app = make_app(settings, log, started)
     config = uvicorn.Config(
@@ -105,8 +135,6 @@ def serve(settings: Settings) -> int:
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,
     )
-    server = _Server(config, settings.drain_delay)
+    probes = None if probed is None else health.HealthServer(app.state.health, probed)
+    server = _Server(config, settings.drain_delay, probes)
     server.run(sockets=[listener])
-    log("stopped")
-    log.flush(1.0)
-    return 0

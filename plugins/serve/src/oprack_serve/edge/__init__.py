@@ -1,0 +1,1 @@
+"""What stands between the server and all who can reach it: a port for probes, and answers that are too large to make."""
