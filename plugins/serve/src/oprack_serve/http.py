@@ -223,8 +223,8 @@ class Bodies:
         if size > self._max_inflight:
             raise RequestError(
                 413,
-                f"the answer would have {size} bytes; the server holds at most {self._max_inflight} of all requests and "
-                "answers (--max-inflight): send fewer entries in a request",
+                f"the answer would have {size} bytes; the server holds at most {self._max_inflight} of all requests "
+                "and answers (--max-inflight): send fewer entries in a request",
             )
 
     def _too_large(self, what: str) -> RequestError:

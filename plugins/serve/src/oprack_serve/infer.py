@@ -222,7 +222,7 @@ class Inference:
 
     @staticmethod
     def _expect(body: Body, model: Model, decoded: protocol.InferRequest, wanted: list[str]) -> None:
-        """Have the answer count from now on. Raises RequestError when there is no room for it, before it is computed."""
+        """Have the answer count before it is computed. Raises RequestError when there is no room for it."""
         sizes, rule = model.answer_sizes, model.lane.rule
         as_json = [name for name, binary in decoded.outputs if not binary]
         # two bytes for each number at least

@@ -40,7 +40,8 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn does it, after whoever sends requests has seen that the server is not ready any more.
 
-        Probes are answered until the last request is. The signal that asked for it does not end the process as well; a second Ctrl+C ends the delay.
+        Probes are answered until the last request is. The signal that asked for it does not end the process as well; a
+        second Ctrl+C ends the delay.
         """
         if self.models is not None:
             self.models.draining = True

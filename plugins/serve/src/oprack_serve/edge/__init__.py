@@ -1,1 +1,1 @@
-"""What stands between the server and all who can reach it: a port for probes, and answers that are too large to make."""
+"""What stands between the server and its clients: a port for probes, and what is known of answers before they are."""
