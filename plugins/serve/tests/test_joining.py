@@ -241,9 +241,7 @@ DEPENDENT = {
     "two rows as one": rows(lambda x: layers.reshape(layers.softmax(layers.reshape(x, [-1, 8])), [-1, 4])),
     "a sum that is lost in rounding": rows(lambda x: x / (layers.sqrt(layers.reduce_sum(x * x)) + 1e30)),
     "a norm that clips large values": rows(lambda x: layers.clip_by_norm(x, 1e30)),
-    "a branch by all rows": rows(
-        lambda x: layers.cond(layers.reduce_max(x) > 1e30, lambda: x * 0.0, lambda: x * 1.0)
-    ),
+    "a branch by all rows": rows(lambda x: layers.cond(layers.reduce_max(x) > 1e30, lambda: x * 0.0, lambda: x * 1.0)),
     "cumsum over sequences": words(lambda e: layers.cumsum(e, axis=0)),
     "mean of all words": words(lambda e: e - layers.reduce_mean(e, dim=0, keep_dim=True)),
     "softmax of all words": words(lambda e: layers.softmax(scores(e), axis=0)),
