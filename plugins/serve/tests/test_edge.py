@@ -318,6 +318,35 @@ def test_an_answer_for_which_there_is_no_room_is_not_computed(tmp_path):
     assert server.stop() == 0
 
 
+def test_answers_that_nobody_reads_are_in_memory_once_and_given_back(tmp_path):
+    served.save(tmp_path / "wide", served.wide)
+    server = served.Served(str(tmp_path / "wide"), "--name", "wide", "--max-inflight", "150M", "--log", "failed")
+    inputs = [row("x", np.zeros([170, 1], np.float32))]
+    body = json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+    head = b"POST /v2/models/wide/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    one = 170 * 30_000 * 4
+
+    def resident() -> int:
+        return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    assert server.request("POST", "/v2/models/wide/infer", body)[0] == 200
+    rest, deaf = resident(), []
+    try:
+        for number in range(6):
+            deaf.append(socket.socket())
+            deaf[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf[-1].connect((server.host, server.port))
+            deaf[-1].sendall(head + body)
+            server.until(lambda: server.metric("oprack_batch_seconds_count") == 2 + number)  # noqa: B023
+        server.until(lambda: resident() < rest + 7.5 * one, 10)
+        assert resident() > rest + 3 * one  # the system has taken some of each
+    finally:
+        for sock in deaf:
+            sock.close()
+    server.until(lambda: resident() < rest + 2 * one, 10)
+    assert server.stop() == 0
+
+
 def test_lines_that_the_reader_of_the_log_did_not_take_are_counted():
     from oprack_serve.log import MOST_PENDING, JsonLog
     from oprack_serve.metrics import Metrics

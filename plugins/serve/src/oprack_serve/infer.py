@@ -217,6 +217,7 @@ class Inference:
             pieces, length = await self._encode(decoded, outputs, model, parameters)
         finally:
             stages["encode"] = now, time.monotonic()
+        outputs.clear()  # views of the whole batch, which the request would keep until its client has read the answer
         body.become(sum(map(len, pieces)))
         return pieces, length
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import resource
 import socket
 import time
@@ -21,6 +22,9 @@ from oprack_serve.settings import Settings
 ACCEPTED_AT_ONCE, WAITING_IN_THE_SYSTEM = 64, 1024
 KEPT_DESCRIPTORS = 64 + 4 * ACCEPTED_AT_ONCE
 """For models, workers, files, and connections that are closed soon: four turns of the loop go by until one is."""
+
+
+_M_MMAP_THRESHOLD = -3
 
 
 class _Server(uvicorn.Server):
@@ -57,6 +61,16 @@ class _Server(uvicorn.Server):
         """Said by `serve`, as a line of the log."""
 
 
+def _return_large_memory() -> None:
+    """Have glibc map blocks of a megabyte and more by themselves: the system has them back when they are free.
+
+    By itself it stops doing so for blocks of up to 32 MB once such ones were freed, and a large answer that is freed
+    between others is then kept for ever.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # other C libraries have no such threshold
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 20)
+
+
 def _connections(settings: Settings, log: JsonLog) -> int:
     """How many connections the limit of descriptors allows, which is raised as far as it may be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -76,6 +90,7 @@ def serve(settings: Settings) -> int:
 
     Raises OSError when the address can't be listened at, InvalidArgumentError for a name that can't be in a URL.
     """
+    _return_large_memory()
     log = JsonLog(all_requests=settings.log == "all")
     log_all(log)
     if settings.model is not None:
