@@ -8,8 +8,8 @@ nothing of the model itself: kernel libraries start threads when they first run,
 FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none. From here:
 {"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket and its
 pidfd, by which the server ends it, and {"ended": number, "status": exit code} when it is gone. From the server:
-{"replace": number} for another worker now and none when that one ends. When the server closes the socket, this process
-and the workers end.
+{"replace": number} for another worker now and none when that one ends, {"warm": number} when one has been warmed up.
+When the server closes the socket, this process and the workers end.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class _Child:
     pid: int
     started: float
     replaced: bool = False
+    warm: bool = False
 
 
 class Host:
@@ -116,17 +117,22 @@ class Host:
         if child.replaced:
             return []
         now = time.monotonic()
-        self._short_lives = self._short_lives + 1 if now - child.started < SHORT_LIFE else 0
+        # one that served was ended by what came; if that comes again, a pause would only make others wait
+        short = not child.warm and now - child.started < SHORT_LIFE
+        self._short_lives = self._short_lives + 1 if short else 0
         return [now + (min(LONGEST_PAUSE, 0.25 * 2**self._short_lives) if self._short_lives > 1 else 0.0)]
 
     def _obey(self) -> bool:
         message = self._control.recv(MAX_MESSAGE)
         if not message:
             return False
-        number = json.loads(message)["replace"]
+        ((what, number),) = json.loads(message).items()
         for child in [child for child in self._children.values() if child.number == number]:
-            child.replaced = True
-            self._fork()
+            if what == "warm":
+                child.warm = True
+            else:
+                child.replaced = True
+                self._fork()
         return True
 
     def _tell(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:

@@ -205,6 +205,7 @@ class Model:
                     )
             self._prepared.set()
         worker.warm = True
+        self._tell({"warm": worker.number})
         if self._outgrown:
             self._retire(self._outgrown.pop())
         self.lane.idle.append(worker)
@@ -212,18 +213,25 @@ class Model:
 
     def _replace(self, worker: WorkerProcess) -> None:
         """Have the host fork another worker; this one runs batches until that one is warmed up."""
-        if self._control is not None:
-            with contextlib.suppress(OSError):
-                self._control.send(json.dumps({"replace": worker.number}).encode())
-                self._outgrown.append(worker)
-                self._event(
-                    "worker outgrown",
-                    model=self.name,
-                    version=self.version,
-                    pid=worker.pid,
-                    memory=worker.memory,
-                    limit=self.settings.worker_memory,
-                )
+        if self._tell({"replace": worker.number}):
+            self._outgrown.append(worker)
+            self._event(
+                "worker outgrown",
+                model=self.name,
+                version=self.version,
+                pid=worker.pid,
+                memory=worker.memory,
+                limit=self.settings.worker_memory,
+            )
+
+    def _tell(self, message: dict[str, Any]) -> bool:
+        """Send the host a message; returns whether it was there to take it."""
+        if self._control is None:
+            return False
+        with contextlib.suppress(OSError):
+            self._control.send(json.dumps(message).encode())
+            return True
+        return False
 
     def _retire(self, worker: WorkerProcess) -> None:
         """End a worker, after the batch that it runs."""
