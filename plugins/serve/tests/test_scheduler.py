@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oprack_serve.errors import RequestError
-from oprack_serve.jobs import Job
+from oprack_serve.jobs import MOST_PASSED, Job, JobGroup
 from oprack_serve.joining import JoinRule
 from oprack_serve.scheduler import BatchResult, Lane, Scheduler
 from oprack_serve.signature import Tensor
@@ -247,3 +250,45 @@ def test_a_client_whose_request_failed_joins_no_others_until_one_went_well():
     halved = [[1], [1, 13, 3], [3], [13], [13, 3]]
     assert apart == [halved, [[1, 3], [13]], [[1, 3], [5]], [[1, 5, 3]]]
     assert statuses == [[False, True, False]] * 2 + [[False] * 3] * 2
+
+
+def waiting(lengths, sizes=None) -> JobGroup:
+    """Requests of sequences so long, the first the oldest."""
+    group = JobGroup("key")
+    for number, length in enumerate(lengths):
+        made = Job({}, [], 0.0, lambda _: None, source=number, length=length, size=sizes[number] if sizes else 1)
+        group.append(made)
+    return group
+
+
+def test_a_batch_takes_the_oldest_and_those_of_like_length():
+    group = waiting([9, 50, 3, 8, 51, 9, 52, 10])
+    assert [job.source for job in group.take(4)] == [0, 5, 3, 7] and group.size == 4
+    assert [job.source for job in group.take(3)] == [1, 4, 6] and [job.source for job in group.jobs] == [2]
+    in_order = waiting([0] * 9)
+    assert [[job.source for job in in_order.take(4)] for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
+    large = waiting([5, 5, 5], [9, 2, 1])
+    assert [[job.source for job in large.take(4)] for _ in range(2)] == [[0], [1, 2]]
+
+
+@given(st.data())
+def test_no_request_is_passed_over_for_long(data):
+    """However they come, a batch that younger ones are in is at most MOST_PASSED times for each; and all are taken."""
+    group, count, passed, order = JobGroup("key"), 0, Counter(), []
+    most = data.draw(st.integers(1, 5))
+    for _ in range(30):
+        for length in data.draw(st.lists(st.integers(1, 9), max_size=2 * most)):
+            size = data.draw(st.integers(1, most))
+            group.append(Job({}, [], 0.0, lambda _: None, source=count, length=length, size=size))
+            count += 1
+        if group.jobs:
+            before = [job.source for job in group.jobs]
+            batch = group.take(most)
+            assert batch[0].source == before[0] and sum(job.size for job in batch) <= most
+            taken = {job.source for job in batch}
+            passed.update(source for source in set(before) - taken if source < max(taken))
+            order += taken
+    while group.jobs:
+        order += [job.source for job in group.take(most)]
+    assert sorted(order) == list(range(count)) and group.size == 0
+    assert max(passed.values(), default=0) <= MOST_PASSED
