@@ -60,7 +60,7 @@ def test_keys_tell_apart_what_cannot_be_joined():
     assert key([2, 3]) != key([2, 3], "float64")
     assert key([2, 3]) != key([2, 3], lod=[[0, 2]])
     assert key([0, 3]) is None and key([]) is None
-    assert joining.join_key(feed([2, 3]) | {"y": Tensor(np.zeros([3]), [])}) == (None, 1)
+    assert joining.join_key(feed([2, 3]) | {"y": Tensor(np.zeros([3]), [])}) == (None, 1, 0.0)
     assert joining.join_key(feed([5, 3], lod=[[0, 2, 5]]))[1:] == (2, 2.5)
     assert joining.entries(feed([5, 3], lod=[[0, 2, 5]])) == 2
 
