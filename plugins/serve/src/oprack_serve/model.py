@@ -166,8 +166,9 @@ class Model:
             return
         message = json.loads(data)
         if "worker" in message:
-            sock, limit = socket.socket(fileno=fds[0]), self.settings.worker_memory
-            worker = WorkerProcess(message["worker"], message["pid"], sock, fds[1], limit, self._replace)
+            sock, pidfd, door = socket.socket(fileno=fds[0]), fds[1], socket.socket(fileno=fds[2])
+            limit = self.settings.worker_memory
+            worker = WorkerProcess(message["worker"], message["pid"], sock, pidfd, door, limit, self.replace)
             self._workers[worker.number] = worker
             task = asyncio.get_running_loop().create_task(self._prepare(worker))
             self._preparing.add(task)
@@ -211,7 +212,7 @@ class Model:
         self.lane.idle.append(worker)
         self.lane.scheduler.pump()
 
-    def _replace(self, worker: WorkerProcess) -> None:
+    def replace(self, worker: WorkerProcess) -> None:
         """Have the host fork another worker; this one runs batches until that one is warmed up."""
         if self._tell({"replace": worker.number}):
             self._outgrown.append(worker)
@@ -237,7 +238,7 @@ class Model:
         """End a worker, after the batch that it runs."""
         if worker in self.lane.idle:
             self.lane.idle.remove(worker)
-            worker.kill()
+            worker.hang_up()
         worker.alive = False
 
     # Ends -------------------------------------------------------------------------------------------------------------
