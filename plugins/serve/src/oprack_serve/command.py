@@ -35,6 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="batches that run at once; each model has as many processes (default: %(default)s)",
     )
     add(
+        "--fronts",
+        type=_number(1, 64),
+        default=default.fronts,
+        metavar="N",
+        help="processes that take requests at the port, each with the same workers (default: %(default)s)",
+    )
+    add(
         "--threads",
         type=_number(0, 1024),
         default=default.threads,
@@ -198,9 +205,9 @@ def run(args: argparse.Namespace) -> int:
     if args.name and args.model is None:
         raise InvalidArgumentError("--name is for a single MODEL; models of --models DIR are named by their folders")
     names = (
-        *("model", "name", "models", "host", "port", "health_port", "workers", "threads", "max_batch", "max_queue"),
-        *("max_body", "max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout"),
-        *("drain_delay", "grace", "poll", "allow_trace", "log", "cache"),
+        *("model", "name", "models", "host", "port", "health_port", "workers", "fronts", "threads", "max_batch"),
+        *("max_queue", "max_body", "max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout"),
+        *("read_timeout", "drain_delay", "grace", "poll", "allow_trace", "log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

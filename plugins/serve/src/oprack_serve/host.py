@@ -7,9 +7,10 @@ nothing of the model itself: kernel libraries start threads when they first run,
 
 FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none. From here:
 {"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket, its
-pidfd, by which the server ends it, and its door, through which the server passes the sockets of other fronts, and {"ended": number, "status": exit code} when it is gone. From the server:
-{"replace": number} for another worker now and none when that one ends, {"warm": number} when one has been warmed up.
-When the server closes the socket, this process and the workers end.
+pidfd, by which the server ends it, and its door, through which the server passes the sockets of other fronts; and
+{"ended": number, "status": exit code} when it is gone. From the server: {"replace": number} for another worker now and
+none when that one ends, {"warm": number} when one has been warmed up. When the server closes the socket, this process
+and the workers end.
 """
 
 from __future__ import annotations

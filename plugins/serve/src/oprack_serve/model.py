@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import socket
@@ -23,6 +24,7 @@ from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature
 from oprack_serve.worker_process import WorkerProcess
 
+_NUMBERS = itertools.count(1)
 LOADING, READY, UNAVAILABLE = "LOADING", "READY", "UNAVAILABLE"
 MAX_RECORDED, WARM_UP_WITH = 256, 8
 HOST = (sys.executable, "-m", "oprack_serve.host")
@@ -48,6 +50,7 @@ class Model:
         restarts: How many workers ended and were replaced.
         recorded: Shapes of requests, as JSON, with how often they came.
         answer_sizes: What its answers took.
+        number: Another one for each object, also of one name and version.
         on_lost: Called when the host process ended while the model served.
     """
 
@@ -58,6 +61,7 @@ class Model:
         self.signature = Signature((), ())
         self.restarts = 0
         self.recorded: Counter[str] = Counter()
+        self.number = next(_NUMBERS)
         self.answer_sizes = AnswerSizes()
         self._declared: list[Any] = []
         self._process: asyncio.subprocess.Process | None = None
@@ -77,6 +81,22 @@ class Model:
     @property
     def version(self) -> str:
         return self.found.version
+
+    @property
+    def workers(self) -> list[WorkerProcess]:
+        """Its workers, also those that are not warm yet or have just ended."""
+        return list(self._workers.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """What another front needs of it, beside its workers."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "signature": self.signature.to_json(),
+            "rule": self.lane.rule.to_json(),
+            "max_batch": self.lane.max_batch,
+            "max_delay": self.lane.max_delay,
+        }
 
     @property
     def ready(self) -> bool:

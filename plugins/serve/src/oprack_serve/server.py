@@ -10,10 +10,12 @@ import socket
 import time
 
 import uvicorn
+from starlette.applications import Starlette
 
 from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
 from oprack_serve.edge import health
+from oprack_serve.fronts import manager
 from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
@@ -52,6 +54,8 @@ class _Server(uvicorn.Server):
         end = time.monotonic() + self._drain_delay
         while time.monotonic() < end and not self.force_exit:
             await asyncio.sleep(0.05)
+        if self.models is not None and self.models.fronts is not None:
+            self.models.fronts.begin_stop()
         await super().shutdown(sockets)
         if self._probes is not None:
             await self._probes.stop()
@@ -61,7 +65,7 @@ class _Server(uvicorn.Server):
         """Said by `serve`, as a line of the log."""
 
 
-def _return_large_memory() -> None:
+def return_large_memory() -> None:
     """Have glibc map blocks of a megabyte and more by themselves: the system has them back when they are free.
 
     By itself it stops doing so for blocks of up to 32 MB once such ones were freed, and a large answer that is freed
@@ -90,31 +94,38 @@ def serve(settings: Settings) -> int:
 
     Raises OSError when the address can't be listened at, InvalidArgumentError for a name that can't be in a URL.
     """
-    _return_large_memory()
+    return_large_memory()
     log = JsonLog(all_requests=settings.log == "all")
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
+    count, addresses = settings.fronts, (settings.host, settings.port)
     with contextlib.ExitStack() as listeners:
-        listener = listeners.enter_context(_listen(settings.host, settings.port))
-        ports = {"url": _url(listener)}
+        shared = [listeners.enter_context(each) for each in _listen_together(*addresses, count)]
+        ports = {"url": _url(shared[0])}
         probed = None
         if settings.health_port is not None:
             probed = listeners.enter_context(_listen(settings.host, settings.health_port))
             ports["health_url"] = _url(probed)
-        _serve(settings, log, listener, probed, ports)
+        others = None
+        if count > 1:
+            settings = manager.shares(settings)
+            others = manager.Fronts(settings, shared[1:], log)
+        _serve(settings, log, shared[0], probed, ports, others)
     log("stopped")
     log.flush(1.0)
     return 0
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises OSError."""
+def _listen(host: str, port: int, shared: bool = False) -> socket.socket:
+    """A socket that listens; shared: beside others of this port. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends without delay where the protocol is TCP's by name
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host, port))
         listener.listen(WAITING_IN_THE_SYSTEM)
     except OSError:
@@ -123,20 +134,33 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _listen_together(host: str, port: int, count: int) -> list[socket.socket]:
+    """Sockets of one port, among which the system divides connections. Raises OSError."""
+    first = _listen(host, port)
+    if count == 1:
+        return [first]
+    # bound alone before: sockets that share a port would also share that of another server of the same user
+    port = first.getsockname()[1]
+    first.close()
+    found: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            found.append(_listen(host, port, shared=True))
+    except OSError:
+        for each in found:
+            each.close()
+        raise
+    return found
+
+
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _serve(
-    settings: Settings, log: JsonLog, listener: socket.socket, probed: socket.socket | None, ports: dict[str, str]
-) -> None:
-    def started(models: Models) -> None:
-        server.models = models
-        log("listening", **ports, version=server_version())
-
-    app = make_app(settings, log, started)
-    config = uvicorn.Config(
+def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.Config:
+    """How uvicorn runs a front."""
+    return uvicorn.Config(
         app,
         http=bounded_protocol(settings.read_timeout, _connections(settings, log)),
         ws="none",
@@ -151,6 +175,21 @@ def _serve(
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,
     )
+
+
+def _serve(
+    settings: Settings,
+    log: JsonLog,
+    listener: socket.socket,
+    probed: socket.socket | None,
+    ports: dict[str, str],
+    others: manager.Fronts | None,
+) -> None:
+    def started(models: Models) -> None:
+        server.models = models
+        log("listening", **ports, version=server_version())
+
+    app = make_app(settings, log, started, fronts=others)
     probes = None if probed is None else health.HealthServer(app.state.health, probed)
-    server = _Server(config, settings.drain_delay, probes)
+    server = _Server(uvicorn_config(app, settings, log), settings.drain_delay, probes)
     server.run(sockets=[listener])

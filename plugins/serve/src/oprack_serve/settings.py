@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from oprack_serve.protocol import Limits
 
@@ -23,7 +24,7 @@ class Settings:
     limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
     grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
     requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere.
+    for nowhere. fronts: processes that take requests, this one among them.
     """
 
     model: Path | None = None
@@ -51,7 +52,19 @@ class Settings:
     allow_trace: bool = False
     log: str = "all"
     cache: Path | None = None
+    fronts: int = 1
     limits: Limits = field(default_factory=Limits)
+
+    def to_json(self) -> dict[str, Any]:
+        """For another process."""
+        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """What `to_json` wrote."""
+        paths = {each.name for each in fields(cls) if "Path" in str(each.type)}
+        found = {name: Path(value) if name in paths and value is not None else value for name, value in data.items()}
+        return cls(**found | {"limits": Limits(**data["limits"])})
 
     def threads_of_a_worker(self) -> int:
         """The CPUs shared among the workers, unless the operator says otherwise."""
