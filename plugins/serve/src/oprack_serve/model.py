@@ -113,6 +113,11 @@ class Model:
         try:
             async with asyncio.timeout(self.settings.load_timeout):
                 await self._load(recorded or Counter())
+        except asyncio.CancelledError:
+            if self._process is not None:
+                self._process.kill()  # it would notice only when it has loaded the model
+            await self.close()
+            raise
         except TimeoutError:
             await self.close()
             raise LoadError(f"it did not load and warm up within {self.settings.load_timeout:g} seconds") from None
