@@ -97,6 +97,7 @@ def make_app(
         # health is answered while models load
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
+        await models.informed()
         sweeps = [inference.sweep, models.scheduler.sweep]
         if fronts is not None:
             await fronts.start(models, metrics.text)

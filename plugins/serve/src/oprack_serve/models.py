@@ -104,6 +104,8 @@ class Models:
         """Whether every model was loaded and warmed up, or reported, and a worker answers, if there is any model."""
         if not self.started or self.draining or self.stopping:
             return False
+        if self.fronts is not None and not self.fronts.ready:
+            return False
         return any(model.ready for model in self.serving.values()) or not self._expected
 
     def index(self) -> list[dict[str, str]]:
@@ -126,6 +128,9 @@ class Models:
             "draining": self.draining,
             "expected": self._expected,
         }
+
+    async def informed(self) -> None:
+        """Wait until it is known which models there are to be; at once, unless another process has to tell."""
 
     # Loading ----------------------------------------------------------------------------------------------------------
     async def start(self) -> None:

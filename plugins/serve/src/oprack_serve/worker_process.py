@@ -33,6 +33,7 @@ class WorkerProcess:
 
     Attributes:
         warm: Whether it has answered its probe.
+        outgrown: Whether it has taken more than it may, and its host was asked for another.
         memory: Bytes that it had taken for itself after its latest run.
     """
 
@@ -51,7 +52,7 @@ class WorkerProcess:
         sock.setblocking(False)
         self._link = Link(self.kill)
         self._started = time.monotonic()
-        self._outgrown = False
+        self.outgrown = False
         self.alive, self.warm, self.memory = True, False, 0
 
     async def connect(self) -> None:
@@ -93,11 +94,11 @@ class WorkerProcess:
 
     def _weigh(self, memory: int) -> None:
         self.memory = memory
-        if not self._memory_limit or memory <= self._memory_limit or self._outgrown:
+        if not self._memory_limit or memory <= self._memory_limit or self.outgrown:
             return
         # where warming up takes more than the limit, workers are replaced all the same, but not without a pause
         if time.monotonic() - self._started > SHORT_LIFE:
-            self._outgrown = True
+            self.outgrown = True
             self._on_outgrown(self)
 
     def connect_front(self) -> tuple[socket.socket, int]:

@@ -124,6 +124,11 @@ class FrontModels(Models):
         self._relays: dict[int, tuple[list[str], asyncio.Future[bytes]]] = {}
         self._relayed = 0
         self.relay_metrics = self._ask_for_metrics
+        self._informed = asyncio.Event()
+
+    async def informed(self) -> None:
+        """Wait for the state of the server; requests wait in the socket for that."""
+        await self._informed.wait()
 
     async def start(self) -> None:
         """Tell the server from time to time what was counted; what there is to serve, it tells by itself."""
@@ -168,6 +173,8 @@ class FrontModels(Models):
         self._loading = {(name, version) for name, version in state["loading"]}
         if state["started"] and not self.started:
             keep_what_is_there()
+            self._channel.send({"started": True})
+        self._informed.set()
         self.started, self.draining, self._expected = state["started"], state["draining"], state["expected"]
         served = {number for _, _, number in state["serving"]}
         for number in self._known.keys() - served:

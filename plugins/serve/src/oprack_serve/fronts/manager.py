@@ -53,7 +53,8 @@ class _Front:
     """Another front.
 
     known: the workers that it was told of, by the number of their model. leaving: models that it may still have runs
-    of, though they are not served any more. told: the state that it knows. models, lanes, lost_lines: what it counted.
+    of, though they are not served any more. told: the state that it knows. ready: whether it has the models. models,
+    lanes, lost_lines: what it counted.
     """
 
     number: int
@@ -65,6 +66,7 @@ class _Front:
     models: dict[Key, dict[str, Any]] = field(default_factory=dict)
     lanes: dict[Key, tuple[int, int]] = field(default_factory=dict)
     lost_lines: int = 0
+    ready: bool = False
 
 
 class Fronts:
@@ -83,7 +85,7 @@ class Fronts:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._models: Models | None = None
         self._text: Callable[[], bytes] = bytes
-        self._stopping = False
+        self._stopping = self._were_ready = False
         self.restarts = 0
         self._gone: dict[Key, ModelMetrics] = {}
         self._lost_lines = 0
@@ -197,27 +199,34 @@ class Fronts:
     # What they tell ---------------------------------------------------------------------------------------------------
     def _hear(self, front: _Front, message: dict[str, Any]) -> None:
         if "counts" in message:
-            key = (message["counts"][0], message["counts"][1])
-            front.models[key], front.lanes[key] = message["row"], (message["waiting"], message["running"])
-            model = self._model(message["of"])
-            if model is not None:
-                for text, count in message["recorded"]:
-                    model.recorded[text] = max(count, model.recorded[text])
+            self._count(front, message)
+        elif "started" in message:
+            front.ready = True
         elif "lost_lines" in message:
             front.lost_lines = message["lost_lines"]
         elif "left" in message:
             front.leaving.discard(message["left"])
         elif "outgrown" in message:
-            model = self._model(message["of"])
-            for worker in [] if model is None else [w for w in model.workers if w.number == message["outgrown"]]:
-                assert model is not None
-                worker.memory = message["memory"]
-                model.replace(worker)
+            self._outgrown(message)
         elif "metrics" in message:
             text = self._text().decode()
             for start in range(0, len(text), PIECE):
                 more = start + PIECE < len(text)
                 front.channel.send({"text": text[start : start + PIECE], "of": message["metrics"], "more": more})
+
+    def _count(self, front: _Front, message: dict[str, Any]) -> None:
+        key = (message["counts"][0], message["counts"][1])
+        front.models[key], front.lanes[key] = message["row"], (message["waiting"], message["running"])
+        model = self._model(message["of"])
+        for text, count in [] if model is None else message["recorded"]:
+            model.recorded[text] = max(count, model.recorded[text])
+
+    def _outgrown(self, message: dict[str, Any]) -> None:
+        model = self._model(message["of"])
+        for worker in [] if model is None else model.workers:
+            if worker.number == message["outgrown"] and not worker.outgrown:
+                worker.memory, worker.outgrown = message["memory"], True
+                model.replace(worker)
 
     def _model(self, number: int) -> Model | None:
         served = [] if self._models is None else self._models.serving.values()
@@ -239,6 +248,12 @@ class Fronts:
         """How many requests wait for a model in the other fronts, and how many batches of theirs are at its workers."""
         rows = [front.lanes.get(key, (0, 0)) for front in self._fronts.values()]
         return sum(waiting for waiting, _ in rows), sum(running for _, running in rows)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all have had the models; one that is started anew has connections wait meanwhile."""
+        self._were_ready |= len(self._fronts) == len(self._listeners) and all(f.ready for f in self._fronts.values())
+        return self._were_ready
 
     @property
     def lost_lines(self) -> int:
