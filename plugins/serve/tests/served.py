@@ -51,6 +51,12 @@ def centred():
     return ["x"], [x - layers.reduce_mean(x, dim=0, keep_dim=True)]
 
 
+def wide():
+    """[N, 1] -> [N, 30000]: answers are far larger than requests."""
+    x = layers.data("x", [None, 1])
+    return ["x"], [layers.expand(x, [1, 30_000]) * 2.0]
+
+
 def slow():
     """[1], the rounds of a loop -> their sum; how long it takes is the client's to say."""
     n = layers.data("n", [1], "int64")
@@ -83,10 +89,12 @@ def predict(path: Path, *feeds) -> list[LoDTensor]:
 class Served:
     """`oprack serve` in a process of its own, with its log as it grows."""
 
-    def __init__(self, *arguments: str, wait: bool = True, under: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *arguments: str, wait: bool = True, under: tuple[str, ...] = (), environ: dict[str, str] | None = None
+    ) -> None:
         command = [*under, sys.executable, "-m", "oprack", "serve", "--port", "0", "--threads", "1", *arguments]
-        environ = os.environ | {"PYTHONWARNINGS": "default"}
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ)
+        every = os.environ | {"PYTHONWARNINGS": "default"} | (environ or {})
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=every)
         self.events: list[dict] = []
         self.other: list[str] = []
         self._new = threading.Condition()

@@ -247,3 +247,119 @@ def test_a_server_whose_log_nobody_reads_answers(models):
         process.kill()
         process.wait()
         process.stderr.close()
+
+
+def test_probes_have_a_port_of_their_own(models):
+    """They are answered while clients fill the other one, and until the last request is; metrics are there alone."""
+    options = ("--health-port", "0", "--max-connections", "4", "--poll", "0", "--drain-delay", "2", "--log", "failed")
+    server = served.Served(str(models / "scaled" / "2"), "--name", "scaled", *options)
+    url = server.event("listening")["health_url"]
+
+    def probe(path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    slow = [connect(server) for _ in range(4)]
+    try:
+        for sock in slow:
+            sock.sendall(POST)
+        assert probe("/v2/health/live") == (200, b'{"live":true}') and probe("/v2/health/ready")[0] == 200
+        assert all(map(is_open, slow))  # probes took no place of theirs
+        status, metrics = probe("/metrics")
+        assert status == 200 and b"oprack_log_dropped_total 0.0" in metrics
+        assert probe("/v2/models/scaled")[0] == 404
+    finally:
+        for sock in slow:
+            sock.close()
+    assert server.get("/metrics")[0] == 404 and server.get("/v2/health/ready")[0] == 200
+    server.process.send_signal(signal.SIGTERM)
+    server.until(lambda: probe("/v2/health/ready")[0] == 503)
+    assert probe("/v2/health/live")[0] == 200
+    assert server.process.wait(30) == 0
+    server.stop(0)
+
+
+def test_an_answer_for_which_there_is_no_room_is_not_computed(tmp_path):
+    """The first answer of its shape says how large those of others are: of more rows, or of as many."""
+    served.save(tmp_path / "wide", served.wide)
+    server = served.Served(str(tmp_path / "wide"), "--name", "wide", "--max-inflight", "24M", "--log", "failed")
+
+    def ask(rows: int, **more) -> tuple[int, dict]:
+        return server.infer("wide", [row("x", np.zeros([rows, 1], np.float32))], **more)
+
+    def body_of(rows: int) -> bytes:
+        inputs = [row("x", np.zeros([rows, 1], np.float32))]
+        return json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+
+    assert len(server.request("POST", "/v2/models/wide/infer", body_of(10))[1]) > 10 * 4 * 30_000
+    batches = server.metric("oprack_batch_seconds_count")
+    status, answer = ask(250)
+    assert status == 413 and "the answer would have 30000000 bytes" in answer["error"]
+    status, answer = ask(1200)
+    assert status == 413 and "JSON of the answer" in answer["error"]
+    assert server.metric("oprack_batch_seconds_count") == batches
+    # 20 MB for 170 rows: there is room for one such answer, and none as long as nobody reads it
+    body = body_of(170)
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect((server.host, server.port))
+        head = b"POST /v2/models/wide/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+        deaf.sendall(head + body)
+        server.until(lambda: server.metric("oprack_batch_seconds_count") == batches + 1)
+        status, _, headers = server.request("POST", "/v2/models/wide/infer", body)
+        assert status == 503 and headers["retry-after"] == "1"
+        assert server.metric("oprack_batch_seconds_count") == batches + 1
+    server.until(lambda: server.request("POST", "/v2/models/wide/infer", body)[0] == 200)
+    assert server.stop() == 0
+
+
+def test_answers_that_nobody_reads_are_in_memory_once_and_given_back(tmp_path):
+    served.save(tmp_path / "wide", served.wide)
+    server = served.Served(str(tmp_path / "wide"), "--name", "wide", "--max-inflight", "150M", "--log", "failed")
+    inputs = [row("x", np.zeros([170, 1], np.float32))]
+    body = json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+    head = b"POST /v2/models/wide/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    one = 170 * 30_000 * 4
+
+    def resident() -> int:
+        return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    assert server.request("POST", "/v2/models/wide/infer", body)[0] == 200
+    rest, deaf = resident(), []
+    try:
+        for number in range(6):
+            deaf.append(socket.socket())
+            deaf[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf[-1].connect((server.host, server.port))
+            deaf[-1].sendall(head + body)
+            server.until(lambda: server.metric("oprack_batch_seconds_count") == 2 + number)  # noqa: B023
+        server.until(lambda: resident() < rest + 7.5 * one, 10)
+        assert resident() > rest + 3 * one  # the system has taken some of each
+    finally:
+        for sock in deaf:
+            sock.close()
+    server.until(lambda: resident() < rest + 2 * one, 10)
+    assert server.stop() == 0
+
+
+def test_lines_that_the_reader_of_the_log_did_not_take_are_counted():
+    from oprack_serve.log import MOST_PENDING, JsonLog
+    from oprack_serve.metrics import Metrics
+    from oprack_serve.models import Models
+    from oprack_serve.settings import Settings
+
+    reading, writing = os.pipe()
+    try:
+        log = JsonLog(descriptor=writing)
+        while not log.lost:
+            log("request", text="a" * (MOST_PENDING // 8))
+        text = Metrics(Models(Settings(), log), log).text().decode()
+        assert f"oprack_log_dropped_total {float(log.lost)}" in text
+    finally:
+        os.close(reading)
+        os.close(writing)

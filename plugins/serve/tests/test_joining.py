@@ -60,8 +60,8 @@ def test_keys_tell_apart_what_cannot_be_joined():
     assert key([2, 3]) != key([2, 3], "float64")
     assert key([2, 3]) != key([2, 3], lod=[[0, 2]])
     assert key([0, 3]) is None and key([]) is None
-    assert joining.join_key(feed([2, 3]) | {"y": Tensor(np.zeros([3]), [])}) == (None, 1)
-    assert joining.join_key(feed([5, 3], lod=[[0, 2, 5]]))[1] == 2
+    assert joining.join_key(feed([2, 3]) | {"y": Tensor(np.zeros([3]), [])}) == (None, 1, 0.0)
+    assert joining.join_key(feed([5, 3], lod=[[0, 2, 5]]))[1:] == (2, 2.5)
     assert joining.entries(feed([5, 3], lod=[[0, 2, 5]])) == 2
 
 
@@ -185,3 +185,84 @@ def test_a_predictor_gives_a_joined_run_the_same_numbers(models):
         a, b = joined.lod[0][i : i + 2]
         np.testing.assert_allclose(scores.array[a:b], alone_scores.array, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(tags.array[i : i + 1], alone_tags.array, rtol=1e-5, atol=1e-6)
+
+
+# Programs that a proof has to tell apart, whatever a trial may find: by name the function of an input, and whether its
+# entries are independent by the formulas of its ops.
+def rows(build):
+    """A model of x, [N, 4]."""
+    return lambda: (["x"], [build(layers.data("x", [None, 4]))])
+
+
+def words(build, levels: int = 1):
+    """A model of the vectors of words, a sequence of them for each entry."""
+
+    def model():
+        ids = layers.data("ids", [None, 1], "int64", lod_level=levels)
+        return ["ids"], [build(layers.embedding(ids, [50, 8]))]
+
+    return model
+
+
+def normalised(x):
+    return layers.batch_norm(layers.fc(x, 6), is_test=True)
+
+
+def scores(e):
+    return layers.fc(e, 1)
+
+
+def of_two_inputs():
+    ids = layers.data("ids", [None, 1], "int64", lod_level=1)
+    weights = layers.data("w", [None, 8])
+    return ["ids", "w"], [layers.sequence_pool(layers.embedding(ids, [50, 8]), "sum") * weights]
+
+
+INDEPENDENT = {
+    "cumsum of a row": rows(lambda x: layers.cumsum(x, axis=1)),
+    "statistics that were learned": rows(normalised),
+    "dropout that does nothing": rows(lambda x: layers.dropout(x, 0.3, is_test=True) + 1.0),
+    "pool": words(lambda e: layers.sequence_pool(e, "average")),
+    "context": words(lambda e: layers.sequence_conv(e, 5, 3)),
+    "gru": words(lambda e: layers.dynamic_gru(layers.fc(e, 12), 4)),
+    "lstm": words(lambda e: layers.sequence_last_step(layers.dynamic_lstm(layers.fc(e, 16), 16)[0])),
+    "softmax of a sequence": words(lambda e: layers.sequence_softmax(scores(e))),
+    "reversed sequences": words(layers.sequence_reverse),
+    "two levels": words(lambda e: layers.sequence_pool(layers.sequence_pool(e, "sum"), "sum"), 2),
+    "two inputs": of_two_inputs,
+}
+DEPENDENT = {
+    "cumsum of a column": rows(lambda x: layers.cumsum(x, axis=0)),
+    "softmax of a column": rows(lambda x: layers.softmax(x, axis=0)),
+    "reversed rows": rows(lambda x: layers.reverse(x, axis=[0])),
+    "sorted rows": rows(lambda x: layers.argsort(x, axis=0)[0]),
+    "products of rows": rows(lambda x: layers.matmul(x, x, transpose_y=True)),
+    "the first row": rows(lambda x: x + layers.slice(x, [0], [0], [1])),
+    "two rows as one": rows(lambda x: layers.reshape(layers.softmax(layers.reshape(x, [-1, 8])), [-1, 4])),
+    "a sum that is lost in rounding": rows(lambda x: x / (layers.sqrt(layers.reduce_sum(x * x)) + 1e30)),
+    "a norm that clips large values": rows(lambda x: layers.clip_by_norm(x, 1e30)),
+    "a branch by all rows": rows(lambda x: layers.cond(layers.reduce_max(x) > 1e30, lambda: x * 0.0, lambda: x * 1.0)),
+    "cumsum over sequences": words(lambda e: layers.cumsum(e, axis=0)),
+    "mean of all words": words(lambda e: e - layers.reduce_mean(e, dim=0, keep_dim=True)),
+    "softmax of all words": words(lambda e: layers.softmax(scores(e), axis=0)),
+    "padded to the longest": words(lambda e: layers.sequence_pad(e, layers.fill_constant([1], "float32", 0.0))[0]),
+}
+
+
+@pytest.mark.parametrize("name", [*INDEPENDENT, *DEPENDENT])
+def test_the_proof_alone_tells_programs_apart(tmp_path, name):
+    served.save(tmp_path / "net", (INDEPENDENT | DEPENDENT)[name])
+    _, _, proof = load(str(tmp_path / "net"), 0)
+    assert (proof({}) == "") == (name in INDEPENDENT), proof({})
+
+
+def test_what_is_drawn_at_random_is_not_joined(tmp_path):
+    """The draws of an entry follow those of the entries before it. Other writers leave training's ops in a model."""
+    from oprack import Program, program_guard
+    from oprack.parallel.programs.independence import why_rows_may_depend
+
+    main = Program()
+    with program_guard(main, Program()):
+        y = layers.dropout(layers.data("x", [None, 4]), 0.3)
+    assert "dropout" in why_rows_may_depend(main, ["x"], [y.name])
+    assert why_rows_may_depend(main.clone(for_test=True), ["x"], [y.name]) == ""

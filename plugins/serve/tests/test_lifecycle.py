@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -418,3 +421,26 @@ def test_a_load_that_failed_is_tried_again(folder, monkeypatch):
 
     asyncio.run(watch())
     assert FailsTwice.tries == 3 and events == ["model failed"] * 2
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_pause_is_for_workers_that_end_before_they_have_been_warmed_up(warm):
+    """Others were ended by what came; if it comes again, a pause would only make all wait."""
+    from oprack_serve.host import Host, _Child
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        host = Host(ours, None, None, None, 1)
+        pauses = []
+        for number in range(7):
+            process = subprocess.Popen(["true"])
+            pidfd = os.pidfd_open(process.pid)
+            host._children[pidfd] = _Child(number, process.pid, time.monotonic())
+            if warm:
+                theirs.send(json.dumps({"warm": number}).encode())
+                assert host._obey()
+            before = time.monotonic()
+            (due,) = host._reap(pidfd)
+            process.returncode = 0  # the host has waited for it
+            pauses.append(due - before > 0.9)
+        assert pauses == ([False] * 7 if warm else [False, True, True, True, True, True, True])

@@ -67,12 +67,17 @@ class _Json:
     def add(self, *pieces: bytes) -> None:
         self.pieces += pieces
         self.size += sum(map(len, pieces))
-        if self.size > MAX_JSON:
-            raise RequestError(
-                413,
-                f"the JSON of the answer has more than {MAX_JSON} bytes; ask for binary data: parameter "
-                "binary_data_output of the request, or binary_data of an output",
-            )
+        check_json(self.size)
+
+
+def check_json(size: int) -> None:
+    """Raise RequestError for an answer with that many bytes of JSON, or more, when these are too many."""
+    if size > MAX_JSON:
+        raise RequestError(
+            413,
+            f"the JSON of the answer has more than {MAX_JSON} bytes; ask for binary data: parameter "
+            "binary_data_output of the request, or binary_data of an output",
+        )
 
 
 def _opened(value: dict[str, Any]) -> bytes:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from oprack_serve.errors import RequestError
+from oprack_serve.fronts.manager import Fronts
 from oprack_serve.http import Bodies
 from oprack_serve.infer import Inference
 from oprack_serve.json_data import to_json
@@ -63,22 +64,46 @@ def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
         timer.cancel()
 
 
-def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
-    """The application; its lifespan loads the models and ends their processes."""
+def make_app(
+    settings: Settings,
+    log: JsonLog,
+    on_start: Callable[[Models], None] = lambda models: None,
+    make_models: Callable[[Settings, JsonLog], Models] = Models,
+    fronts: Fronts | None = None,
+) -> Starlette:
+    """The application; its lifespan loads the models and ends their processes.
+
+    Args:
+        settings: The server's.
+        log: Of events and requests.
+        on_start: Called with the models when they begin to load.
+        make_models: Makes them; another front has those of the server.
+        fronts: Other processes that are to take requests for the same models.
+
+    Returns:
+        The application. `state.health` of it is the one of the port for probes, which shares the models and has no
+        lifespan.
+    """
     state: dict[str, Any] = {}
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        models = Models(settings, log)
-        metrics = Metrics(models)
+        models = make_models(settings, log)
+        models.fronts = fronts
+        metrics = models.metrics = Metrics(models, log)
         state.update(models=models, metrics=metrics)
         bodies = Bodies(settings.max_body, settings.max_inflight)
         inference = state["inference"] = Inference(settings, models, metrics, bodies, log)
         # health is answered while models load
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
+        await models.informed()
+        sweeps = [inference.sweep, models.scheduler.sweep]
+        if fronts is not None:
+            await fronts.start(models, metrics.text)
+            sweeps.append(fronts.sweep)
         try:
-            with _swept(inference.sweep, models.scheduler.sweep):
+            with _swept(*sweeps):
                 yield
         finally:
             loading.cancel()
@@ -120,8 +145,10 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
     def index(_: Request, models: Models) -> Response:
         return json_response(200, models.index())
 
-    def metrics(_: Request, models: Models) -> Response:
-        return Response(state["metrics"].text(), media_type="text/plain; version=0.0.4")
+    async def metrics(_: Request) -> Response:
+        models: Models = state["models"]
+        text = await models.relay_metrics() if models.relay_metrics else state["metrics"].text()
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     class Infer:
         """The route as a bare application, which sees the client leave."""
@@ -144,16 +171,19 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         return json_response(error.status_code, {"error": text}, headers)
 
     bases = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+    health = [route("/v2/health/live", live, ["GET"]), route("/v2/health/ready", ready, ["GET"])]
+    seen_by_operators = [Route("/metrics", metrics, methods=["GET"])]
     # looked through in this order for each request
     routes = [
         *(Route(f"{base}/infer", Infer(), methods=["POST"]) for base in bases),
         route("/v2", server, ["GET"]),
-        route("/v2/health/live", live, ["GET"]),
-        route("/v2/health/ready", ready, ["GET"]),
+        *health,
         route("/v2/repository/index", index, ["POST"]),
-        route("/metrics", metrics, ["GET"]),
+        *([] if settings.health_port is not None else seen_by_operators),
     ]
     for base in bases:
         routes += [route(base, metadata, ["GET"]), route(f"{base}/ready", model_ready, ["GET"])]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.state.health = Starlette(routes=[*health, *seen_by_operators], exception_handlers=handlers)
+    return app

@@ -22,11 +22,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="port to listen at; 0: any free one (default: %(default)s)",
     )
     add(
+        "--health-port",
+        type=_number(0, 65535),
+        metavar="PORT",
+        help="a port for probes of health, which keeps room for them, and the only one for metrics; 0: any free one",
+    )
+    add(
         "--workers",
         type=_number(1, 256),
         default=default.workers,
         metavar="K",
         help="batches that run at once; each model has as many processes (default: %(default)s)",
+    )
+    add(
+        "--fronts",
+        type=_number(1, 64),
+        default=default.fronts,
+        metavar="N",
+        help="processes that take requests at the port, each with the same workers (default: %(default)s)",
     )
     add(
         "--threads",
@@ -192,9 +205,9 @@ def run(args: argparse.Namespace) -> int:
     if args.name and args.model is None:
         raise InvalidArgumentError("--name is for a single MODEL; models of --models DIR are named by their folders")
     names = (
-        *("model", "name", "models", "host", "port", "workers", "threads", "max_batch", "max_queue", "max_body"),
-        *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
-        *("grace", "poll", "allow_trace", "log", "cache"),
+        *("model", "name", "models", "host", "port", "health_port", "workers", "fronts", "threads", "max_batch"),
+        *("max_queue", "max_body", "max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout"),
+        *("read_timeout", "drain_delay", "grace", "poll", "allow_trace", "log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

@@ -6,9 +6,10 @@ nothing of the model itself: kernel libraries start threads when they first run,
     python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE
 
 FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none. From here:
-{"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket and its
-pidfd, by which the server ends it, and {"ended": number, "status": exit code} when it is gone. From the server:
-{"replace": number} for another worker now and none when that one ends. When the server closes the socket, this process
+{"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket, its
+pidfd, by which the server ends it, and its door, through which the server passes the sockets of other fronts; and
+{"ended": number, "status": exit code} when it is gone. From the server: {"replace": number} for another worker now and
+none when that one ends, {"warm": number} when one has been warmed up. When the server closes the socket, this process
 and the workers end.
 """
 
@@ -22,7 +23,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -39,6 +40,7 @@ class _Child:
     pid: int
     started: float
     replaced: bool = False
+    warm: bool = False
 
 
 class Host:
@@ -81,26 +83,26 @@ class Host:
 
     def _fork(self) -> None:
         ours, theirs = socket.socketpair()
-        self._count += 1
-        pid = os.fork()
-        if not pid:
-            self._become_worker(theirs, ours)
-        theirs.close()
-        pidfd = os.pidfd_open(pid)
-        self._children[pidfd] = _Child(self._count, pid, time.monotonic())
-        self._tell({"worker": self._count, "pid": pid}, [ours.fileno(), pidfd])
-        ours.close()
+        our_door, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs, our_door, door:
+            self._count += 1
+            pid = os.fork()
+            if not pid:
+                self._become_worker(theirs, door, (ours, our_door))
+            pidfd = os.pidfd_open(pid)
+            self._children[pidfd] = _Child(self._count, pid, time.monotonic())
+            self._tell({"worker": self._count, "pid": pid}, [ours.fileno(), pidfd, our_door.fileno()])
 
-    def _become_worker(self, sock: socket.socket, other: socket.socket) -> None:
+    def _become_worker(self, sock: socket.socket, door: socket.socket, others: Iterable[socket.socket]) -> None:
         code = 1
         try:
-            other.close()
-            self._control.close()
+            for other in (*others, self._control):
+                other.close()
             for fd in self._children:
                 os.close(fd)
             from oprack_serve import worker
 
-            worker.main(sock, self._predictor, self._signature, self._proof, self._threads)
+            worker.main(sock, door, self._predictor, self._signature, self._proof, self._threads)
             code = 0
         except BaseException:
             logging.getLogger(__name__).exception("a worker ended")
@@ -116,17 +118,22 @@ class Host:
         if child.replaced:
             return []
         now = time.monotonic()
-        self._short_lives = self._short_lives + 1 if now - child.started < SHORT_LIFE else 0
+        # one that served was ended by what came; if that comes again, a pause would only make others wait
+        short = not child.warm and now - child.started < SHORT_LIFE
+        self._short_lives = self._short_lives + 1 if short else 0
         return [now + (min(LONGEST_PAUSE, 0.25 * 2**self._short_lives) if self._short_lives > 1 else 0.0)]
 
     def _obey(self) -> bool:
         message = self._control.recv(MAX_MESSAGE)
         if not message:
             return False
-        number = json.loads(message)["replace"]
+        ((what, number),) = json.loads(message).items()
         for child in [child for child in self._children.values() if child.number == number]:
-            child.replaced = True
-            self._fork()
+            if what == "warm":
+                child.warm = True
+            else:
+                child.replaced = True
+                self._fork()
         return True
 
     def _tell(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:

@@ -218,6 +218,15 @@ class Bodies:
         if self.inflight > self._max_inflight:
             raise RequestError(503, "other requests and answers fill the memory for them; try again later")
 
+    def check_answer(self, size: int) -> None:
+        """Raise RequestError for an answer that the server could never hold."""
+        if size > self._max_inflight:
+            raise RequestError(
+                413,
+                f"the answer would have {size} bytes; the server holds at most {self._max_inflight} of all requests "
+                "and answers (--max-inflight): send fewer entries in a request",
+            )
+
     def _too_large(self, what: str) -> RequestError:
         return RequestError(413, f"the body has {what} bytes; at most {self._max_body} are taken")
 
@@ -244,6 +253,16 @@ class Body:
         self.data = b""
         self._count(size)
         self._bodies.check()
+
+    def expect(self, size: int) -> None:
+        """Count an answer of that size as well, which is to come. Raises RequestError when that is too much."""
+        self._bodies.check_answer(size)
+        self._count(len(self.data) + size)
+        try:
+            self._bodies.check()
+        except RequestError:
+            self._count(len(self.data))
+            raise
 
     def release(self) -> None:
         """Give the bytes back; more than once is no error."""

@@ -191,6 +191,7 @@ class Inference:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
         wanted = answers.wanted_outputs(decoded, model.signature)
+        self._expect(body, model, decoded, wanted)
         deadline = request.started + settings.timeout
         job = Job(decoded.inputs, wanted, deadline, request.finish, decoded.trace, source=request.source, queued=queued)
         request.job = job
@@ -203,6 +204,7 @@ class Inference:
             request.due = NEVER
             if not job.finished:
                 model.lane.withdraw(job)
+        model.answer_sizes.learn(model.lane.rule, decoded.inputs, outputs)
         decoded.inputs.clear()  # the memory of the body
         body.become(sum(tensor.array.nbytes for tensor in outputs.values()))
         now = time.monotonic()
@@ -215,8 +217,18 @@ class Inference:
             pieces, length = await self._encode(decoded, outputs, model, parameters)
         finally:
             stages["encode"] = now, time.monotonic()
+        outputs.clear()  # views of the whole batch, which the request would keep until its client has read the answer
         body.become(sum(map(len, pieces)))
         return pieces, length
+
+    @staticmethod
+    def _expect(body: Body, model: Model, decoded: protocol.InferRequest, wanted: list[str]) -> None:
+        """Have the answer count before it is computed. Raises RequestError when there is no room for it."""
+        sizes, rule = model.answer_sizes, model.lane.rule
+        as_json = [name for name, binary in decoded.outputs if not binary]
+        # two bytes for each number at least
+        answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
+        body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
 
     async def _decode(self, request: _Request, body: bytes | bytearray) -> tuple[Model, protocol.InferRequest]:
         """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,7 +20,8 @@ class Job:
     feed, outputs: what the model gets and what it has to compute. deadline: when the server gives up on it; a request
     whose client waits for less time is withdrawn before. done: is called with the outputs or an error, once, unless it
     was withdrawn. key: requests of one key may run together; None runs alone. source: where it comes from, to know
-    another request from there. size: entries of a batch. batch: its number, requests and entries. lost: how many
+    another request from there. size: entries of a batch. length: rows of one of them, where they are sequences. passed:
+    batches that requests behind it were taken for. batch: its number, requests and entries. lost: how many
     workers ended with it.
     """
 
@@ -31,6 +33,8 @@ class Job:
     key: Any = None
     source: Any = None
     size: int = 1
+    length: float = 0.0
+    passed: int = 0
     queued: float = field(default_factory=time.monotonic)
     started: float = 0.0
     ended: float = 0.0
@@ -51,6 +55,9 @@ class Job:
         """Nobody awaits it any more."""
         self.finished = True
         self.done = _nobody  # else it would keep the request in memory, which keeps it
+
+
+MOST_PASSED = 3
 
 
 def halve(jobs: list[Job]) -> None:
@@ -95,11 +102,50 @@ class JobGroup:
         return True
 
     def take(self, most: int) -> list[Job]:
-        """The oldest requests, of `most` entries together, or one that has more by itself."""
-        batch = [self.jobs.popleft()]
-        size = batch[0].size
-        while self.jobs and self.key is not None and size + self.jobs[0].size <= most:
-            batch.append(self.jobs.popleft())
-            size += batch[-1].size
-        self.size -= size
+        """Requests of `most` entries together, or one that has more by itself.
+
+        The oldest is among them, and beside it those whose sequences are most nearly as long: a run takes as many steps
+        as its longest sequence. One that was passed over MOST_PASSED times goes before all that were not, so none waits
+        for more than that many batches longer than it would if they came in order.
+        """
+        if self.key is None:
+            batch = [self.jobs[0]]
+        elif self.size <= most:
+            batch = list(self.jobs)
+        else:
+            batch = self._neighbours(most)
+        self._remove(batch)
         return batch
+
+    def _neighbours(self, most: int) -> list[Job]:
+        """The oldest, those that were passed over, and then those of like length, the older first."""
+        oldest = self.jobs[0]
+
+        def distance(job: Job) -> float:
+            return -1.0 if job.passed >= MOST_PASSED else abs(job.length - oldest.length)
+
+        others = sorted(itertools.islice(self.jobs, 1, None), key=distance)
+        batch, size = [oldest], oldest.size
+        for job in others:
+            if size + job.size <= most:
+                batch.append(job)
+                size += job.size
+                if size == most:
+                    break
+            elif job.passed >= MOST_PASSED:
+                break  # the room is not given to younger ones
+        return batch
+
+    def _remove(self, batch: list[Job]) -> None:
+        """Take requests out, and count for those that stay whether younger ones went."""
+        taken = set(map(id, batch))
+        left: deque[Job] = deque()
+        behind = len(taken)
+        for job in self.jobs:
+            if id(job) in taken:
+                behind -= 1
+                self.size -= job.size
+            else:
+                job.passed += behind > 0
+                left.append(job)
+        self.jobs = left

@@ -58,15 +58,18 @@ def entries(feed: Feed) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def join_key(feed: Feed) -> tuple[tuple[Any, ...] | None, int]:
-    """The key of a request and its entries; those with one key can be joined, and those with None can't be.
+def join_key(feed: Feed) -> tuple[tuple[Any, ...] | None, int, float]:
+    """The key of a request, its entries, and the rows of one of them where they are sequences, in the mean.
+
+    Those with one key can be joined, and those with None can't be.
 
     Inputs of a feed come in the order of the model's signature.
     """
     size = entries(feed)
     if not size:
-        return None, 1  # inputs that disagree, or an empty batch, for which ops may have rules of their own
-    return tuple((t.array.dtype, t.array.shape[1:], len(t.lod)) for t in feed.values()), size
+        return None, 1, 0.0  # inputs that disagree, or an empty batch, for which ops may have rules of their own
+    rows = max((len(t.array) for t in feed.values() if t.lod), default=0)
+    return tuple((t.array.dtype, t.array.shape[1:], len(t.lod)) for t in feed.values()), size, rows / size
 
 
 def join(feeds: Sequence[Feed]) -> Feed:

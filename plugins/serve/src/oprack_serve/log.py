@@ -68,7 +68,9 @@ class JsonLog:
         self._gathering = False
         with self._lock, contextlib.suppress(OSError):
             while self._pending and self._ready.poll(seconds * 1e3):
-                count = os.write(self._descriptor, self._pending[: select.PIPE_BUF])
+                # whole lines where they fit: other processes write to the same pipe
+                end = self._pending.rfind(b"\n", 0, select.PIPE_BUF) + 1 or select.PIPE_BUF
+                count = os.write(self._descriptor, self._pending[:end])
                 del self._pending[:count]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 if TYPE_CHECKING:
+    from oprack_serve.log import JsonLog
     from oprack_serve.models import Models
 
 STAGES = ("read", "decode", "queue", "run", "encode", "write")
@@ -28,6 +29,15 @@ class Histogram:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
+
+    def add(self, counts: list[int], total: float) -> None:
+        """Add what another of the same bounds has counted."""
+        self._counts = [a + b for a, b in zip(self._counts, counts, strict=True)]
+        self._sum += total
+
+    def to_json(self) -> tuple[list[int], float]:
+        """What `add` takes."""
+        return self._counts, self._sum
 
     def observe(self, value: float) -> None:
         """Count a value."""
@@ -49,15 +59,22 @@ class ModelMetrics:
         self.batch_requests, self.batch_entries = Histogram(_SIZES), Histogram(_SIZES)
         self.batch_seconds = Histogram(_SECONDS)
 
+    def histograms(self) -> dict[str, Histogram]:
+        """All of them, by name."""
+        batches = {"requests": self.batch_requests, "entries": self.batch_entries, "seconds": self.batch_seconds}
+        return self.stages | {f"batch {name}": histogram for name, histogram in batches.items()}
+
 
 class Metrics:
     """The metrics of one server, in a registry of its own."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, log: JsonLog) -> None:
         self.registry = CollectorRegistry()
         self.by_model: dict[tuple[str, str], ModelMetrics] = {}
-        self.registry.register(_Counted(self.by_model))
-        self.registry.register(_State(models))
+        self.registry.register(
+            _Counted(lambda: self.by_model if models.fronts is None else models.fronts.total(self.by_model))
+        )
+        self.registry.register(_State(models, log))
 
     def of(self, name: str, version: str) -> ModelMetrics:
         """Those of a model, which go on when another takes its place; "" and "" for requests that found none."""
@@ -74,7 +91,7 @@ class Metrics:
 class _Counted:
     """What was counted, in the families of Prometheus."""
 
-    def __init__(self, by_model: dict[tuple[str, str], ModelMetrics]) -> None:
+    def __init__(self, by_model: Callable[[], dict[tuple[str, str], ModelMetrics]]) -> None:
         self._by_model = by_model
 
     def describe(self) -> Iterable[Metric]:
@@ -87,7 +104,7 @@ class _Counted:
         in_batch = HistogramMetricFamily("oprack_batch_requests", "Requests in a batch", labels=labels)
         entries = HistogramMetricFamily("oprack_batch_entries", "Rows or sequences in a batch", labels=labels)
         seconds = HistogramMetricFamily("oprack_batch_seconds", "Time of a batch in its worker", labels=labels)
-        for key, counted in self._by_model.items():
+        for key, counted in self._by_model().items():
             for status, count in counted.statuses.items():
                 requests.add_metric([*key, str(status)], count)
             for stage, histogram in counted.stages.items():
@@ -101,8 +118,8 @@ class _Counted:
 class _State:
     """What is read from the models when it is asked for."""
 
-    def __init__(self, models: Models) -> None:
-        self._models = models
+    def __init__(self, models: Models, log: JsonLog) -> None:
+        self._models, self._log = models, log
 
     def describe(self) -> Iterable[Metric]:
         return []
@@ -115,14 +132,22 @@ class _State:
         restarts = CounterMetricFamily("oprack_worker_restarts", "Workers that ended and were replaced", labels=labels)
         state = GaugeMetricFamily("oprack_model_ready", "1 for a model that serves, else 0", labels=labels)
         reloads = CounterMetricFamily("oprack_model_reloads", "Changed models that were taken", labels=["model"])
+        dropped = CounterMetricFamily("oprack_log_dropped", "Lines of the log that its reader did not take in time")
+        fronts = self._models.fronts
+        dropped.add_metric([], self._log.lost + (fronts.lost_lines if fronts else 0))
+        answering = GaugeMetricFamily("oprack_fronts", "Processes that take requests")
+        answering.add_metric([], fronts.count if fronts else 1)
+        ended = CounterMetricFamily("oprack_front_restarts", "Processes that took requests, ended and were replaced")
+        ended.add_metric([], fronts.restarts if fronts else 0)
         for (name, version), model in self._models.serving.items():
             key = [name, version]
-            queue.add_metric(key, model.lane.waiting)
-            running.add_metric(key, model.lane.running)
+            elsewhere = fronts.lane((name, version)) if fronts else (0, 0)
+            queue.add_metric(key, model.lane.waiting + elsewhere[0])
+            running.add_metric(key, model.lane.running + elsewhere[1])
             idle.add_metric(key, len(model.lane.idle))
             restarts.add_metric(key, model.restarts)
         for row in self._models.index():
             state.add_metric([row["name"], row["version"]], float(row["state"] == "READY"))
         for name, count in self._models.reloads.items():
             reloads.add_metric([name], count)
-        yield from (queue, running, idle, restarts, state, reloads)
+        yield from (queue, running, idle, restarts, state, reloads, dropped, answering, ended)

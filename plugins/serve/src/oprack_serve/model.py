@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from oprack_serve.edge.answer_sizes import AnswerSizes
 from oprack_serve.errors import RequestError, WorkerLostError
 from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import Feed, JoinRule
@@ -22,6 +24,7 @@ from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature
 from oprack_serve.worker_process import WorkerProcess
 
+_NUMBERS = itertools.count(1)
 LOADING, READY, UNAVAILABLE = "LOADING", "READY", "UNAVAILABLE"
 MAX_RECORDED, WARM_UP_WITH = 256, 8
 HOST = (sys.executable, "-m", "oprack_serve.host")
@@ -46,6 +49,8 @@ class Model:
         reason: Why it is UNAVAILABLE.
         restarts: How many workers ended and were replaced.
         recorded: Shapes of requests, as JSON, with how often they came.
+        answer_sizes: What its answers took.
+        number: Another one for each object, also of one name and version.
         on_lost: Called when the host process ended while the model served.
     """
 
@@ -56,6 +61,8 @@ class Model:
         self.signature = Signature((), ())
         self.restarts = 0
         self.recorded: Counter[str] = Counter()
+        self.number = next(_NUMBERS)
+        self.answer_sizes = AnswerSizes()
         self._declared: list[Any] = []
         self._process: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None
@@ -76,6 +83,22 @@ class Model:
         return self.found.version
 
     @property
+    def workers(self) -> list[WorkerProcess]:
+        """Its workers, also those that are not warm yet or have just ended."""
+        return list(self._workers.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """What another front needs of it, beside its workers."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "signature": self.signature.to_json(),
+            "rule": self.lane.rule.to_json(),
+            "max_batch": self.lane.max_batch,
+            "max_delay": self.lane.max_delay,
+        }
+
+    @property
     def ready(self) -> bool:
         """Whether it serves, by a worker that has answered and was not lost since."""
         return self.state == READY and any(worker.alive and worker.warm for worker in self._workers.values())
@@ -90,6 +113,11 @@ class Model:
         try:
             async with asyncio.timeout(self.settings.load_timeout):
                 await self._load(recorded or Counter())
+        except asyncio.CancelledError:
+            if self._process is not None:
+                self._process.kill()  # it would notice only when it has loaded the model
+            await self.close()
+            raise
         except TimeoutError:
             await self.close()
             raise LoadError(f"it did not load and warm up within {self.settings.load_timeout:g} seconds") from None
@@ -163,8 +191,9 @@ class Model:
             return
         message = json.loads(data)
         if "worker" in message:
-            sock, limit = socket.socket(fileno=fds[0]), self.settings.worker_memory
-            worker = WorkerProcess(message["worker"], message["pid"], sock, fds[1], limit, self._replace)
+            sock, pidfd, door = socket.socket(fileno=fds[0]), fds[1], socket.socket(fileno=fds[2])
+            limit = self.settings.worker_memory
+            worker = WorkerProcess(message["worker"], message["pid"], sock, pidfd, door, limit, self.replace)
             self._workers[worker.number] = worker
             task = asyncio.get_running_loop().create_task(self._prepare(worker))
             self._preparing.add(task)
@@ -202,31 +231,39 @@ class Model:
                     )
             self._prepared.set()
         worker.warm = True
+        self._tell({"warm": worker.number})
         if self._outgrown:
             self._retire(self._outgrown.pop())
         self.lane.idle.append(worker)
         self.lane.scheduler.pump()
 
-    def _replace(self, worker: WorkerProcess) -> None:
+    def replace(self, worker: WorkerProcess) -> None:
         """Have the host fork another worker; this one runs batches until that one is warmed up."""
-        if self._control is not None:
-            with contextlib.suppress(OSError):
-                self._control.send(json.dumps({"replace": worker.number}).encode())
-                self._outgrown.append(worker)
-                self._event(
-                    "worker outgrown",
-                    model=self.name,
-                    version=self.version,
-                    pid=worker.pid,
-                    memory=worker.memory,
-                    limit=self.settings.worker_memory,
-                )
+        if self._tell({"replace": worker.number}):
+            self._outgrown.append(worker)
+            self._event(
+                "worker outgrown",
+                model=self.name,
+                version=self.version,
+                pid=worker.pid,
+                memory=worker.memory,
+                limit=self.settings.worker_memory,
+            )
+
+    def _tell(self, message: dict[str, Any]) -> bool:
+        """Send the host a message; returns whether it was there to take it."""
+        if self._control is None:
+            return False
+        with contextlib.suppress(OSError):
+            self._control.send(json.dumps(message).encode())
+            return True
+        return False
 
     def _retire(self, worker: WorkerProcess) -> None:
         """End a worker, after the batch that it runs."""
         if worker in self.lane.idle:
             self.lane.idle.remove(worker)
-            worker.kill()
+            worker.hang_up()
         worker.alive = False
 
     # Ends -------------------------------------------------------------------------------------------------------------

@@ -7,25 +7,36 @@ import contextlib
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from oprack_serve import repository
 from oprack_serve.errors import RequestError
+from oprack_serve.fronts.manager import Fronts
+from oprack_serve.metrics import Metrics
 from oprack_serve.model import LOADING, UNAVAILABLE, LoadError, Model
 from oprack_serve.repository import FoundModel, Key
 from oprack_serve.scheduler import Scheduler
 from oprack_serve.settings import Settings
 
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
+MAX_REASON = 300
+LAST_SECONDS = 3.0
+"""For other fronts to end; they have had the same grace by then."""
+
+
+def keep_what_is_there() -> None:
+    """What is there now stays, and need not be looked at by each collection: a fifth of a request's time."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
-class _Failure:
+class Failure:
     """A model that could not be loaded; `again` is when it is tried again though its files are the same."""
 
-    found: FoundModel
+    found: FoundModel | None
     reason: str
     pause: float
     again: float
@@ -36,9 +47,13 @@ class Models:
 
     def __init__(self, settings: Settings, event: Callable[..., None]) -> None:
         self._settings, self._event = settings, event
-        self.scheduler = Scheduler(settings.workers)
+        self.scheduler = Scheduler(settings.workers, 0 if settings.fronts > 1 else None)
+        self.fronts: Fronts | None = None
+        self.relay_metrics: Callable[[], Awaitable[bytes]] | None = None
+        """In a front that is not the server: asks that one for the metrics of all."""
+        self.metrics: Metrics | None = None
         self.serving: dict[Key, Model] = {}
-        self._failed: dict[Key, _Failure] = {}
+        self._failed: dict[Key, Failure] = {}
         self._loading: set[Key] = set()
         self._seen: dict[Key, FoundModel] = {}
         self._lost: set[Key] = set()
@@ -89,6 +104,8 @@ class Models:
         """Whether every model was loaded and warmed up, or reported, and a worker answers, if there is any model."""
         if not self.started or self.draining or self.stopping:
             return False
+        if self.fronts is not None and not self.fronts.ready:
+            return False
         return any(model.ready for model in self.serving.values()) or not self._expected
 
     def index(self) -> list[dict[str, str]]:
@@ -101,6 +118,20 @@ class Models:
         ordered = sorted(rows.items(), key=lambda row: (row[0][0], int(row[0][1])))
         return [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
 
+    def state(self) -> dict[str, Any]:
+        """What other fronts need to know, beside the models that are served."""
+        return {
+            "serving": [[*key, model.number] for key, model in self.serving.items()],
+            "failed": [[*key, failure.reason[:MAX_REASON]] for key, failure in self._failed.items()],
+            "loading": [list(key) for key in self._loading],
+            "started": self.started,
+            "draining": self.draining,
+            "expected": self._expected,
+        }
+
+    async def informed(self) -> None:
+        """Wait until it is known which models there are to be; at once, unless another process has to tell."""
+
     # Loading ----------------------------------------------------------------------------------------------------------
     async def start(self) -> None:
         """Load every model; those that fail are reported and left out."""
@@ -109,9 +140,7 @@ class Models:
         self._expected |= bool(found)
         self._loading |= self._seen.keys()
         await asyncio.gather(*(self._load(model) for model in found))
-        # what is there now stays, and need not be looked at by each collection: a fifth of a request's time
-        gc.collect()
-        gc.freeze()
+        keep_what_is_there()
         self.started = True
         self._spawn(self._watch())
 
@@ -136,7 +165,7 @@ class Models:
         except LoadError as error:
             earlier = self._failed.get(found.key)
             pause = min(2 * earlier.pause, LONGEST_PAUSE) if earlier and earlier.found == found else FIRST_PAUSE
-            self._failed[found.key] = _Failure(found, str(error), pause, time.monotonic() + pause)
+            self._failed[found.key] = Failure(found, str(error), pause, time.monotonic() + pause)
             self._event("model failed", model=found.name, version=found.version, reason=str(error))
             return
         finally:
@@ -162,6 +191,8 @@ class Models:
 
     async def _retire(self, model: Model) -> None:
         await model.drain(self._settings.timeout)
+        if self.fronts is not None:
+            await self.fronts.drained(model, self._settings.timeout)
         await model.close()
         self._event("model retired", model=model.name, version=model.version)
 
@@ -187,6 +218,8 @@ class Models:
     async def stop(self) -> None:
         """End all processes. Requests have had their grace by now: what still runs, runs for nobody."""
         self.stopping = True
+        if self.fronts is not None:
+            await self.fronts.stop(LAST_SECONDS)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -22,7 +22,7 @@ from oprack_serve.signature import Signature, Tensor, TensorSpec
 
 SIZES = (64, 128, 320, 32, 16, 8, 4, 2, 1)
 """What is tried, one after the other, for dims that the program leaves open."""
-MAGNITUDES = ((1.0, 1.0), (1e3, 1.0))
+MAGNITUDES = ((1.0, 1.0), (1e3, 1.0), (1.0, 1e-3))
 """Of the values of the two requests, for each trial: what couples entries may do so for large values alone."""
 TOLERANCE = 1e-4
 """Of the largest value of an output: kernels round otherwise for other batch sizes."""

@@ -79,7 +79,7 @@ class Lane:
             raise RequestError(503, f"{self.waiting} requests wait for this model already; try again later")
         if not self.waiting and not self.running:
             self.time_used = max(self.time_used, self.scheduler.least_time())
-        key, job.size = join_key(job.feed)
+        key, job.size, job.length = join_key(job.feed)
         if self.rule.joins and not job.trace and self.max_batch > 1 and job.source not in self._suspects:
             job.key = key
         self._group(job.key).append(job)
@@ -162,10 +162,16 @@ class _Batch:
 
 
 class Scheduler:
-    """Runs batches of all lanes, at most `slots` at once."""
+    """Runs batches of all lanes, at most `slots` at once.
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    Args:
+        slots: How many; a model has as many workers.
+        front: The number of this front among those that share the workers, None where there is one.
+    """
+
+    def __init__(self, slots: int, front: int | None = None) -> None:
+        self._slots = self._most = slots
+        self._front = front
         self.lanes: list[Lane] = []
         self._timer: asyncio.TimerHandle | None = None
         self._pumping = False
@@ -201,8 +207,15 @@ class Scheduler:
             lane = ready[0] if len(ready) == 1 else min(ready, key=lambda lane: lane.time_used)
             self._start(lane, lane.take(now), now)
 
+    def _choose(self, idle: list[WorkerHandle]) -> WorkerHandle:
+        """Take the one that ran last; or, since other fronts use them too, the first in an order of this one's own."""
+        if self._front is None:
+            return idle.pop()
+        turn = self._front
+        return idle.pop(min(range(len(idle)), key=lambda i: (idle[i].number + turn) % self._most))
+
     def _start(self, lane: Lane, jobs: list[Job], now: float) -> None:
-        worker = lane.idle.pop()
+        worker = self._choose(lane.idle)
         if not worker.alive:  # it ended while nothing ran on it; another is on its way
             lane.requeue(jobs)
             return

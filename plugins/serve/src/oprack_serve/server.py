@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import resource
 import socket
 import time
 
 import uvicorn
+from starlette.applications import Starlette
 
 from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
+from oprack_serve.edge import health
+from oprack_serve.fronts import manager
 from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
@@ -21,10 +26,13 @@ KEPT_DESCRIPTORS = 64 + 4 * ACCEPTED_AT_ONCE
 """For models, workers, files, and connections that are closed soon: four turns of the loop go by until one is."""
 
 
+_M_MMAP_THRESHOLD = -3
+
+
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, drain_delay: float) -> None:
+    def __init__(self, config: uvicorn.Config, drain_delay: float, probes: health.HealthServer | None) -> None:
         super().__init__(config)
-        self._drain_delay = drain_delay
+        self._drain_delay, self._probes = drain_delay, probes
         self.models: Models | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -32,22 +40,39 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(WAITING_IN_THE_SYSTEM)
+        if self._probes is not None:
+            await self._probes.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn does it, after whoever sends requests has seen that the server is not ready any more.
 
-        The signal that asked for it does not end the process as well; a second Ctrl+C ends the delay.
+        Probes are answered until the last request is. The signal that asked for it does not end the process as well; a
+        second Ctrl+C ends the delay.
         """
         if self.models is not None:
             self.models.draining = True
         end = time.monotonic() + self._drain_delay
         while time.monotonic() < end and not self.force_exit:
             await asyncio.sleep(0.05)
+        if self.models is not None and self.models.fronts is not None:
+            self.models.fronts.begin_stop()
         await super().shutdown(sockets)
+        if self._probes is not None:
+            await self._probes.stop()
         self._captured_signals.clear()
 
     def _log_started_message(self, listeners: object) -> None:
         """Said by `serve`, as a line of the log."""
+
+
+def return_large_memory() -> None:
+    """Have glibc map blocks of a megabyte and more by themselves: the system has them back when they are free.
+
+    By itself it stops doing so for blocks of up to 32 MB once such ones were freed, and a large answer that is freed
+    between others is then kept for ever.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # other C libraries have no such threshold
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 20)
 
 
 def _connections(settings: Settings, log: JsonLog) -> int:
@@ -55,10 +80,11 @@ def _connections(settings: Settings, log: JsonLog) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard == resource.RLIM_INFINITY or settings.max_connections <= hard - KEPT_DESCRIPTORS:
+    kept = KEPT_DESCRIPTORS + (0 if settings.health_port is None else health.CONNECTIONS)
+    if hard == resource.RLIM_INFINITY or settings.max_connections <= hard - kept:
         return settings.max_connections
-    allowed = max(16, hard - KEPT_DESCRIPTORS)
-    fix = f"raise it to {settings.max_connections + KEPT_DESCRIPTORS}, or start with --max-connections {allowed}"
+    allowed = max(16, hard - kept)
+    fix = f"raise it to {settings.max_connections + kept}, or start with --max-connections {allowed}"
     log("fewer connections", allowed=allowed, reason=f"the limit of descriptors (ulimit -Hn) is {hard}", fix=fix)
     return allowed
 
@@ -68,29 +94,73 @@ def serve(settings: Settings) -> int:
 
     Raises OSError when the address can't be listened at, InvalidArgumentError for a name that can't be in a URL.
     """
+    return_large_memory()
     log = JsonLog(all_requests=settings.log == "all")
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    count, addresses = settings.fronts, (settings.host, settings.port)
+    with contextlib.ExitStack() as listeners:
+        shared = [listeners.enter_context(each) for each in _listen_together(*addresses, count)]
+        ports = {"url": _url(shared[0])}
+        probed = None
+        if settings.health_port is not None:
+            probed = listeners.enter_context(_listen(settings.host, settings.health_port))
+            ports["health_url"] = _url(probed)
+        others = None
+        if count > 1:
+            settings = manager.shares(settings)
+            others = manager.Fronts(settings, shared[1:], log)
+        _serve(settings, log, shared[0], probed, ports, others)
+    log("stopped")
+    log.flush(1.0)
+    return 0
+
+
+def _listen(host: str, port: int, shared: bool = False) -> socket.socket:
+    """A socket that listens; shared: beside others of this port. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends without delay where the protocol is TCP's by name
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((host, port))
         listener.listen(WAITING_IN_THE_SYSTEM)
     except OSError:
         listener.close()
         raise
+    return listener
+
+
+def _listen_together(host: str, port: int, count: int) -> list[socket.socket]:
+    """Sockets of one port, among which the system divides connections. Raises OSError."""
+    first = _listen(host, port)
+    if count == 1:
+        return [first]
+    # bound alone before: sockets that share a port would also share that of another server of the same user
+    port = first.getsockname()[1]
+    first.close()
+    found: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            found.append(_listen(host, port, shared=True))
+    except OSError:
+        for each in found:
+            each.close()
+        raise
+    return found
+
+
+def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}" if family == socket.AF_INET6 else f"http://{host}:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
-    def started(models: Models) -> None:
-        server.models = models
-        log("listening", url=url, version=server_version())
 
-    app = make_app(settings, log, started)
-    config = uvicorn.Config(
+def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.Config:
+    """How uvicorn runs a front."""
+    return uvicorn.Config(
         app,
         http=bounded_protocol(settings.read_timeout, _connections(settings, log)),
         ws="none",
@@ -105,8 +175,21 @@ def serve(settings: Settings) -> int:
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,
     )
-    server = _Server(config, settings.drain_delay)
+
+
+def _serve(
+    settings: Settings,
+    log: JsonLog,
+    listener: socket.socket,
+    probed: socket.socket | None,
+    ports: dict[str, str],
+    others: manager.Fronts | None,
+) -> None:
+    def started(models: Models) -> None:
+        server.models = models
+        log("listening", **ports, version=server_version())
+
+    app = make_app(settings, log, started, fronts=others)
+    probes = None if probed is None else health.HealthServer(app.state.health, probed)
+    server = _Server(uvicorn_config(app, settings, log), settings.drain_delay, probes)
     server.run(sockets=[listener])
-    log("stopped")
-    log.flush(1.0)
-    return 0

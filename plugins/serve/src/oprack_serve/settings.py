@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from oprack_serve.protocol import Limits
 
@@ -13,7 +14,8 @@ from oprack_serve.protocol import Limits
 class Settings:
     """Settings of one server; the command's options set them.
 
-    model, name: a single model and its name. models: a folder of models. workers: how many batches run at once.
+    model, name: a single model and its name. models: a folder of models. health_port: another port for health and
+    metrics, 0 for any free one, None for none. workers: how many batches run at once.
     threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined batch, and seconds that a
     request waits for others though a worker is free. max_queue: requests that wait for one model. timeout: seconds
     from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
@@ -22,7 +24,7 @@ class Settings:
     limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
     grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
     requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere.
+    for nowhere. fronts: processes that take requests, this one among them.
     """
 
     model: Path | None = None
@@ -30,6 +32,7 @@ class Settings:
     models: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8000
+    health_port: int | None = None
     workers: int = 1
     threads: int = 0
     max_batch: int = 32
@@ -49,7 +52,19 @@ class Settings:
     allow_trace: bool = False
     log: str = "all"
     cache: Path | None = None
+    fronts: int = 1
     limits: Limits = field(default_factory=Limits)
+
+    def to_json(self) -> dict[str, Any]:
+        """For another process."""
+        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """What `to_json` wrote."""
+        paths = {each.name for each in fields(cls) if "Path" in str(each.type)}
+        found = {name: Path(value) if name in paths and value is not None else value for name, value in data.items()}
+        return cls(**found | {"limits": Limits(**data["limits"])})
 
     def threads_of_a_worker(self) -> int:
         """The CPUs shared among the workers, unless the operator says otherwise."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import time
@@ -25,20 +26,55 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Worker:
-    """Answers the messages of one socket until it is closed."""
+    """Answers the messages of its sockets, in turns, until all are closed.
 
-    def __init__(self, sock: socket.socket, predictor: Predictor, signature: Signature, proof: Proof) -> None:
-        self._sock, self._predictor, self._signature, self._proof = sock, predictor, signature, proof
+    Args:
+        sock: To the server.
+        door: Through which the server passes sockets of other fronts.
+        predictor: Runs the model.
+        signature: What the model declares.
+        proof: Says whether entries of a batch depend on each other.
+    """
+
+    def __init__(
+        self, sock: socket.socket, door: socket.socket, predictor: Predictor, signature: Signature, proof: Proof
+    ) -> None:
+        self._socks, self._door = {sock.fileno(): sock}, door
+        self._predictor, self._signature, self._proof = predictor, signature, proof
         self._ran_ms = 0.0
         self._statm = os.open("/proc/self/statm", os.O_RDONLY)
         self._shared = self._memory()
 
     def serve(self) -> None:
-        """Answer until the server closes the connection."""
-        while (message := wire.receive(self._sock)) is not None:
+        """Answer until nobody is left who could ask."""
+        poll = select.poll()
+        for each in (*self._socks.values(), self._door):
+            poll.register(each, select.POLLIN)
+        while self._socks:
+            for fd, _ in poll.poll():
+                if fd == self._door.fileno():
+                    found = socket.recv_fds(self._door, 1, 1)[1]
+                    if not found:
+                        poll.unregister(fd)
+                    for new in found:
+                        self._socks[new] = socket.socket(fileno=new)
+                        poll.register(new, select.POLLIN)
+                elif not self._answer(self._socks[fd]):
+                    poll.unregister(fd)
+                    self._socks.pop(fd).close()
+
+    def _answer(self, sock: socket.socket) -> bool:
+        """Answer the next message of a socket; returns whether it is still open."""
+        try:
+            message = wire.receive(sock)
+            if message is None:
+                return False
             header, arrays = message
             answer = self._probe if header["kind"] == "probe" else self._run
-            wire.send(self._sock, *answer(header, arrays))
+            wire.send(sock, *answer(header, arrays))
+        except ConnectionError:
+            return False
+        return True
 
     def _memory(self) -> int:
         """Bytes of this process in memory that no file backs; those that it has when it is forked, it shares."""
@@ -111,7 +147,14 @@ def _status(error: Exception) -> int:
     return 400 if isinstance(error, InvalidArgumentError) else 500
 
 
-def main(sock: socket.socket, predictor: Predictor, signature: Signature, proof: Proof, threads: int) -> None:
+def main(
+    sock: socket.socket,
+    door: socket.socket,
+    predictor: Predictor,
+    signature: Signature,
+    proof: Proof,
+    threads: int,
+) -> None:
     """Serve in this process, with `threads` threads in each kernel library."""
     from oprack.packs import default_manager
 
@@ -120,5 +163,4 @@ def main(sock: socket.socket, predictor: Predictor, signature: Signature, proof:
         for library in default_manager().extensions.libraries().values():
             if not isinstance(library, Exception):
                 limits.enter_context(library.limit_threads(threads))
-        with contextlib.suppress(ConnectionError):
-            Worker(sock, predictor, signature, proof).serve()
+        Worker(sock, door, predictor, signature, proof).serve()

@@ -27,11 +27,13 @@ class WorkerProcess:
         pid: Of the process.
         sock: To the worker.
         pidfd: Of the process, by which it can be ended when its host is gone, too.
+        door: Through which it is passed the sockets of other fronts, None for one that belongs to another process.
         memory_limit: Bytes that it may take for itself, 0 for any.
         on_outgrown: Called once, when it takes more.
 
     Attributes:
         warm: Whether it has answered its probe.
+        outgrown: Whether it has taken more than it may, and its host was asked for another.
         memory: Bytes that it had taken for itself after its latest run.
     """
 
@@ -41,15 +43,16 @@ class WorkerProcess:
         pid: int,
         sock: socket.socket,
         pidfd: int,
+        door: socket.socket | None,
         memory_limit: int,
         on_outgrown: Callable[[WorkerProcess], None],
     ) -> None:
-        self.number, self.pid, self._sock, self._pidfd = number, pid, sock, pidfd
+        self.number, self.pid, self._sock, self._pidfd, self._door = number, pid, sock, pidfd, door
         self._memory_limit, self._on_outgrown = memory_limit, on_outgrown
         sock.setblocking(False)
         self._link = Link(self.kill)
         self._started = time.monotonic()
-        self._outgrown = False
+        self.outgrown = False
         self.alive, self.warm, self.memory = True, False, 0
 
     async def connect(self) -> None:
@@ -79,7 +82,7 @@ class WorkerProcess:
                 result = error
             done(result)
             if not self.alive:  # another has taken its place while it ran
-                self.kill()
+                self.hang_up()
 
         header = {
             "kind": "run",
@@ -91,21 +94,46 @@ class WorkerProcess:
 
     def _weigh(self, memory: int) -> None:
         self.memory = memory
-        if not self._memory_limit or memory <= self._memory_limit or self._outgrown:
+        if not self._memory_limit or memory <= self._memory_limit or self.outgrown:
             return
         # where warming up takes more than the limit, workers are replaced all the same, but not without a pause
         if time.monotonic() - self._started > SHORT_LIFE:
-            self._outgrown = True
+            self.outgrown = True
             self._on_outgrown(self)
+
+    def connect_front(self) -> tuple[socket.socket, int]:
+        """A socket for another process to send batches by, and the descriptor by which that one can end the worker.
+
+        The caller passes them on and closes the socket. Raises OSError when the worker is gone.
+        """
+        assert self._door is not None
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._door, [b"\0"], [theirs.fileno()])
+        return ours, self._pidfd
+
+    def hang_up(self) -> None:
+        """Leave a worker that runs nothing for this process. It ends when the other fronts have left it, too."""
+        self._close()
+        self._hang_up()
 
     def kill(self) -> None:
         """End it. Who waits for its answer gets a WorkerLostError at once, though the process may take its time."""
-        self.alive = False
         if self._pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        self._close()
+        self._hang_up()
+
+    def _close(self) -> None:
+        self.alive = False
+        if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
+        if self._door is not None:
+            self._door.close()
+
+    def _hang_up(self) -> None:
         if self._link.transport is None:
             self._sock.close()
         else:

@@ -95,9 +95,12 @@ class _Proof:
         self.block, self.entries, self.length = block, entries, length
         self.manager = default_manager()
         self.known: dict[str, _Lies] = {}
+        self.read: set[str] = set()  # what an op reads, or is fetched
         self.sizes = Sizes(block, constants)
 
     def run(self, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        self.read = {*outputs, *(n for op in self.block.ops if op.type != "fetch" for n in op.input_arg_names())}
+        self.read |= {name for op in self.block.ops for name in _attribute_vars(op)}
         for name in inputs:
             var = self.block.var(name)
             by_rows = bool(var.lod_level)
@@ -202,21 +205,24 @@ class _Proof:
         if any(before[name] != _Lies() for name in _attribute_vars(op)):
             return None  # an attribute's value depends on the batch
         variables = {name: self.block.find_var_recursive(name) for _, _, name in (*ins, *outs)}
-        scratch = {name for slot, _, name in outs if info.proto.outputs[slot].intermediate}
+        scratch = {n for slot, _, n in outs if info.proto.outputs[slot].intermediate or n not in self.read}
         if info.sbp is None or not all(self._sized(v) for name, v in variables.items() if name not in scratch):
             return None
         # A rule whose signatures say which attribute has the sizes of an output may be asked without the tensor that
-        # has them in its place.
+        # has them in its place. An op may leave an output alone that nobody reads, as dropout its mask when it tests.
+        written = [(slot, number, name) for slot, number, name in outs if name in self.read]
         sized = {slot for slot, _, name in ins if name in self.sizes.known}
         attrs = dict(info.checker.check(declared_attrs(op, info), op.var_attrs())) if info.checker else dict(op.attrs)
         asked: list[set[str]] = ([] if numbers else [set()]) + ([sized] if sized else [])
         for left_out in asked:
             dims: dict[str, list[Any]] = {}
-            for slot, _, name in (*(i for i in ins if i[0] not in left_out), *outs):
+            for slot, _, name in (*(i for i in ins if i[0] not in left_out), *written):
                 var = variables[name]
                 dims.setdefault(slot, []).append(None if var is None else var.shape)
             found: list[Signature] = info.sbp(SbpContext(op.type, attrs, dims))
             for signature in found:
+                if signature.random and not attrs.get("is_test"):
+                    continue  # what it draws for an entry depends on those before it
                 if (signature.sizes or not left_out) and self._fits(signature, ins, outs, before, left_out, scratch):
                     return signature
         return None
