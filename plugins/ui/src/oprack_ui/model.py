@@ -25,6 +25,7 @@ from oprack.runtime import Executor, Profiler
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
 
 from oprack_ui.graph import draw
+from oprack_ui.search import find
 
 MAX_ELEMENTS = 1 << 26
 RUNS = 5
@@ -67,16 +68,29 @@ class ShownModel:
         Raises:
             NotFoundError: There is no such stage or block.
         """
-        if stage not in ("saved", "rewritten"):
-            raise NotFoundError(f"stage {stage!r}; expected saved or rewritten")
-        program = self.program.desc if stage == "saved" else self._optimized.program
+        program = self._program(stage)
         if not block.isascii() or not block.isdigit() or int(block) >= len(program.blocks):
             raise NotFoundError(f"block {block!r}; expected a number below {len(program.blocks)}")
-        return draw(program.blocks[int(block)], self._owners(program), opened, folded) | {"blocks": len(program.blocks)}
+        owners = owners_of(program, self._manager)
+        drawn = draw(program.blocks[int(block)], owners, opened, folded, self.feeds)
+        return drawn | {"blocks": _places(program)}
 
-    def _owners(self, program: ProgramDesc) -> dict[str, str]:
-        types = {op.type for block in program.blocks for op in block.ops}
-        return {t: self._manager.owner(t) if self._manager.has_op(t) else "MISSING" for t in types}
+    def find(self, stage: str, query: str) -> dict[str, Any]:
+        """Ops and variables of all blocks by parts of their names.
+
+        Args:
+            stage: "saved" or "rewritten".
+            query: Words that are all in the names.
+
+        Raises:
+            NotFoundError: There is no such stage.
+        """
+        return find(self._program(stage), query)
+
+    def _program(self, stage: str) -> ProgramDesc:
+        if stage not in ("saved", "rewritten"):
+            raise NotFoundError(f"stage {stage!r}; expected saved or rewritten")
+        return self.program.desc if stage == "saved" else self._optimized.program
 
     def passes(self) -> dict[str, Any]:
         """What each pass did, and how many ops of each type there are before and after."""
@@ -88,7 +102,7 @@ class ShownModel:
         for block in program.blocks:
             for op in block.ops:
                 counts[op.type] += 1
-        owners = self._owners(program)
+        owners = owners_of(program, self._manager)
         return [{"op": t, "count": n, "pack": owners[t]} for t, n in sorted(counts.items())]
 
     @cached_property
@@ -137,7 +151,7 @@ class ShownModel:
             times.append((time.perf_counter() - start) * 1e3)
         with Profiler() as profiler:
             once()
-        owners = self._owners(program)
+        owners = owners_of(program, self._manager)
         ops = [row | {"pack": owners.get(row["op"], "")} for row in profiler.by_op()]
         totals: dict[str, float] = defaultdict(float)
         for row in ops:
@@ -150,6 +164,23 @@ class ShownModel:
             "packs": packs,
             "feed": {n: list(t.shape) for n, t in feed.items()},
         }
+
+
+def owners_of(program: ProgramDesc, manager: PackManager) -> dict[str, str]:
+    """The distribution that brings each op type of a program; MISSING where none does."""
+    types = {op.type for block in program.blocks for op in block.ops}
+    return {t: manager.owner(t) if manager.has_op(t) else "MISSING" for t in types}
+
+
+def _places(program: ProgramDesc) -> list[dict[str, Any]]:
+    """Of each block what holds it: the op that runs it, and the block of that op; nothing of the first."""
+    places: list[dict[str, Any]] = [{"op": "", "inside": -1} for _ in program.blocks]
+    for block in program.blocks:
+        for op in block.ops:
+            for inner in op.sub_blocks():
+                if 0 < inner < len(places):
+                    places[inner] = {"op": op.type, "inside": block.idx}
+    return places
 
 
 def _values(name: str, var: VarDesc | None, given: Any, random: np.random.Generator) -> LoDTensor:
