@@ -113,6 +113,15 @@ def test_precisions_that_change_nothing_say_why(capsys: Any, tmp_path: Path, ima
     assert "--int8: passes do that, and --no-passes, --reference and --check-nan run none" in err
 
 
+def test_int8_runs_what_quantize_wrote(capsys: Any, tmp_path: Path, image: np.ndarray) -> None:
+    np.save(tmp_path / "x.npy", image)
+    fed = ["--cast", "--feed", tmp_path / "x.npy"]
+    run(capsys, "quantize", NET, "--data", tmp_path / "x.npy", "--cast", "--out", tmp_path / "int8")
+    assert "quantize_linear" in run(capsys, "run", tmp_path / "int8", *fed, "--profile")[0]
+    out, err = run(capsys, "run", tmp_path / "int8", *fed, "--int8", "--profile")
+    assert "onednn_quantized_conv2d" in out or "this CPU lacks VNNI" in err or "no installed plugin" in err
+
+
 @pytest.mark.parametrize("threads", ["0", "-1", "many", "1025"])
 def test_threads_are_a_number(capsys: Any, threads: str) -> None:
     assert "expected 1 to 1024" in run(capsys, "run", NET, f"--threads={threads}", code=2)[1]

@@ -129,7 +129,7 @@ def _print(args: argparse.Namespace, done: Quantized, prefix: Path | None) -> No
         return
     for name, decibels in done.outputs.items():
         print(f"output {printable(name)}: {decibels:.1f} dB above the error of all layers together")
-    print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams")
+    print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams; `oprack run --int8` computes in int8")
 
 
 def _number(value: Any) -> Any:

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import FeedDtypeError, FeedError, FeedLoDError, FeedNameError, OprackError
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     import numpy as np
     from oprack.desc import VarDesc
     from oprack.io.inference_model import InferenceModel
+    from oprack.program import Program
     from oprack.tensor import LoDTensor
+
+    class _WithProgram(Protocol):
+        program: Program
 
 
 def add_feeds(parser: argparse.ArgumentParser) -> None:
@@ -84,11 +90,11 @@ def read_feeds(
 
 
 @contextlib.contextmanager
-def explained(model: InferenceModel, *feeds: Mapping[str, Any]) -> Iterator[None]:
+def explained(model: _WithProgram, *feeds: Mapping[str, Any]) -> Iterator[None]:
     """Errors of runs in it say what was wrong with the values of a command line.
 
     Args:
-        model: What runs.
+        model: What runs, or anything with its program.
         feeds: What `read_feeds` gave.
     """
     from oprack.runtime.feed_fetch import blamed

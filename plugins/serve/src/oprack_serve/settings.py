@@ -22,7 +22,7 @@ class Settings:
     limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
     grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
     requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere.
+    for nowhere. int8, bf16: whether ops may compute in these (Config.enable_mkldnn_int8, enable_mkldnn_bfloat16).
     """
 
     model: Path | None = None
@@ -49,7 +49,13 @@ class Settings:
     allow_trace: bool = False
     log: str = "all"
     cache: Path | None = None
+    int8: bool = False
+    bf16: bool = False
     limits: Limits = field(default_factory=Limits)
+
+    def precisions(self) -> str:
+        """Names of the dtypes that ops may compute in besides their own, separated by commas."""
+        return ",".join(name for name in ("int8", "bf16") if getattr(self, name))
 
     def threads_of_a_worker(self) -> int:
         """The CPUs shared among the workers, unless the operator says otherwise."""

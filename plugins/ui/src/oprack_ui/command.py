@@ -8,7 +8,7 @@ from pathlib import Path
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack ui`."""
-    from oprack.cli.output import add_block
+    from oprack.cli.output import add_block, add_precisions
 
     parser.add_argument(
         "model", nargs="?", help="folder with __model__ or one .pdmodel; such a file; or its path without ending"
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how often blocks of the model's loops may run in one run (default: %(default)s)",
     )
+    add_precisions(parser)
     add_block(parser)
     parser.set_defaults(run=run)
 
@@ -43,7 +44,7 @@ def _number(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until the process is told to stop."""
-    from oprack.cli.output import manager_of
+    from oprack.cli.output import manager_of, precisions_of
 
     from oprack_ui.app import make_app
     from oprack_ui.model import ShownModel
@@ -52,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     manager = manager_of(args)
     model = None
     if args.model:
-        model = ShownModel(args.model, args.params, manager, args.memory_limit, args.loop_limit)
+        limits = args.memory_limit, args.loop_limit
+        model = ShownModel(args.model, args.params, manager, *limits, precisions=precisions_of(args))
     return serve(make_app(manager, model), args.port)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from oprack.cli.output import model_arguments
-from oprack.cli.show import describe_model
+from oprack.cli.show import describe_model, parameter_problem
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program
@@ -23,6 +23,7 @@ from oprack.ir.models import optimize_model, pass_records
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor, Profiler
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
+from oprack_ir.feeds import explained
 
 from oprack_ui.graph import draw
 from oprack_ui.search import find
@@ -40,12 +41,22 @@ class ShownModel:
         manager: The packs that run it.
         memory_limit: Bytes that the outputs of one op may take.
         loop_limit: How often the blocks of its loops may run in one run.
+        precisions: Dtypes that its ops may compute in besides their own, as `oprack.ir.select_passes` takes them.
 
     Raises:
         ModelError: It is damaged.
     """
 
-    def __init__(self, path: str, params: str | None, manager: PackManager, memory_limit: int, loop_limit: int) -> None:
+    def __init__(
+        self,
+        path: str,
+        params: str | None,
+        manager: PackManager,
+        memory_limit: int,
+        loop_limit: int,
+        precisions: Mapping[str, None] | None = None,
+    ) -> None:
+        self._precisions = precisions
         self.name = Path(path).name or path
         self._files = model_arguments(argparse.Namespace(model=path, params=params))
         self._manager, self._limits = manager, {"memory_limit": memory_limit, "loop_limit": loop_limit}
@@ -54,7 +65,10 @@ class ShownModel:
 
     def report(self) -> dict[str, Any]:
         """What `oprack show --json` prints."""
-        return {"name": self.name} | describe_model(self.program, self.feeds, self.fetches, self._manager)
+        folder, model_filename, params = self._files
+        problem = parameter_problem(self.program, folder, model_filename, params)
+        report = describe_model(self.program, self.feeds, self.fetches, self._manager)
+        return {"name": self.name, "parameter_problem": problem} | report
 
     def graph(self, stage: str, block: str, opened: Sequence[str], folded: bool) -> dict[str, Any]:
         """A block as boxes and lines.
@@ -117,7 +131,7 @@ class ShownModel:
     def _optimized(self) -> Optimized:
         folder, model_filename, params = self._files
         model = load_inference_model(folder, self._scope, model_filename=model_filename, params_filename=params)
-        done = optimize_model(model, self._scope, self._executor)[1]
+        done = optimize_model(model, self._scope, self._executor, precisions=self._precisions)[1]
         freeze_parameters(self._scope)
         return done
 
@@ -142,7 +156,8 @@ class ShownModel:
         program = self._optimized.program
 
         def once() -> None:
-            self._executor.run(program, feed, self.fetches, self._scope, return_numpy=False)
+            with explained(self, feed):
+                self._executor.run(program, feed, self.fetches, self._scope, return_numpy=False)
 
         times = []
         for _ in range(RUNS + 1):

@@ -33,6 +33,7 @@ function aboutModel(found, actions) {
     element("h3", {}, found.name),
     element("p", {}, `${count(found.ops, "op")} in ${count(found.blocks, "block")}, ${size}`),
     ...missing,
+    ...(found.parameter_problem ? [element("p", { className: "bad" }, `It can't run: ${found.parameter_problem}`)] : []),
     element("dl", {}, ...variables("inputs", found.inputs), ...variables("outputs", found.outputs)),
     element("p", { className: "hint" }, "Wheel or two fingers: zoom. Drag: move. Arrow keys: from box to box. Enter or a double click: unfold a chain, go into a block. / : find."),
   ];
