@@ -149,9 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from oprack.python.text import printable
 
     if "_ARGCOMPLETE" in os.environ:  # a shell asks, by what `oprack completion` printed
-        from oprack.cli.completion import complete
-
-        complete()
+        importlib.import_module("oprack.cli.completion").complete()
     argv = sys.argv[1:] if argv is None else list(argv)
     command = next((a for a in argv if not a.startswith("-")), "")
     with warnings.catch_warnings():
