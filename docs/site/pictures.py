@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from html import escape
-from itertools import pairwise
 from typing import Any
 
-from oprack_ui.block_graph import Edge, lay_out
+from oprack_ui.layout import lay_out, path
 
 LINE, PAD, GAP, MARGIN, LETTER = 17, 11, 46, 16, 7.3
 COLORS = ("#dbeafe", "#dcfce7", "#fef3c7", "#ede9fe", "#fee2e2")
-_NODE = r"(\w+)(?:\[\"?(.*?)\"?\])?"
+_NODE = r"(\w+)(?:\[\"?(.*?)\"?\](?=\s|$))?"  # text may have brackets
 _ARROW = r"(-->|--\s*\"(.*?)\"\s*-->|-\.\s*\"(.*?)\"\s*\.->|-\.->)"
 
 
@@ -104,46 +103,28 @@ def _redirect(chart: Chart, name: str, end: int) -> None:
 def draw(chart: Chart) -> str:
     """The flowchart as an element `svg`."""
     names = list(chart.labels)
-    order, forward = _sorted(names, list(chart.edges))
-    index = {name: i for i, name in enumerate(order)}
-    widths = [max(map(len, chart.labels[n])) * LETTER + 2 * PAD for n in order]
-    edges: list[Edge] = sorted((index[a], index[b]) for a, b in forward)
-    layout = lay_out(widths, edges)
-    heights = [max(len(chart.labels[order[n]]) for n in layer) * LINE + 2 * PAD for layer in layout.layers]
-    tops = [MARGIN + sum(heights[:row]) + GAP * row for row in range(len(heights))]
-    row_of = {n: row for row, layer in enumerate(layout.layers) for n in layer}
-    room = max((len(text) * 6.2 for text, _ in chart.edges.values()), default=0.0) + 20
-    room += 60 * (len(forward) < len(chart.edges))
+    index = {name: i for i, name in enumerate(names)}
+    sizes = [_size(chart.labels[name]) for name in names]
+    edges = {(index[a], index[b]): said for (a, b), said in chart.edges.items()}
+    notes = {edge: (len(text) * 6.2 + 8, float(LINE)) for edge, (text, _) in edges.items() if text}
+    layout = lay_out(sizes, list(edges), notes, layer_gap=GAP)
     legend = sum(40 + len(title) * LETTER for title in chart.titles.values())
-    width = max(layout.width + 2 * (MARGIN + room), legend + 2 * MARGIN)
-    height = tops[-1] + heights[-1] + MARGIN + (LINE + 8) * bool(chart.titles)
+    width = max(layout.width, legend) + 2 * MARGIN
+    height = layout.height + 2 * MARGIN + (LINE + 8) * bool(chart.titles)
+    left = (width - layout.width) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
         'font-family="sans-serif" font-size="13" role="img"><defs><marker id="arrow" viewBox="0 0 8 8" refX="8" '
         'refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" '
         'fill="#64748b"/></marker></defs>'
     ]
-    left = (width - layout.width) / 2
-    for a, b in chart.edges:
-        back = (a, b) not in forward
-        first, last = (index[b], index[a]) if back else (index[a], index[b])
-        points = [(left + layout.x[first], tops[row_of[first]] + heights[row_of[first]])]
-        for row, x in layout.bends.get((first, last), []):
-            points += [(left + x, tops[row]), (left + x, tops[row] + heights[row])]
-        points.append((left + layout.x[last], tops[row_of[last]]))
-        parts.append(
-            _edge(points, *chart.edges[a, b])
-            if not back
-            else _back_edge(
-                (left + layout.x[last] + widths[last] / 2, tops[row_of[last]] + heights[row_of[last]] / 2),
-                (left + layout.x[first] + widths[first] / 2, tops[row_of[first]] + heights[row_of[first]] / 2),
-                *chart.edges[a, b],
-            )
-        )
-    for n, name in enumerate(order):
-        lines, row = chart.labels[name], row_of[n]
+    for edge, (_, dashed) in edges.items():
+        parts.append(_line(path([(left + x, MARGIN + y) for x, y in layout.lines[edge]]), dashed))
+    for edge, (x, y) in layout.notes.items():
+        parts.append(_label(left + x, MARGIN + y, edges[edge][0]))
+    for name, (x, y), size in zip(names, layout.boxes, sizes, strict=True):
         color = COLORS[chart.group[name] % len(COLORS)] if name in chart.group else "#f8fafc"
-        parts.append(_box(left + layout.x[n], tops[row], widths[n], heights[row], lines, color))
+        parts.append(_box(left + x, MARGIN + y, size, chart.labels[name], color))
     x = float(MARGIN)
     for i, title in enumerate(chart.titles.values()):
         y = height - MARGIN - 10
@@ -153,37 +134,8 @@ def draw(chart: Chart) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _sorted(names: list[str], edges: list[tuple[str, str]]) -> tuple[list[str], set[tuple[str, str]]]:
-    """Nodes so that edges go from first to last, and the edges that do; those against the order are the others."""
-    done: list[str] = []
-    forward = set(edges)
-    active: set[str] = set()
-
-    def visit(name: str) -> None:
-        if name in done:
-            return
-        active.add(name)
-        for a, b in edges:
-            if a == name:
-                if b in active:
-                    forward.discard((a, b))
-                else:
-                    visit(b)
-        active.discard(name)
-        done.append(name)
-
-    for name in names:
-        visit(name)
-    return done[::-1], forward
-
-
-def _back_edge(start: tuple[float, float], end: tuple[float, float], text: str, dashed: bool) -> str:
-    """An edge against the order, drawn upwards on the right of all boxes between."""
-    (x0, y0), (x1, y1) = start, end
-    far = max(x0, x1) + 60
-    path = f"M{x0:.1f} {y0:.1f}C{far:.1f} {y0:.1f} {far:.1f} {y0:.1f} {far:.1f} {y0 - 40:.1f}"
-    path += f"V{y1 + 40:.1f}C{far:.1f} {y1:.1f} {far:.1f} {y1:.1f} {x1:.1f} {y1:.1f}"
-    return _line(path, dashed) + (_label(far + 8, (y0 + y1) / 2, text) if text else "")
+def _size(lines: list[str]) -> tuple[float, float]:
+    return max(map(len, lines)) * LETTER + 2 * PAD, float(len(lines) * LINE + 2 * PAD)
 
 
 def _line(path: str, dashed: bool) -> str:
@@ -192,26 +144,23 @@ def _line(path: str, dashed: bool) -> str:
 
 
 def _label(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{y + 4:.1f}" font-size="11.5" fill="#475569">{escape(text)}</text>'
+    """The text of an edge around a point; its rim hides lines below it."""
+    return (
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" font-size="11.5" text-anchor="middle" fill="#475569" stroke="white" '
+        f'stroke-width="4" paint-order="stroke">{escape(text)}</text>'
+    )
 
 
-def _edge(points: list[tuple[float, float]], text: str, dashed: bool) -> str:
-    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-    for (x0, y0), (x1, y1) in pairwise(points):
-        middle = (y0 + y1) / 2
-        path += f"C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
-    (x0, y0), (x1, y1) = points[-2:]
-    return _line(path, dashed) + (_label((x0 + x1) / 2 + 8, (y0 + y1) / 2, text) if text else "")
-
-
-def _box(x: float, y: float, width: float, height: float, lines: list[str], color: str) -> str:
-    start = y + height / 2 - (len(lines) - 1) * LINE / 2 + 4.5
+def _box(x: float, y: float, size: tuple[float, float], lines: list[str], color: str) -> str:
+    """x, y: of the corner at the upper left."""
+    width, height = size
+    middle, start = x + width / 2, y + height / 2 - (len(lines) - 1) * LINE / 2 + 4.5
     texts = "".join(
-        f'<text x="{x:.1f}" y="{start + i * LINE:.1f}" text-anchor="middle" fill="{"#0f172a" if not i else "#475569"}">'
-        f"{escape(text.strip())}</text>"
+        f'<text x="{middle:.1f}" y="{start + i * LINE:.1f}" text-anchor="middle" '
+        f'fill="{"#0f172a" if not i else "#475569"}">{escape(text.strip())}</text>'
         for i, text in enumerate(lines)
     )
     return (
-        f'<rect x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{color}" '
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{color}" '
         f'stroke="#475569"/>{texts}'
     )

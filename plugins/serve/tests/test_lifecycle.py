@@ -444,3 +444,25 @@ def test_a_pause_is_for_workers_that_end_before_they_have_been_warmed_up(warm):
             process.returncode = 0  # the host has waited for it
             pauses.append(due - before > 0.9)
         assert pauses == ([False] * 7 if warm else [False, True, True, True, True, True, True])
+
+
+@pytest.mark.parametrize(
+    ("options", "precisions"), [([], ""), (["--int8"], "int8"), (["--bf16", "--int8"], "int8,bf16")]
+)
+def test_precisions_reach_the_predictor(
+    options: list[str], precisions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from oprack import inference
+    from oprack_serve import host, server
+    from oprack_serve.settings import Settings
+
+    found: list[Settings] = []
+    monkeypatch.setattr(server, "serve", lambda settings: found.append(settings) or 0)
+    assert main(["serve", "--models", str(tmp_path), *options]) == 0
+    assert found[0].precisions() == precisions
+    configs: list[inference.Config] = []
+    monkeypatch.setattr(inference, "create_predictor", configs.append)
+    host.load(
+        str(Path(__file__).parents[3] / "tests" / "data" / "small_models" / "resnet.pdmodel"), 0, precisions=precisions
+    )
+    assert set(configs[0].precisions()) == {{"bf16": "bfloat16"}.get(p, p) for p in precisions.split(",") if p}

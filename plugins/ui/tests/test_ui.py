@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,14 +14,12 @@ from pathlib import Path
 
 import oprack
 import pytest
-import uvicorn
 from browser import open_page
 from oprack.cli.main import main
 from oprack.io.inference_model import load_program
 from oprack_ui import installed
-from oprack_ui.app import make_app
 from oprack_ui.graph import draw
-from oprack_ui.model import ShownModel
+from shown_page import served
 
 ROOT = Path(__file__).parents[3]
 MODEL = ROOT / "tests" / "data" / "small_models" / "resnet"
@@ -33,17 +30,8 @@ JSON = "application/json"
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The application with a model, on this machine alone."""
-    manager = oprack.default_manager()
-    app = make_app(manager, ShownModel(str(MODEL), None, manager, 2 << 30, 1000))
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(16)  # who asks before the server runs, waits
-        server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(10)
+    with served(MODEL) as url:
+        yield url
 
 
 def ask(url: str, body: bytes | None = None, **headers: str) -> tuple[int, dict]:
@@ -102,8 +90,10 @@ def test_the_graph_folds_chains_and_opens_them(address: str) -> None:
     assert chains and sum(len(b["details"]) for b in folded["boxes"]) == len(whole["boxes"])
     _, opened = ask(f"{address}/api/model/graph?open={chains[0]['key']}")
     assert len(opened["boxes"]) == len(folded["boxes"]) - 1 + len(chains[0]["details"])
-    conv = next(box for box in whole["boxes"] if box["lines"][0] == "conv2d")
-    assert conv["packs"] == ["oprack-nn"] and re.fullmatch(r"float32 \[\?, \d+, .*\]", conv["lines"][1])
+    conv = next(box for box in whole["boxes"] if box["lines"][0] == ["conv2d", ""])
+    weight, result = (more for _, more in conv["lines"][1:])
+    assert re.fullmatch(r"Filter \[\d+, 3, \d, \d\]", weight) and re.fullmatch(r"→ float32 \[\?, \d+, .*\]", result)
+    assert conv["packs"] == ["oprack-nn"]
     assert conv["details"][0]["attrs"]["groups"] == "1"
     for box in whole["boxes"]:
         assert -1e-6 <= box["x"] and box["x"] + box["width"] <= whole["width"] + 1e-6
@@ -118,6 +108,17 @@ def test_blocks_inside_ops_are_named() -> None:
     drawn = draw(program.desc.blocks[0], owners, [], folded=True)
     inside = [d["blocks"] for box in drawn["boxes"] for d in box["details"] if d.get("blocks")]
     assert inside and draw(program.desc.blocks[inside[0][0]], owners, [], folded=True)["boxes"]
+
+
+def test_ops_and_variables_are_found(address: str) -> None:
+    _, found = ask(f"{address}/api/model/find?words=CONV2D%20w_0")
+    assert found["count"] == len(found["places"]) > 1
+    assert {p["op"] for p in found["places"]} == {"conv2d"} and "reads conv2d_0.w_0" in found["places"][0]["note"]
+    _, readers = ask(f"{address}/api/model/find?words=image")
+    assert [p["note"] for p in readers["places"] if p["op"] == "conv2d"] == ["reads image"]
+    assert ask(f"{address}/api/model/find?words=nothing_of_it")[1] == {"count": 0, "places": []}
+    assert ask(f"{address}/api/model/find?words=")[1]["count"] == 0
+    assert ask(f"{address}/api/model/find?stage=x&words=a")[0] == 404
 
 
 def test_passes_and_times(address: str) -> None:
@@ -205,6 +206,7 @@ def test_the_command_listens_at_this_machine_alone() -> None:
 def test_the_page_in_a_browser(address: str) -> None:
     with open_page(f"{address}/", width=1300, height=850) as page:
         page.set_default_timeout(30_000)
+        page.click("nav button[data-view=ops]")
         page.fill("#search", "nn relu")
         page.click("#found button >> text=relu >> nth=0")
         page.wait_for_selector(".choice table")
@@ -212,12 +214,12 @@ def test_the_page_in_a_browser(address: str) -> None:
         page.click("nav button[data-view=graph]")
         page.wait_for_selector(".box.chain")
         before = page.locator(".box").count()
-        page.click(".box.chain >> nth=0")
+        page.dblclick(".box.chain >> nth=0")
         page.wait_for_selector(f".box >> nth={before}", state="attached")
         page.click(".box.op >> nth=0")
         assert "conv2d" in page.inner_text("#details")
         page.click("#larger")
-        assert "scale(" in page.get_attribute("#drawing > g", "transform")
+        assert "scale(" in page.get_attribute("#world", "transform")
         page.click("nav button[data-view=passes]")
         page.wait_for_selector("#passes table")
         page.click("nav button[data-view=profile]")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from oprack.cli.main import OK
-from oprack.cli.output import add_model, model_arguments
+from oprack.cli.output import add_model, model_arguments, working
 from oprack.errors import InvalidArgumentError
 from oprack.python.text import printable
 
@@ -31,9 +31,10 @@ def run(args: argparse.Namespace) -> int:
             f"{str(prefix / 'inference')!r}"
         )
     scope = Scope()
-    model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params_filename)
-    prefix.parent.mkdir(parents=True, exist_ok=True)
-    save_inference_model(prefix, model.program, model.feed_names, model.fetch_names, scope)
+    with working("converting"):
+        model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params_filename)
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        save_inference_model(prefix, model.program, model.feed_names, model.fetch_names, scope)
     written = [file for ending in (".pdmodel", ".pdiparams") if (file := Path(f"{prefix}{ending}")).is_file()]
     print(f"written: {', '.join(f'{printable(str(file))} ({file.stat().st_size:,} bytes)' for file in written)}")
     return OK

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import add_block, add_json, manager_of, print_json
+from oprack.cli.output import add_block, add_json, manager_of, print_json, working
 from oprack.packs.checks import orphans
 from oprack.python.text import printable
 
@@ -31,6 +31,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    with working("importing all that packs bring" if args.imports else "looking at packs"):
+        facts = _facts(args)
+    if args.json:
+        print_json(facts)
+    else:
+        _print(facts)
+    return FINDING if facts["problems"] else OK
+
+
+def _facts(args: argparse.Namespace) -> dict[str, Any]:
+    """All that there is to say."""
     from oprack.packs import advice
     from oprack.packs.checks import import_problems
     from oprack.packs.pack import BrokenPackWarning, PackWarning
@@ -46,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     known = variables(manager.targets("variable"))
     limit = _cache_limit()
     opened = {"place": _places(manager), "library": _libraries(manager)}
-    facts = {
+    return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": _versions(),
@@ -74,11 +85,6 @@ def run(args: argparse.Namespace) -> int:
         ],
         "imports": args.imports,
     }
-    if args.json:
-        print_json(facts)
-    else:
-        _print(facts)
-    return FINDING if facts["problems"] else OK
 
 
 def _versions() -> dict[str, str]:

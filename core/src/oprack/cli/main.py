@@ -10,7 +10,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, cast
 
 OK, FINDING, USAGE, BAD_INPUT, BROKEN_PACK = 0, 1, 2, 3, 4
 EXIT_CODES = """\
@@ -29,6 +30,7 @@ COMMANDS = {
     "op": ("op", "describe an op: documentation, slots, attributes, gradient, kernels, and who provides what"),
     "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them"),
     "convert": ("convert", "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel"),
+    "completion": ("completion", "print what makes a shell complete command lines of oprack"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
 }
 
@@ -76,6 +78,32 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
     return parser
 
 
+def parse(parser: argparse.ArgumentParser, command: str, argv: Sequence[str]) -> argparse.Namespace:
+    """Read a command line; what the subcommand does not know is told with its own options, and the near ones.
+
+    Args:
+        parser: With the options of the subcommand.
+        command: Its name.
+        argv: The words.
+    """
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        sub = subparser(parser, command)
+        known = [option for action in sub._actions for option in action.option_strings]
+        near = [one for word in unknown for one in get_close_matches(word.partition("=")[0], known, 1)]
+        hint = f" (did you mean {' or '.join(dict.fromkeys(near))}?)" if near else ""
+        sub.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return args
+
+
+def subparser(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
+    """The parser of a subcommand; the whole one where there is none of that name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+            return cast("argparse.ArgumentParser", action.choices[command])
+    return parser
+
+
 @dataclass(frozen=True)
 class PackCommand:
     """A subcommand that a pack brings."""
@@ -120,12 +148,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from oprack.errors import OprackError
     from oprack.python.text import printable
 
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks, by what `oprack completion` printed
+        importlib.import_module("oprack.cli.completion").complete()
     argv = sys.argv[1:] if argv is None else list(argv)
     command = next((a for a in argv if not a.startswith("-")), "")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            args = build_parser(command).parse_args(argv)
+            args = parse(build_parser(command), command, argv)
             code = int(args.run(args) or OK)
             sys.stdout.flush()
             return code

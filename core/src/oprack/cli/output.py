@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +73,74 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: s
     for row in texts:
         cells = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numbers, strict=True)]
         print((indent + "  ".join(cells)).rstrip())
+
+
+# Waiting ------------------------------------------------------------------------------------------------------------
+_PATIENCE = 0.7  # seconds without a word, after which a command says what it does
+
+
+def track(items: Iterable[Any], what: str, total: int | None = None) -> Iterable[Any]:
+    """The items, with a bar on the terminal that says how many are done and how long the others take.
+
+    Args:
+        items: What is gone through.
+        what: A word or two before the bar.
+        total: How many there are, where they have no length.
+    """
+    from rich.console import Console
+    from rich.progress import track as bar
+
+    console = Console(stderr=True)
+    return bar(items, what, total, transient=True, console=console) if console.is_terminal else items
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """Says on the terminal what is going on, where it takes longer than a moment; nothing where there is none."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(f"{what} ...")
+    timer = threading.Timer(_PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+# How ops compute ----------------------------------------------------------------------------------------------------
+def add_precisions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--int8",
+        action="store_true",
+        help="multiply bytes where the model quantises both factors, as those of `oprack quantize` do; needs VNNI",
+    )
+    parser.add_argument(
+        "--bf16", action="store_true", help="let convolutions and products round what they multiply to bfloat16"
+    )
+
+
+def precisions_of(args: argparse.Namespace) -> dict[str, None]:
+    """The dtypes that ops may compute in besides their own, as oprack.ir.select_passes takes them."""
+    return {name: None for name, given in (("bfloat16", args.bf16), ("int8", args.int8)) if given}
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads", type=_threads, metavar="N", help="threads of NumPy and kernel libraries (default: as they decide)"
+    )
+
+
+def _threads(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; expected 1 to 1024")
+    return int(text)
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

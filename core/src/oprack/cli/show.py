@@ -12,6 +12,8 @@ from oprack.cli.output import add_block, add_json, add_model, manager_of, model_
 from oprack.python.text import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from oprack.desc import VarDesc
     from oprack.packs.manager import PackManager
     from oprack.program import Program
@@ -27,10 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from oprack.io.inference_model import load_program
 
-    path, model_filename, _ = model_arguments(args)
+    path, model_filename, params = model_arguments(args)
     program, feeds, fetches = load_program(path, model_filename=model_filename)
     manager = manager_of(args)
     report = describe_model(program, feeds, fetches, manager)
+    report["parameter_problem"] = parameter_problem(program, path, model_filename, params)
     if args.json:
         if args.ops:
             report["listing"] = [[str(op) for op in block.ops] for block in program.blocks]
@@ -40,7 +43,26 @@ def run(args: argparse.Namespace) -> int:
         if args.ops:
             _print_ops(program)
         _print_findings(report, manager)
-    return FINDING if report["missing_ops"] else OK
+    return FINDING if report["missing_ops"] or report["parameter_problem"] else OK
+
+
+def parameter_problem(program: Program, path: Path, model_filename: str | None, params: str | None) -> str:
+    """What is wrong with the parameter files of a model; "" for nothing.
+
+    Args:
+        program: Its program.
+        path: Where the model is; and the names, as `model_arguments` gives them.
+        model_filename: Name of the program file.
+        params: Name of the parameter file.
+    """
+    from oprack.errors import ModelError
+    from oprack.io.inference_model import check_parameters
+
+    try:
+        check_parameters(path, program, model_filename=model_filename, params_filename=params)
+    except (ModelError, OSError) as error:
+        return str(error)
+    return ""
 
 
 def describe_model(program: Program, feeds: list[str], fetches: list[str], manager: PackManager) -> dict[str, Any]:
@@ -142,6 +164,8 @@ def _print_findings(report: dict[str, Any], manager: PackManager) -> None:
     for r in report["newer_ops"]:
         versions = f"saved with version {r['saved_with']}, its pack knows {r['installed']}"
         print(f"\nop {printable(r['op'])}: {versions}; upgrade the pack")
+    if report["parameter_problem"]:
+        print(f"\nthe model can't run: {printable(report['parameter_problem'])}")
     try:
         manager.require_ops(report["missing_ops"])
     except MissingPackError as e:

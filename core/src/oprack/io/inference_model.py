@@ -12,6 +12,7 @@ import numpy as np
 
 from oprack.errors import CorruptModelError, MissingPackError, ModelError, NotFoundError, UnimplementedError
 from oprack.io.parameters import (
+    check_files,
     open_view,
     persistable_vars,
     read_combined_file,
@@ -206,6 +207,30 @@ def load_program(
     """Read a program and the names of its inputs and outputs, without parameters. Raises as load_inference_model."""
     model, _ = _locate(Path(path), model_filename, None)
     return _read_program(model)
+
+
+def check_parameters(
+    path: str | os.PathLike[str],
+    program: Program,
+    *,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+) -> None:
+    """See that the parameter files of a model are there and whole, by the sizes in them alone.
+
+    Args:
+        path: As for load_inference_model, and so are the names.
+        program: What load_program made of it.
+        model_filename: Name of the program file.
+        params_filename: Name of the parameter file.
+
+    Raises:
+        MissingParameterError, CorruptParameterError, UnsafeNameError: As load_inference_model would.
+    """
+    model, params = _locate(Path(path), model_filename, params_filename)
+    descs = persistable_vars(program)
+    if descs:
+        check_files(model.parent, params, descs)
 
 
 def _read_program(model: Path) -> tuple[Program, list[str], list[str]]:

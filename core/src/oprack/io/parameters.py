@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
@@ -13,13 +14,14 @@ from typing import Any
 
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import CorruptParameterError, InvalidArgumentError, MissingParameterError, UnsafeNameError
-from oprack.io.streams import read_combined, read_variable, write_variable
+from oprack.io.streams import read_combined, read_variable, skip_variable, write_variable
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope, SelectedRows, numpy_dtype
 from oprack.types import DTYPE_NAMES, FLOATS, VarType
 
 _MAX_PART = 255  # bytes of one file name on common file systems
 _MAX_PARTS = 64
+_TOLD = 5  # names in a message about very many
 
 
 def variable_path(directory: str | os.PathLike[str], name: str) -> Path:
@@ -195,9 +197,61 @@ def read_combined_file(path: Path, descs: list[VarDesc]) -> dict[str, Value]:
     if not path.exists():
         raise MissingParameterError(
             f"{os.fspath(path)!r} does not exist; expected the combined file of {len(descs)} persistable variables: "
-            + ", ".join(repr(var.name) for var in descs)
+            + _some(descs)
         )
     return read_combined_view(open_view(path), descs, repr(os.fspath(path)))
+
+
+def _some(descs: Sequence[VarDesc]) -> str:
+    """The first names, and how many more there are."""
+    names = ", ".join(repr(var.name) for var in descs[:_TOLD])
+    return names + (f" and {len(descs) - _TOLD} more" if len(descs) > _TOLD else "")
+
+
+def check_files(directory: Path, combined: Path | None, descs: list[VarDesc]) -> None:
+    """Raise what reading the variables would raise, but read the sizes in the files alone.
+
+    Args:
+        directory: Where each variable has a file, for no combined file.
+        combined: The combined file.
+        descs: The variables.
+
+    Raises:
+        MissingParameterError: A file is missing.
+        CorruptParameterError: A file is too short, too long, or of another program.
+        UnsafeNameError: A name leads out of the directory.
+    """
+    if combined is None:
+        missing = [var for var in descs if not variable_path(directory, var.name).exists()]
+        if missing:
+            raise MissingParameterError(
+                f"{len(missing)} of {len(descs)} persistable variables have no file in {os.fspath(directory)!r}: "
+                + _some(missing)
+            )
+        for var in descs:
+            path = variable_path(directory, var.name)
+            _skip(open_view(path), 0, [var], repr(os.fspath(path)))
+    elif not combined.exists():
+        read_combined_file(combined, descs)
+    else:
+        _skip(open_view(combined), 0, descs, repr(os.fspath(combined)))
+
+
+def _skip(view: memoryview, offset: int, descs: Sequence[VarDesc], source: str) -> None:
+    """Go over the variables of a file, and see that they are what is declared, and all that there is."""
+    for var in descs:
+        dtype, dims, offset = skip_variable(view, offset, var.type, name=var.name, source=source)
+        stored = math.prod(dims)
+        if var.shape is not None and min(var.shape, default=0) >= 0 and stored != math.prod(var.shape):
+            raise CorruptParameterError(
+                f"variable {var.name!r} in {source}: got {dtype}{list(dims)}, but the program expects "
+                f"{var.dtype_name() or ''}{list(var.shape)}; so the file belongs to another program"
+            )
+    if offset != len(view):
+        raise CorruptParameterError(
+            f"{source}: {len(view) - offset} of {len(view)} bytes are left behind the last of {len(descs)} variables; "
+            "expected the file to end there, so the file belongs to another program"
+        )
 
 
 def read_combined_view(view: Any, descs: list[VarDesc], source: str) -> dict[str, Value]:

@@ -151,6 +151,35 @@ def read_variable(
     return read(buffer, offset, name=name, source=source)
 
 
+def skip_variable(
+    buffer: Any, offset: int, kind: VarType, *, name: str, source: str
+) -> tuple[str, tuple[int, ...], int]:
+    """As read_variable, without memory for the values: dtype, dims and the offset behind.
+
+    Args:
+        buffer: The bytes.
+        offset: Where the variable starts.
+        kind: Its type.
+        name: Of it, for messages.
+        source: Name of the file, for messages.
+
+    Raises:
+        CorruptParameterError: The stream is truncated or malformed; subclasses as for read_lod_tensor.
+    """
+    cursor = _Cursor(buffer, offset, name, source)
+    if kind is VarType.SELECTED_ROWS:
+        cursor.version("the SelectedRows")
+        count = cursor.number("Q", "the number of rows")
+        cursor.take(8 * count, f"{count} rows")
+        cursor.number("q", "the height")
+    else:
+        cursor.version("the LoDTensor")
+        _read_lod(cursor)
+    dtype, dims = _read_header(cursor)
+    cursor.take(_checked_size(cursor, dtype, dims), "the data")
+    return dtype.name, dims, cursor.offset
+
+
 def _read_lod(cursor: _Cursor) -> list[list[int]]:
     count = cursor.number("Q", "the number of LoD levels")
     # Each level takes at least 8 bytes, for its size. Without this check a huge count would loop until the file ends.
@@ -177,7 +206,8 @@ def _read_lod(cursor: _Cursor) -> list[list[int]]:
     return lod
 
 
-def _read_tensor(cursor: _Cursor) -> np.ndarray:
+def _read_header(cursor: _Cursor) -> tuple[np.dtype, tuple[int, ...]]:
+    """Dtype and dims of a tensor, whose data come next."""
     cursor.version("the tensor")
     size = cursor.number("i", "the size of the TensorDesc")
     if size < 0:
@@ -191,12 +221,16 @@ def _read_tensor(cursor: _Cursor) -> np.ndarray:
             f"{cursor.where()}: its dtype is {kind.name} ({int(kind)}); expected one of "
             + ", ".join(DTYPE_NAMES.values())
         )
-    dtype = numpy_dtype(kind)
+    return numpy_dtype(kind), tuple(dims)
+
+
+def _read_tensor(cursor: _Cursor) -> np.ndarray:
+    dtype, dims = _read_header(cursor)
     nbytes = _checked_size(cursor, dtype, dims)
     raw = np.frombuffer(cursor.take(nbytes, "the data"), np.uint8)
     # A copy, since the buffer may be a mapped file, to which in-place ops can't write.
     array = np.empty(dims, dtype)
-    if kind is VarType.BOOL:
+    if dtype == np.bool_:
         np.not_equal(raw, 0, out=array.reshape(-1))  # to NumPy, bytes other than 0 and 1 are not valid bools
     else:
         array.reshape(-1).view(np.uint8)[...] = raw

@@ -20,6 +20,7 @@ from oprack.errors import (
     FetchNameError,
     InvalidArgumentError,
     InvalidLoDError,
+    OpError,
     did_you_mean,
 )
 from oprack.python.records import dataclass
@@ -207,6 +208,28 @@ def _check_dims(name: str, shape: tuple[int, ...], dims: tuple[int, ...], var: V
         raise FeedShapeError(
             f"feed {name!r}: got shape {list(shape)}; the program expects {list(dims)} (-1 = any size)"
         )
+
+
+def blamed(error: Exception, block: BlockDesc, fed: Mapping[str, Any]) -> Exception:
+    """The error of a run, or one that blames what was fed with other dims than the program declares.
+
+    Models run with other dims than they declare where their ops allow it, so nobody is refused before the run. An op
+    that does not says what is wrong with its own inputs, after passes perhaps with a weight of several ops.
+
+    Args:
+        error: The error.
+        block: The block that the program starts with.
+        fed: Names and values.
+    """
+    if isinstance(error, FeedError) or not isinstance(error, InvalidArgumentError | OpError):
+        return error
+    texts = []
+    for name, value in fed.items():
+        var, shape = block.find_var_recursive(name), list(getattr(value, "shape", ()))
+        dims = list(var.shape) if var is not None and var.shape else shape
+        if len(dims) != len(shape) or any(d not in (-1, s) for d, s in zip(dims, shape, strict=True)):
+            texts.append(f"feed {name!r}: got shape {shape}; the program declares {dims} (-1 = any size)")
+    return FeedShapeError(f"{'; '.join(texts)}, and the run failed.\n{error}") if texts else error
 
 
 def feed_columns(block: BlockDesc) -> list[tuple[int, str]]:

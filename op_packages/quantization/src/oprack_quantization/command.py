@@ -1,4 +1,4 @@
-"""oprack quantize MODEL --data FILES [--out DIR] [--method mse] [--per-tensor] [--least-db N] [--skip NAME] [--json]"""
+"""oprack quantize MODEL --data FILES [--out DIR] [--method mse] [--per-tensor] [--least-db N] [--skip NAME] [--cast]"""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack quantize`."""
     from oprack.cli.output import add_json
+    from oprack_ir.feeds import add_cast
 
     from oprack_quantization.post_training.layers import OPS
     from oprack_quantization.post_training.scales import METHODS
@@ -53,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="quantise convolutions of enlarged maps, too, which are faster in floats",
     )
+    add_cast(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -60,10 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, write the program, and print what it costs."""
     from oprack.cli.main import FINDING, OK
+    from oprack.cli.output import track, working
     from oprack.errors import InvalidArgumentError
     from oprack.io import load_inference_model, save_inference_model
     from oprack.tensor import Scope
-    from oprack_ir.feeds import read_feeds
+    from oprack_ir.feeds import explained, read_feeds
 
     from oprack_quantization.post_training import quantize_post_training
 
@@ -74,20 +77,23 @@ def run(args: argparse.Namespace) -> int:
             f"--out {prefix} is a folder; expected the files' path without ending, such as {prefix / 'inference'}"
         )
     scope = Scope()
-    model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params_filename)
-    feeds = [read_feeds([file], [], model.feed_names) for file in args.data]
-    done = quantize_post_training(
-        model.program,
-        scope,
-        feeds,
-        model.fetch_names,
-        method=args.method,
-        per_channel=args.per_channel,
-        least_decibels=args.least_db,
-        ops=args.ops,
-        skip=args.skip,
-        enlarged=args.enlarged,
-    )
+    with working("reading the model"):
+        model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params_filename)
+    feeds = [read_feeds([file], [], model, args.cast) for file in args.data]
+    with explained(model, *feeds):
+        done = quantize_post_training(
+            model.program,
+            scope,
+            feeds,
+            model.fetch_names,
+            method=args.method,
+            per_channel=args.per_channel,
+            least_decibels=args.least_db,
+            ops=args.ops,
+            skip=args.skip,
+            enlarged=args.enlarged,
+            track=track,
+        )
     if nothing := done.why_nothing():
         _print(args, done, None)
         print(f"nothing was quantised, and nothing is written: {nothing}", file=sys.stderr)
@@ -123,7 +129,7 @@ def _print(args: argparse.Namespace, done: Quantized, prefix: Path | None) -> No
         return
     for name, decibels in done.outputs.items():
         print(f"output {printable(name)}: {decibels:.1f} dB above the error of all layers together")
-    print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams")
+    print(f"written: {printable(str(prefix))}.pdmodel and .pdiparams; `oprack run --int8` computes in int8")
 
 
 def _number(value: Any) -> Any:

@@ -1,9 +1,11 @@
-"""oprack run MODEL --feed NAME=FILE.npy [--out FILE.npz] [--place PLACE] [--repeat N] [--profile] [--json]"""
+"""oprack run MODEL --feed NAME=FILE.npy [--cast] [--out FILE.npz] [--int8] [--threads N] [--repeat N] [--profile]"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,16 @@ from oprack.cli.output import (
     add_block,
     add_json,
     add_model,
+    add_precisions,
+    add_threads,
     check_file,
     manager_of,
     model_arguments,
+    precisions_of,
     print_json,
     print_table,
+    track,
+    working,
 )
 from oprack_ir.feeds import add_feeds
 
@@ -37,6 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--place", type=_place, metavar="PLACE", help="where to run: cpu, cuda, or cuda:1 (default: cpu)"
     )
+    add_threads(parser)
+    add_precisions(parser)
     parser.add_argument(
         "--cache",
         metavar="DIR",
@@ -113,17 +122,18 @@ class _Measured:
 
 
 def _measure(args: argparse.Namespace) -> _Measured:
-    from oprack.errors import FeedLoDError
+    from oprack.inference.predictor import ThreadLimits
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope
-    from oprack_ir.feeds import read_feeds, with_hint
+    from oprack_ir.feeds import explained, read_feeds
 
     scope = Scope()
     checks = Checks(nan_inf=args.check_nan)
     executor = Executor(args.place, prepared=not args.reference, checks=checks, manager=manager_of(args))
     executor.pool.get(executor.place)
-    model = _load(args, scope, executor)
-    feed = read_feeds(args.feed, args.lod, model.feed_names)
+    with working("reading and rewriting the model"):
+        model = _load(args, scope, executor)
+    feed = read_feeds(args.feed, args.lod, model, args.cast)
 
     def once() -> list[Any]:
         return executor.run(model.program.desc, feed, model.fetch_names, scope, return_numpy=False)
@@ -131,16 +141,16 @@ def _measure(args: argparse.Namespace) -> _Measured:
     times: list[float] = []
     outputs: list[Any] = []
     profiler = Profiler()
-    try:
-        for _ in _progress(args.repeat, quiet=args.json):
+    few = args.repeat < 3
+    threads = ThreadLimits(args.threads, executor.manager)
+    with explained(model, feed), threads(), working("running") if few else contextlib.nullcontext():
+        for _ in range(args.repeat) if few else track(range(args.repeat), "running"):
             start = time.perf_counter()
             outputs = once()
             times.append((time.perf_counter() - start) * 1e3)
         if args.profile or args.trace:
             with profiler:
                 once()
-    except FeedLoDError as error:
-        raise with_hint(error) from error
     return _Measured(dict(zip(model.fetch_names, outputs, strict=True)), times, profiler)
 
 
@@ -151,6 +161,7 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
     from oprack.inference.loading import load_model
     from oprack.inference.optim_cache import load_optimized
     from oprack.io.inference_model import freeze_parameters
+    from oprack_ir.precisions import unused_precisions
 
     path, model_filename, params = model_arguments(args)
     config = Config(path)
@@ -158,19 +169,27 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
         config.set_prog_file(model_filename)
     if params:
         config.set_params_file(params)
+    precisions = precisions_of(args)
+    if args.int8:
+        config.enable_mkldnn_int8()
+    if args.bf16:
+        config.enable_mkldnn_bfloat16()
     unchanged = args.reference or args.check_nan or args.no_passes
 
     def rewritten() -> tuple[InferenceModel, Optimized]:
         from oprack.ir.models import optimize_model
 
-        found = optimize_model(load_model(config, scope), scope, executor)
+        found = optimize_model(load_model(config, scope), scope, executor, precisions=precisions)
         freeze_parameters(scope)
+        for note in unused_precisions(precisions, found[1], executor.manager):
+            print(f"oprack run: {note}", file=sys.stderr)
         return found
 
-    if args.cache and unchanged:
+    if unchanged and (args.cache or precisions):
+        given = [option for option in ("--cache", "--int8", "--bf16") if getattr(args, option[2:])]
         raise InvalidArgumentError(
-            f"--cache {args.cache!r} keeps what passes made of a model, and --no-passes, --reference and --check-nan "
-            "run none; expected one or the other"
+            f"{' and '.join(given)}: passes do that, and --no-passes, --reference and --check-nan run none; expected "
+            "one or the other"
         )
     if args.cache:
         config.set_optim_cache_dir(args.cache)
@@ -180,14 +199,6 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
     model = load_model(config, scope)
     freeze_parameters(scope)
     return model
-
-
-def _progress(repeat: int, quiet: bool) -> Any:
-    if repeat < 3 or quiet:
-        return range(repeat)
-    from rich.progress import track
-
-    return track(range(repeat), "running", transient=True)
 
 
 def _print(summaries: dict[str, dict[str, Any]], times: list[float]) -> None:

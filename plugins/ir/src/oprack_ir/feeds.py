@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import FeedError, FeedLoDError, FeedNameError
+from oprack.errors import FeedDtypeError, FeedError, FeedLoDError, FeedNameError, OprackError
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     import numpy as np
+    from oprack.desc import VarDesc
+    from oprack.io.inference_model import InferenceModel
+    from oprack.program import Program
     from oprack.tensor import LoDTensor
+
+    class _WithProgram(Protocol):
+        program: Program
 
 
 def add_feeds(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +40,37 @@ def add_feeds(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]OFFSETS",
         help="offsets of an input's sequences, levels separated by ';': --lod words=0,3,7",
     )
+    add_cast(parser)
 
 
-def read_feeds(files: Sequence[str], offsets: Sequence[str], names: Sequence[str]) -> dict[str, LoDTensor]:
-    """files: `[NAME=]FILE` each. offsets: `[NAME=]0,3;0,1,4` each. names: the model's inputs.
+def add_cast(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cast",
+        action="store_true",
+        help="convert inputs to the dtypes that the model declares, such as float64, in which NumPy saves, to float32",
+    )
 
-    Raises FeedError for a file that can't be read, FeedNameError and FeedLoDError.
+
+def read_feeds(
+    files: Sequence[str], offsets: Sequence[str], model: InferenceModel, cast: bool = False
+) -> dict[str, LoDTensor]:
+    """The values that a command line gives to a model.
+
+    Args:
+        files: `[NAME=]FILE` each.
+        offsets: `[NAME=]0,3;0,1,4` each.
+        model: Its inputs, all of which have to be given.
+        cast: Whether to convert to the declared dtypes.
+
+    Raises:
+        FeedError: A file can't be read, or its values can't be converted.
+        FeedNameError: A name is no input, or an input is not given.
+        FeedDtypeError: A dtype is not the declared one.
+        FeedLoDError: Offsets can't be read.
     """
     from oprack.tensor import LoDTensor
 
+    names = model.feed_names
     arrays: dict[str, Any] = {}
     for given in files:
         name, file = _split(given, "--feed", names)
@@ -51,12 +82,89 @@ def read_feeds(files: Sequence[str], offsets: Sequence[str], names: Sequence[str
             f"--lod names {', '.join(map(repr, strange))}, which no --feed gives; expected "
             + (f"one of {', '.join(map(repr, arrays))}" if arrays else "--feed NAME=FILE as well")
         )
+    block = model.program.desc.blocks[0]
+    declared = {name: block.find_var_recursive(name) for name in names}
+    _check_given([n for n in arrays if block.find_var_recursive(n) is None], arrays, declared)
+    arrays |= {n: _as_declared(n, arrays[n], var, cast) for n, var in declared.items() if var is not None}
     return {n: LoDTensor(a, lods.get(n), check=False) for n, a in arrays.items()}
 
 
-def with_hint(error: FeedLoDError) -> FeedLoDError:
-    """The error with what to write on the command line."""
-    return FeedLoDError(f"{error}\nOn the command line: --lod NAME=0,2,5 with levels separated by ';'")
+@contextlib.contextmanager
+def explained(model: _WithProgram, *feeds: Mapping[str, Any]) -> Iterator[None]:
+    """Errors of runs in it say what was wrong with the values of a command line.
+
+    Args:
+        model: What runs, or anything with its program.
+        feeds: What `read_feeds` gave.
+    """
+    from oprack.runtime.feed_fetch import blamed
+
+    try:
+        yield
+    except FeedLoDError as error:
+        raise FeedLoDError(f"{error}\nOn the command line: --lod NAME=0,2,5 with levels separated by ';'") from error
+    except OprackError as error:
+        block = model.program.desc.blocks[0]
+        for blame in (blamed(error, block, feed) for feed in feeds):
+            if blame is not error:
+                raise blame from error
+        raise
+
+
+def _check_given(strange: Sequence[str], arrays: Mapping[str, Any], declared: Mapping[str, VarDesc | None]) -> None:
+    """Raise FeedNameError unless all inputs are given, and nothing that the program does not know."""
+    missing = [n for n in declared if n not in arrays]
+    if not strange and not missing:
+        return
+    text = f"--feed gives {', '.join(map(repr, strange))}, which the model has no input for; " if strange else ""
+    if not missing:
+        raise FeedNameError(f"{text}its inputs are\n{_listed(declared)}")
+    wanted = _listed({n: declared[n] for n in missing})
+    inputs = f"input{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
+    raise FeedNameError(f"{text}no --feed gives {inputs}; save arrays with numpy.save, and pass\n{wanted}")
+
+
+def _listed(declared: Mapping[str, VarDesc | None]) -> str:
+    """A line for each input: the option, dtype and dims, and whether it is a sequence."""
+    lines = []
+    for name, var in declared.items():
+        form = "" if var is None else f"{var.dtype_name() or ''}{'' if var.shape is None else list(var.shape)}"
+        lod = " and --lod with its offsets" if var is not None and var.lod_level else ""
+        lines.append(f"  --feed {name}=FILE.npy{lod}: {form or 'of a kind that it does not say'}")
+    return "\n".join(lines) + ("\n-1 = any size" if any(-1 in (v.shape or ()) for v in declared.values() if v) else "")
+
+
+def _as_declared(name: str, array: np.ndarray, var: VarDesc, cast: bool) -> np.ndarray:
+    """An array in the dtype that a program declares; LoD and dims are left to the run."""
+    import numpy as np
+    from oprack.tensor import numpy_dtype
+    from oprack.types import DTYPE_NAMES
+
+    if var.dtype not in DTYPE_NAMES or array.dtype == numpy_dtype(var.dtype):
+        return array
+    wanted = DTYPE_NAMES[var.dtype]
+    if not cast:
+        raise FeedDtypeError(
+            f"--feed {name}: the file has {array.dtype}{list(array.shape)}; the model expects {wanted}; add --cast, "
+            f"or save array.astype({wanted!r})"
+        )
+    if array.dtype.kind not in "biuf" and array.dtype.name not in DTYPE_NAMES.values():
+        raise FeedDtypeError(
+            f"--feed {name}: the file has {array.dtype}; expected numbers that --cast makes {wanted} of"
+        )
+    with np.errstate(all="ignore"):
+        made = array.astype(numpy_dtype(var.dtype))
+    if made.dtype.kind in "biu" and not np.array_equal(made, array):
+        raise FeedDtypeError(
+            f"--feed {name}: --cast would change values of {array.dtype} that {wanted} does not have; save whole "
+            f"numbers in its range, as array.round().astype({wanted!r}) gives"
+        )
+    if made.dtype.kind not in "biu" and np.isfinite(array).sum() != np.isfinite(made).sum():
+        raise FeedDtypeError(
+            f"--feed {name}: --cast would make infinities of values of {array.dtype} that {wanted} is too small for; "
+            "scale them"
+        )
+    return made
 
 
 def _split(given: str, option: str, names: Sequence[str]) -> tuple[str, str]:

@@ -1,16 +1,28 @@
-"""oprack passes MODEL [--plan --feed NAME=FILE.npy] [--json]"""
+"""oprack passes MODEL [--int8] [--bf16] [--plan --feed NAME=FILE.npy [--cast]] [--json]"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
-from oprack.cli.output import add_block, add_json, add_model, manager_of, model_arguments, print_json, print_table
+from oprack.cli.output import (
+    add_block,
+    add_json,
+    add_model,
+    add_precisions,
+    manager_of,
+    model_arguments,
+    precisions_of,
+    print_json,
+    print_table,
+    working,
+)
 from oprack.python.text import printable
 
-from oprack_ir.feeds import add_feeds, read_feeds
+from oprack_ir.feeds import add_feeds, explained, read_feeds
 
 if TYPE_CHECKING:
     from oprack.io.inference_model import InferenceModel
@@ -26,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run once with the --feed files, and print the code that the rewritten program runs as",
     )
     add_feeds(parser)
+    add_precisions(parser)
     add_json(parser)
     add_block(parser)
     parser.set_defaults(run=run)
@@ -37,10 +50,16 @@ def run(args: argparse.Namespace) -> int:
     from oprack.runtime import Executor
     from oprack.tensor import Scope
 
+    from oprack_ir.precisions import unused_precisions
+
     path, model_filename, params = model_arguments(args)
     scope, executor = Scope(), Executor(manager=manager_of(args))
-    model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
-    rewritten, optimized = optimize_model(model, scope, executor)
+    precisions = precisions_of(args)
+    with working("reading and rewriting the model"):
+        model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
+        rewritten, optimized = optimize_model(model, scope, executor, precisions=precisions)
+    for note in unused_precisions(precisions, optimized, executor.manager):
+        print(f"oprack passes: {note}", file=sys.stderr)
     report: dict[str, Any] = {"passes": pass_records(optimized, executor.manager)}
     if args.plan:
         report["plan"] = _plan(rewritten, scope, executor, args)
@@ -58,8 +77,9 @@ def _plan(model: InferenceModel, scope: Scope, executor: Executor, args: argpars
 
     Raises FeedError of several kinds when they do not fit.
     """
-    feed = read_feeds(args.feed, args.lod, model.feed_names)
-    executor.run(model.program, feed, model.fetch_names, scope, return_numpy=False)
+    feed = read_feeds(args.feed, args.lod, model, args.cast)
+    with explained(model, feed), working("running"):
+        executor.run(model.program, feed, model.fetch_names, scope, return_numpy=False)
     return executor.prepare(model.program).block(0).plan(model.fetch_names).source()
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack serve`."""
+    from oprack.cli.output import add_precisions
+
     from oprack_serve.settings import Settings
 
     add, default = parser.add_argument, Settings()
@@ -152,6 +154,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="keep rewritten models in DIR, so that the next start and each reload of the same model runs no pass",
     )
+    add_precisions(parser)
     parser.set_defaults(run=run)
 
 
@@ -207,7 +210,7 @@ def run(args: argparse.Namespace) -> int:
     names = (
         *("model", "name", "models", "host", "port", "health_port", "workers", "fronts", "threads", "max_batch"),
         *("max_queue", "max_body", "max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout"),
-        *("read_timeout", "drain_delay", "grace", "poll", "allow_trace", "log", "cache"),
+        *("read_timeout", "drain_delay", "grace", "poll", "allow_trace", "log", "cache", "int8", "bf16"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

@@ -140,10 +140,10 @@ class Host:
         socket.send_fds(self._control, [json.dumps(message).encode()], fds)
 
 
-def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any, Any]:
+def load(path: str, memory_limit: int, cache: str = "", precisions: str = "") -> tuple[Any, Any, Any]:
     """A predictor of the model, its signature, and the proof that entries of a batch do not depend on each other.
 
-    cache: where rewritten models are kept, "" for nowhere.
+    cache: where rewritten models are kept, "" for nowhere. precisions: "int8", "bf16" or both, as Settings give them.
     """
     from oprack.inference import Config, create_predictor
     from oprack.io.inference_model import load_program
@@ -165,18 +165,22 @@ def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any, Any]:
     if memory_limit:
         config.set_memory_limit(memory_limit)
     config.set_optim_cache_dir(cache)
+    if "int8" in precisions.split(","):
+        config.enable_mkldnn_int8()
+    if "bf16" in precisions.split(","):
+        config.enable_mkldnn_bfloat16()
     signature = Signature(tuple(map(spec, feeds)), tuple(map(spec, fetches)))
     return create_predictor(config), signature, partial(why_rows_may_depend, program, feeds, fetches)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Load, say so, and look after the workers."""
-    fd, path, workers, threads, memory_limit, cache = arguments
+    fd, path, workers, threads, memory_limit, cache, precisions = arguments
     log_all(JsonLog())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
     with socket.socket(fileno=int(fd)) as control:
         try:
-            predictor, signature, proof = load(path, int(memory_limit), cache)
+            predictor, signature, proof = load(path, int(memory_limit), cache, precisions)
         except Exception as error:
             control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
             return 1

@@ -165,7 +165,8 @@ class Model:
         workers = settings.workers
         libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         cache = "" if settings.cache is None else settings.cache
-        arguments = (theirs.fileno(), self.found.path, workers, threads, settings.memory_limit, cache)
+        limit, precisions = settings.memory_limit, settings.precisions()
+        arguments = (theirs.fileno(), self.found.path, workers, threads, limit, cache, precisions)
         self._process = await asyncio.create_subprocess_exec(
             *HOST,
             *map(str, arguments),

@@ -24,7 +24,8 @@ class Settings:
     limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
     grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
     requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere. fronts: processes that take requests, this one among them.
+    for nowhere. int8, bf16: whether ops may compute in these (Config.enable_mkldnn_int8, enable_mkldnn_bfloat16).
+    fronts: processes that take requests, this one among them.
     """
 
     model: Path | None = None
@@ -53,6 +54,8 @@ class Settings:
     log: str = "all"
     cache: Path | None = None
     fronts: int = 1
+    int8: bool = False
+    bf16: bool = False
     limits: Limits = field(default_factory=Limits)
 
     def to_json(self) -> dict[str, Any]:
@@ -65,6 +68,10 @@ class Settings:
         paths = {each.name for each in fields(cls) if "Path" in str(each.type)}
         found = {name: Path(value) if name in paths and value is not None else value for name, value in data.items()}
         return cls(**found | {"limits": Limits(**data["limits"])})
+
+    def precisions(self) -> str:
+        """Names of the dtypes that ops may compute in besides their own, separated by commas."""
+        return ",".join(name for name in ("int8", "bf16") if getattr(self, name))
 
     def threads_of_a_worker(self) -> int:
         """The CPUs shared among the workers, unless the operator says otherwise."""

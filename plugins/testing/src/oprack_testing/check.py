@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import add_json, print_json
+from oprack.cli.output import add_json, print_json, working
 from oprack.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    reports = [_report(path, args) for path in args.paths]
+    reports = []
+    for path in args.paths:
+        with working(f"checking {path}"):
+            reports.append(_report(path, args))
     if args.json:
         found = [{k: v for k, v in report.items() if k != "lines"} for report in reports]
         print_json(found[0] if len(found) == 1 else found)

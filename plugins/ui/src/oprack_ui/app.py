@@ -72,6 +72,7 @@ def make_app(manager: PackManager, model: ShownModel | None) -> Starlette:
             route("/api/op/{name}/choice", lambda request, body: _choice(manager, request)),
             route("/api/model", lambda request, body: shown().report()),
             route("/api/model/graph", lambda request, body: _graph(shown(), request)),
+            route("/api/model/find", lambda request, body: _find(shown(), request)),
             route("/api/model/passes", lambda request, body: shown().passes()),
             route("/api/model/profile", lambda request, body: shown().profile(body.get("shapes")), "POST"),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
@@ -149,3 +150,8 @@ def _graph(model: ShownModel, request: Request) -> Any:
     ask = request.query_params.get
     opened = [part for part in ask("open", "").split(",") if part]
     return model.graph(ask("stage", "saved"), ask("block", "0"), opened, folded=ask("fold", "1") != "0")
+
+
+def _find(model: ShownModel, request: Request) -> Any:
+    ask = request.query_params.get
+    return model.find(ask("stage", "saved"), ask("words", ""))

@@ -1,4 +1,4 @@
-"""oprack ui [MODEL] [--params FILE] [--port PORT] [--memory-limit BYTES] [--block NAME]; oprack graph MODEL OUT.svg"""
+"""oprack ui [MODEL] [--params FILE] [--port PORT] [--memory-limit BYTES]; oprack graph MODEL OUT.svg [--fold]"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack ui`."""
-    from oprack.cli.output import add_block
+    from oprack.cli.output import add_block, add_precisions
 
     parser.add_argument(
         "model", nargs="?", help="folder with __model__ or one .pdmodel; such a file; or its path without ending"
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how often blocks of the model's loops may run in one run (default: %(default)s)",
     )
+    add_precisions(parser)
     add_block(parser)
     parser.set_defaults(run=run)
 
@@ -43,7 +44,7 @@ def _number(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until the process is told to stop."""
-    from oprack.cli.output import manager_of
+    from oprack.cli.output import manager_of, precisions_of
 
     from oprack_ui.app import make_app
     from oprack_ui.model import ShownModel
@@ -52,32 +53,37 @@ def run(args: argparse.Namespace) -> int:
     manager = manager_of(args)
     model = None
     if args.model:
-        model = ShownModel(args.model, args.params, manager, args.memory_limit, args.loop_limit)
+        limits = args.memory_limit, args.loop_limit
+        model = ShownModel(args.model, args.params, manager, *limits, precisions=precisions_of(args))
     return serve(make_app(manager, model), args.port)
 
 
 def configure_graph(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack graph`."""
-    from oprack.cli.output import add_model
+    from oprack.cli.output import add_block, add_model
 
     add_model(parser)
     parser.add_argument(
         "out", metavar="OUT.svg", help="the picture: the ops of every block, and variables between them"
     )
+    parser.add_argument("--fold", action="store_true", help="draw chains of ops as one box each, as the page does")
+    add_block(parser)
     parser.set_defaults(run=run_graph)
 
 
 def run_graph(args: argparse.Namespace) -> int:
     """Draw the graph of a model."""
-    from oprack.cli.output import check_file, model_arguments
+    from oprack.cli.output import check_file, manager_of, model_arguments
     from oprack.io.atomic import write_atomic
     from oprack.io.inference_model import load_program
 
-    from oprack_ui.block_graph import draw_program
+    from oprack_ui.model import owners_of
+    from oprack_ui.svg import draw_program
 
     check_file("OUT.svg", args.out, "model.svg")
     path, model_filename, _ = model_arguments(args)
     program, _, _ = load_program(path, model_filename=model_filename)
-    write_atomic(Path(args.out), draw_program(program).encode())
+    owners = owners_of(program.desc, manager_of(args))
+    write_atomic(Path(args.out), draw_program(program.desc, owners, args.fold).encode())
     print(f"graph: {args.out}")
     return 0

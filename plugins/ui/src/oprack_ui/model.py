@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from oprack.cli.output import model_arguments
-from oprack.cli.show import describe_model
+from oprack.cli.show import describe_model, parameter_problem
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program
@@ -23,8 +23,10 @@ from oprack.ir.models import optimize_model, pass_records
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor, Profiler
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
+from oprack_ir.feeds import explained
 
 from oprack_ui.graph import draw
+from oprack_ui.search import find
 
 MAX_ELEMENTS = 1 << 26
 RUNS = 5
@@ -39,12 +41,22 @@ class ShownModel:
         manager: The packs that run it.
         memory_limit: Bytes that the outputs of one op may take.
         loop_limit: How often the blocks of its loops may run in one run.
+        precisions: Dtypes that its ops may compute in besides their own, as `oprack.ir.select_passes` takes them.
 
     Raises:
         ModelError: It is damaged.
     """
 
-    def __init__(self, path: str, params: str | None, manager: PackManager, memory_limit: int, loop_limit: int) -> None:
+    def __init__(
+        self,
+        path: str,
+        params: str | None,
+        manager: PackManager,
+        memory_limit: int,
+        loop_limit: int,
+        precisions: Mapping[str, None] | None = None,
+    ) -> None:
+        self._precisions = precisions
         self.name = Path(path).name or path
         self._files = model_arguments(argparse.Namespace(model=path, params=params))
         self._manager, self._limits = manager, {"memory_limit": memory_limit, "loop_limit": loop_limit}
@@ -53,7 +65,10 @@ class ShownModel:
 
     def report(self) -> dict[str, Any]:
         """What `oprack show --json` prints."""
-        return {"name": self.name} | describe_model(self.program, self.feeds, self.fetches, self._manager)
+        folder, model_filename, params = self._files
+        problem = parameter_problem(self.program, folder, model_filename, params)
+        report = describe_model(self.program, self.feeds, self.fetches, self._manager)
+        return {"name": self.name, "parameter_problem": problem} | report
 
     def graph(self, stage: str, block: str, opened: Sequence[str], folded: bool) -> dict[str, Any]:
         """A block as boxes and lines.
@@ -67,16 +82,29 @@ class ShownModel:
         Raises:
             NotFoundError: There is no such stage or block.
         """
-        if stage not in ("saved", "rewritten"):
-            raise NotFoundError(f"stage {stage!r}; expected saved or rewritten")
-        program = self.program.desc if stage == "saved" else self._optimized.program
+        program = self._program(stage)
         if not block.isascii() or not block.isdigit() or int(block) >= len(program.blocks):
             raise NotFoundError(f"block {block!r}; expected a number below {len(program.blocks)}")
-        return draw(program.blocks[int(block)], self._owners(program), opened, folded) | {"blocks": len(program.blocks)}
+        owners = owners_of(program, self._manager)
+        drawn = draw(program.blocks[int(block)], owners, opened, folded, self.feeds)
+        return drawn | {"blocks": _places(program)}
 
-    def _owners(self, program: ProgramDesc) -> dict[str, str]:
-        types = {op.type for block in program.blocks for op in block.ops}
-        return {t: self._manager.owner(t) if self._manager.has_op(t) else "MISSING" for t in types}
+    def find(self, stage: str, query: str) -> dict[str, Any]:
+        """Ops and variables of all blocks by parts of their names.
+
+        Args:
+            stage: "saved" or "rewritten".
+            query: Words that are all in the names.
+
+        Raises:
+            NotFoundError: There is no such stage.
+        """
+        return find(self._program(stage), query)
+
+    def _program(self, stage: str) -> ProgramDesc:
+        if stage not in ("saved", "rewritten"):
+            raise NotFoundError(f"stage {stage!r}; expected saved or rewritten")
+        return self.program.desc if stage == "saved" else self._optimized.program
 
     def passes(self) -> dict[str, Any]:
         """What each pass did, and how many ops of each type there are before and after."""
@@ -88,7 +116,7 @@ class ShownModel:
         for block in program.blocks:
             for op in block.ops:
                 counts[op.type] += 1
-        owners = self._owners(program)
+        owners = owners_of(program, self._manager)
         return [{"op": t, "count": n, "pack": owners[t]} for t, n in sorted(counts.items())]
 
     @cached_property
@@ -103,7 +131,7 @@ class ShownModel:
     def _optimized(self) -> Optimized:
         folder, model_filename, params = self._files
         model = load_inference_model(folder, self._scope, model_filename=model_filename, params_filename=params)
-        done = optimize_model(model, self._scope, self._executor)[1]
+        done = optimize_model(model, self._scope, self._executor, precisions=self._precisions)[1]
         freeze_parameters(self._scope)
         return done
 
@@ -128,7 +156,8 @@ class ShownModel:
         program = self._optimized.program
 
         def once() -> None:
-            self._executor.run(program, feed, self.fetches, self._scope, return_numpy=False)
+            with explained(self, feed):
+                self._executor.run(program, feed, self.fetches, self._scope, return_numpy=False)
 
         times = []
         for _ in range(RUNS + 1):
@@ -137,7 +166,7 @@ class ShownModel:
             times.append((time.perf_counter() - start) * 1e3)
         with Profiler() as profiler:
             once()
-        owners = self._owners(program)
+        owners = owners_of(program, self._manager)
         ops = [row | {"pack": owners.get(row["op"], "")} for row in profiler.by_op()]
         totals: dict[str, float] = defaultdict(float)
         for row in ops:
@@ -150,6 +179,23 @@ class ShownModel:
             "packs": packs,
             "feed": {n: list(t.shape) for n, t in feed.items()},
         }
+
+
+def owners_of(program: ProgramDesc, manager: PackManager) -> dict[str, str]:
+    """The distribution that brings each op type of a program; MISSING where none does."""
+    types = {op.type for block in program.blocks for op in block.ops}
+    return {t: manager.owner(t) if manager.has_op(t) else "MISSING" for t in types}
+
+
+def _places(program: ProgramDesc) -> list[dict[str, Any]]:
+    """Of each block what holds it: the op that runs it, and the block of that op; nothing of the first."""
+    places: list[dict[str, Any]] = [{"op": "", "inside": -1} for _ in program.blocks]
+    for block in program.blocks:
+        for op in block.ops:
+            for inner in op.sub_blocks():
+                if 0 < inner < len(places):
+                    places[inner] = {"op": op.type, "inside": block.idx}
+    return places
 
 
 def _values(name: str, var: VarDesc | None, given: Any, random: np.random.Generator) -> LoDTensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,14 @@ from oprack_quantization.post_training.report import Noise
 from oprack_quantization.post_training.scales import Histogram
 
 Feed = Mapping[str, Any]
+Track = Callable[[Sequence[Any], str], Iterable[Any]]
 # Variables of one run, so that not all of a net's features are in memory at once.
 _AT_ONCE = 16
+
+
+def untracked(items: Sequence[Any], what: str) -> Iterable[Any]:
+    """The items, without a progress bar."""
+    return items
 
 
 class Calibration:
@@ -25,10 +31,11 @@ class Calibration:
         program: The program.
         scope: Its parameters.
         feeds: The inputs, each a mapping of names to arrays or LoDTensors.
+        track: Is given what takes long to go through, and a word for it, and gives the same.
     """
 
-    def __init__(self, program: Program, scope: Scope, feeds: Sequence[Feed]) -> None:
-        self._program, self._scope, self._feeds = program, scope, feeds
+    def __init__(self, program: Program, scope: Scope, feeds: Sequence[Feed], track: Track = untracked) -> None:
+        self._program, self._scope, self._feeds, self._track = program, scope, feeds, track
         self._executor = Executor()
 
     def values(self, names: Sequence[str], feed: Feed) -> Iterator[tuple[str, np.ndarray]]:
@@ -40,7 +47,7 @@ class Calibration:
     def histograms(self, names: Sequence[str]) -> dict[str, Histogram]:
         """What variables hold in all runs; those of pictures of one pixel are left out, as their sums are short."""
         seen: dict[str, Histogram] = {}
-        for feed in self._feeds:
+        for feed in self._track(self._feeds, "measuring"):
             for name, array in self.values(names, feed):
                 if array.dtype == np.float32 and array.size and not (array.ndim == 4 and array.shape[2:] == (1, 1)):
                     seen.setdefault(name, Histogram()).add(array)
@@ -59,7 +66,7 @@ class Calibration:
         """
         found = {layer: Noise() for layer in layers}
         alone = {layer: _Alone(layer, scale, per_channel) for layer, scale in layers.items()}
-        for feed in self._feeds[:most]:
+        for feed in self._track(self._feeds[:most], "layer by layer"):
             for some in _in_parts(list(layers), _AT_ONCE // 2):
                 names = list(dict.fromkeys(n for layer in some for n in (layer.x.name, layer.y.name)))
                 values = dict(self.values(names, feed))
@@ -100,7 +107,7 @@ class _Alone:
 
 
 def output_noise(
-    before: tuple[Program, Scope], after: tuple[Program, Scope], feeds: Sequence[Feed], fetches: Sequence[str]
+    before: tuple[Program, Scope], after: tuple[Program, Scope], feeds: Iterable[Feed], fetches: Sequence[str]
 ) -> dict[str, float]:
     """Of each output of one program, how far it is above the other one's difference from it, in decibels."""
     found, executor = {name: Noise() for name in fetches}, Executor()

@@ -11,7 +11,7 @@ from oprack import Program, Scope
 from oprack.errors import InvalidArgumentError
 from oprack.ir import Graph, VarNode
 
-from oprack_quantization.post_training.calibration import Calibration, output_noise
+from oprack_quantization.post_training.calibration import Calibration, Track, output_noise, untracked
 from oprack_quantization.post_training.enlarged import of_enlarged_maps
 from oprack_quantization.post_training.integers import along, integers, weight_scales
 from oprack_quantization.post_training.layers import OPS, Layer, fold_weights, layers_of
@@ -34,6 +34,7 @@ def quantize_post_training(
     ops: Collection[str] = OPS,
     skip: Collection[str] = (),
     enlarged: bool = False,
+    track: Track = untracked,
 ) -> Quantized:
     r"""Quantise the convolutions and products with a weight of a trained program.
 
@@ -53,6 +54,8 @@ def quantize_post_training(
         ops: Op types to quantise.
         skip: Layers that stay in floats, by the variable that they write or their weight.
         enlarged: Whether to quantise convolutions of enlarged maps, too, which oneDNN computes faster in floats.
+        track: Is given what takes long to go through, and a word for it, and gives the same, perhaps with a progress
+            bar: `oprack.cli.output.track`.
 
     Returns:
         The program, and what it costs.
@@ -71,13 +74,14 @@ def quantize_post_training(
             f"{len(layers)} layers of types {', '.join(sorted(ops))}"
         )
     reports = {layer: LayerReport(layer.op.type, layer.y.name, layer.weight.name) for layer in layers}
-    calibration = Calibration(program, scope, feeds)
+    calibration = Calibration(program, scope, feeds, track)
     left = {layer: "it was named" for layer in layers if {layer.y.name, layer.weight.name} & set(skip)}
     if not enlarged:
         left = {layer: "floats are faster on enlarged maps" for layer in of_enlarged_maps(layers)} | left
     wanted = [layer for layer in layers if layer not in left]
     seen = calibration.histograms(list(dict.fromkeys(layer.x.name for layer in wanted)))
-    scales = {name: METHODS[method](histogram) for name, histogram in seen.items() if histogram.greatest}
+    measured = [(name, histogram) for name, histogram in seen.items() if histogram.greatest]
+    scales = {name: METHODS[method](histogram) for name, histogram in track(measured, "choosing scales")}
     chosen = {layer: scales[layer.x.name] for layer in wanted if layer.x.name in scales}
     for layer, noise in calibration.noise(chosen, per_channel, _MEASURED).items():
         reports[layer].scale, reports[layer].decibels = chosen[layer], noise.decibels
@@ -89,7 +93,7 @@ def quantize_post_training(
             rewriting.quantize(layer, report.scale)
     quantized = Program(graph.to_program())
     ordered = sorted(reports.values(), key=lambda r: (math.isnan(r.decibels), r.decibels))
-    errors = output_noise((program, scope), (quantized, scope), feeds, fetches)
+    errors = output_noise((program, scope), (quantized, scope), track(feeds, "comparing"), fetches)
     return Quantized(quantized, ordered, errors, others)
 
 

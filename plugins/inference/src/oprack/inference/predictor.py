@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.device import DeviceContextPool, host_array
-from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
+from oprack.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    OprackError,
+    PreconditionNotMetError,
+    UnimplementedError,
+)
 from oprack.inference.config import Config
 from oprack.inference.loading import load_model
 from oprack.inference.settings import say_once
@@ -21,7 +27,7 @@ from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, freeze_parameters
 from oprack.python.implementation import without_collecting
 from oprack.runtime import NaiveExecutor, Profiler
-from oprack.runtime.feed_fetch import fed_array
+from oprack.runtime.feed_fetch import blamed, fed_array
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
@@ -265,8 +271,15 @@ class Predictor:
 
     def _run(self) -> None:
         values = [slot.value() for slot in self._inputs.values()]
-        with self._threads(), self._profiler or contextlib.nullcontext():
-            made = self._function(values, None, self._parameters, self._hooks)
+        try:
+            with self._threads(), self._profiler or contextlib.nullcontext():
+                made = self._function(values, None, self._parameters, self._hooks)
+        except OprackError as error:
+            block = self._model.program.desc.blocks[0]
+            blame = blamed(error, block, dict(zip(self._inputs, values, strict=True)))
+            if blame is error:
+                raise
+            raise blame from error
         for slot, value in zip(self._outputs.values(), made, strict=True):
             if type(value) is np.ndarray:
                 self._fill_output(slot, value, [])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.io.inference_model import InferenceModel
-from oprack.ir.passes import Optimized, Pass, optimize, registered_passes
+from oprack.ir.passes import Optimized, Pass, optimize, registered_passes, select_passes
 from oprack.program import Program
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def optimize_model(
     executor: NaiveExecutor,
     passes: Sequence[Pass] | None = None,
     debug: bool | None = None,
+    precisions: Mapping[str, Collection[str] | None] | None = None,
 ) -> tuple[InferenceModel, Optimized]:
     """Run passes over a model, and free the parameters that it needs no more.
 
@@ -29,6 +30,7 @@ def optimize_model(
         scope: Holds the parameters; folded ones are added.
         executor: Runs the model later; its place and packs decide which passes there are.
         passes: In order; None = all that serve inference at the place.
+        precisions: Dtypes that ops may compute in other than their own, where `passes` is None; see `select_passes`.
         debug: Verify the graph after every pass; None = as the environment variable OPRACK_IR_DEBUG says.
 
     Returns:
@@ -40,6 +42,8 @@ def optimize_model(
         GraphError: When verification fails.
     """
     executor.check(model.program.desc)
+    if passes is None and precisions:
+        passes = select_passes(executor.place, manager=executor.manager, precisions=precisions)
     done = optimize(
         model.program.desc,
         scope,

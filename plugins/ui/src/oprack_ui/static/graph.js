@@ -1,14 +1,18 @@
-// The graph of a model: boxes and lines as the server placed them, to zoom, to move, to fold and to ask.
+// The graph of a model: boxes and lines as the server placed them, to move through by pointer, touch and keys.
 
-import { ask, byId, code, element } from "./dom.js";
+import { ask, byId, element } from "./dom.js";
+import { prepareFinder } from "./find.js";
+import { tell } from "./details.js";
+import { prepareView, showAll, showBox, showStart, zoom } from "./view.js";
 
-const COLORS = ["#dbeafe", "#dcfce7", "#fef9c3", "#fee2e2", "#ede9fe", "#ffedd5", "#cffafe", "#fce7f3"];
+const COLORS = 8; // --pack-0 to --pack-7 of the style sheet
 const SVG = "http://www.w3.org/2000/svg";
 const opened = new Set();
-const view = { x: 0, y: 0, scale: 1 };
 let drawn;
-let group;
-let packs = [];
+let shapes = []; // the elements of drawn.boxes
+let packs = []; // of its ops, in the order of their colours
+let chosen = -1;
+let latest = 0;
 
 function shape(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
@@ -20,155 +24,189 @@ function shape(name, attributes, ...children) {
 export function prepareGraph() {
   const again = () => {
     opened.clear();
-    draw(true);
+    draw();
   };
   byId("stage").addEventListener("change", () => {
     byId("block").value = "0";
     again();
   });
-  byId("block").addEventListener("change", () => draw(true));
+  byId("block").addEventListener("change", () => draw());
+  byId("outside").addEventListener("click", () => goInto(drawn.blocks[Number(byId("block").value)].inside));
   byId("fold").addEventListener("change", again);
   byId("larger").addEventListener("click", () => zoom(1.25));
   byId("smaller").addEventListener("click", () => zoom(0.8));
-  byId("fit").addEventListener("click", fit);
-  const drawing = byId("drawing");
-  drawing.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    zoom(Math.exp(-event.deltaY / 500), event.offsetX, event.offsetY);
-  }, { passive: false });
-  let from = null;
-  drawing.addEventListener("pointerdown", (event) => {
-    from = [event.clientX - view.x, event.clientY - view.y];
-  });
-  window.addEventListener("pointerup", () => {
-    from = null;
-  });
-  window.addEventListener("pointermove", (event) => {
-    if (!from) return;
-    [view.x, view.y] = [event.clientX - from[0], event.clientY - from[1]];
-    place();
+  byId("start").addEventListener("click", () => showStart(drawn));
+  byId("fit").addEventListener("click", () => showAll(drawn));
+  prepareView(byId("drawing"));
+  prepareFinder(showPlace);
+  byId("drawing").addEventListener("keydown", onKey);
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "/" && !typing && !byId("graph").hidden) {
+      event.preventDefault();
+      byId("find").focus();
+    }
   });
 }
 
-export async function draw(anew = false) {
+/** Draw what the controls say; then show its beginning, or the box that `find` gives. */
+export async function draw(find = () => -1) {
+  const turn = (latest += 1);
   const query = new URLSearchParams({
     stage: byId("stage").value,
     block: byId("block").value || "0",
     open: [...opened].join(","),
     fold: byId("fold").checked ? "1" : "0",
   });
-  drawn = await ask(`api/model/graph?${query}`);
-  if (byId("block").length !== drawn.blocks) {
-    const numbers = Array.from({ length: drawn.blocks }, (_, i) => String(i));
-    byId("block").replaceChildren(...numbers.map((i) => element("option", { value: i }, i)));
-  }
+  const answer = await ask(`api/model/graph?${query}`);
+  if (turn !== latest) return; // a later choice has been answered
+  drawn = answer;
+  nameBlocks(query.get("block"));
   packs = [...new Set(drawn.boxes.flatMap((box) => box.packs))].sort();
-  group = shape("g", {});
-  group.append(...drawn.lines.map(line), ...drawn.boxes.map(box));
+  shapes = drawn.boxes.map((box, i) => boxShape(box, i));
   const head = { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" };
-  const arrow = shape("marker", head, shape("path", { d: "M0 0L8 4L0 8z", fill: "#94a3b8" }));
-  byId("drawing").replaceChildren(shape("defs", {}, arrow), group);
-  if (anew) fit();
-  place();
-  tell();
-}
-
-function line({ points, names }) {
-  let path = `M${points[0]}`;
-  for (let i = 1; i < points.length; i += 1) {
-    const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]];
-    path += `C${x0} ${(y0 + y1) / 2} ${x1} ${(y0 + y1) / 2} ${x1} ${y1}`;
-  }
-  return shape("path", { d: path, class: "edge", "marker-end": "url(#tip)" }, shape("title", {}, names.join("\n")));
-}
-
-function box(given) {
-  const fill = given.packs.length ? COLORS[packs.indexOf(given.packs[0]) % COLORS.length] : "white";
-  const dashes = given.kind === "chain" ? "5 3" : "none";
-  const size = { width: given.width, height: given.height, rx: given.kind === "variable" ? 14 : 5 };
-  const made = shape(
-    "g", { class: `box ${given.kind}`, tabindex: 0, transform: `translate(${given.x} ${given.y})` },
-    shape("rect", { ...size, fill, "stroke-dasharray": dashes }),
+  const arrow = shape("marker", head, shape("path", { d: "M0 0L8 4L0 8z" }));
+  byId("drawing").replaceChildren(
+    shape("defs", {}, arrow), shape("g", { id: "world" }, ...drawn.lines.map(lineShape), ...shapes),
   );
-  const top = given.height / 2 - (given.lines.length - 1) * 7.5 + 4;
-  made.append(...given.lines.map((text, i) =>
-    shape("text", { x: given.width / 2, y: top + i * 15, class: i ? "more" : "" }, text)));
-  const act = () => {
-    if (given.kind === "chain") {
-      opened.add(given.key);
-      draw();
-    } else {
-      for (const other of group.querySelectorAll(".chosen")) other.classList.remove("chosen");
-      made.classList.add("chosen");
-      tell(given);
-    }
-  };
-  made.addEventListener("click", act);
-  made.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") act();
-  });
+  const wanted = find(drawn.boxes);
+  showStart(drawn);
+  if (wanted >= 0) choose(wanted);
+  else mark(-1);
+}
+
+function nameBlocks(number) {
+  const inside = drawn.blocks.map(({ op }, i) => element("option", { value: String(i) }, op ? `${i}, of ${op}` : String(i)));
+  byId("block").replaceChildren(...inside);
+  byId("block").value = number;
+  byId("blocks").hidden = drawn.blocks.length === 1;
+  byId("outside").hidden = drawn.blocks[Number(number)].inside < 0;
+}
+
+function lineShape({ path, names, ends }) {
+  const attributes = { d: path, class: "edge", "marker-end": "url(#tip)", "data-ends": ends.join(" ") };
+  return shape("path", attributes, shape("title", {}, names.join("\n")));
+}
+
+function boxShape(box, index) {
+  const color = box.packs.length ? `pack-${packs.indexOf(box.packs[0]) % COLORS}` : "";
+  const inner = box.details.some((detail) => detail.blocks?.length) ? "inner" : "";
+  const size = { width: box.width, height: box.height, rx: box.kind === "variable" ? 14 : 5 };
+  const words = box.lines.map((line) => line.filter(Boolean).join(" ")).join(", ");
+  const made = shape(
+    "g",
+    {
+      class: `box ${box.kind} ${color} ${inner}`, tabindex: -1, role: "button", transform: `translate(${box.x} ${box.y})`,
+      "aria-label": box.kind === "chain" ? `chain of ${box.details.length} ops: ${words}` : words,
+    },
+    shape("rect", size),
+  );
+  const top = box.height / 2 - (box.lines.length - 1) * 8 + 4;
+  made.append(...box.lines.map(([name, more], i) => {
+    const text = shape("text", { x: box.width / 2, y: top + i * 16 }, name);
+    if (more) text.append(shape("tspan", { class: "more" }, name ? ` ${more}` : more));
+    return text;
+  }));
+  made.addEventListener("click", () => choose(index));
+  made.addEventListener("dblclick", () => open(index));
   return made;
 }
 
-/** What the panel says: which colour is whose, and all of the box that was chosen. */
-function tell(given) {
-  const legend = element("div", { className: "legend" }, ...packs.map((pack, i) => {
-    const swatch = element("span", { className: "swatch" });
-    swatch.style.background = COLORS[i % COLORS.length];
-    return element("span", {}, swatch, pack);
-  }));
-  const hint = element("p", { className: "hint" }, "Choose a box to see its slots and attributes.");
-  const parts = given ? given.details.flatMap(detail) : [hint];
-  if (given?.key) {
-    const fold = element("button", { type: "button" }, "fold this chain again");
-    fold.addEventListener("click", () => {
-      opened.delete(given.key);
-      draw();
-    });
-    parts.push(fold);
+/** Marks a box and says all of it; -1 for none. */
+function mark(index) {
+  shapes.forEach((one, i) => {
+    one.classList.toggle("chosen", i === index);
+    one.setAttribute("tabindex", i === (index < 0 ? drawn.start : index) ? 0 : -1);
+  });
+  for (const line of byId("drawing").querySelectorAll(".edge")) {
+    line.classList.toggle("chosen", line.dataset.ends.split(" ").includes(String(index)));
   }
-  byId("details").replaceChildren(legend, ...parts);
+  chosen = index;
+  tell(drawn.boxes[index] ?? null, packs, actions);
 }
 
-function detail(given) {
-  const parts = [element("h3", {}, given.title)];
-  if (given.op === undefined) return parts;
-  parts.push(element("p", { className: "hint" }, `op ${given.number} of the block, of ${given.pack}`));
-  const slots = given.slots.flatMap((slot) => [
-    element("dt", {}, `${slot.direction} ${slot.slot}`), ...slot.variables.map((text) => element("dd", {}, text)),
-  ]);
-  const attrs = Object.entries(given.attrs).flatMap(([name, value]) => [
-    element("dt", {}, name), element("dd", {}, code(value)),
-  ]);
-  parts.push(element("dl", {}, ...slots, ...attrs));
-  for (const block of given.blocks) {
-    const button = element("button", { type: "button" }, `go into block ${block}`);
-    button.addEventListener("click", () => {
-      byId("block").value = String(block);
-      draw(true);
-    });
-    parts.push(button);
+function choose(index) {
+  mark(index);
+  shapes[index].focus({ preventScroll: true });
+  showBox(drawn.boxes[index]);
+}
+
+/** Unfold a chain, or go into the block of an op. */
+function open(index) {
+  const box = drawn.boxes[index];
+  const [block] = box.details.flatMap((detail) => detail.blocks ?? []);
+  if (box.kind === "chain") actions.unfold(box);
+  else if (block !== undefined) goInto(block);
+}
+
+function goInto(block) {
+  byId("block").value = String(block);
+  draw();
+}
+
+const stands = (number) => (box) => box.details.some((detail) => detail.number === number);
+
+const actions = {
+  unfold(box) {
+    opened.add(box.key);
+    draw((boxes) => boxes.findIndex(stands(box.details[0].number)));
+  },
+  fold(box) {
+    opened.delete(box.key);
+    draw((boxes) => boxes.findIndex(stands(box.details[0].number)));
+  },
+  goInto,
+  find(name) {
+    byId("find").value = name;
+    byId("find").focus();
+    byId("find").dispatchEvent(new Event("input"));
+  },
+};
+
+async function showPlace({ block, number }) {
+  if (byId("block").value !== String(block)) {
+    byId("block").value = String(block);
+    await draw((boxes) => boxes.findIndex(stands(number)));
+    return;
   }
-  return parts;
+  const index = drawn.boxes.findIndex(stands(number));
+  if (index >= 0) choose(index);
 }
 
-function place() {
-  group?.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
+// Keys --------------------------------------------------------------------------------------------------------------
+const center = (box) => box.x + box.width / 2;
+
+/** The box that an arrow key leads to: along a line, or beside. */
+function next(key) {
+  const { boxes, lines } = drawn;
+  const from = boxes[chosen];
+  const near = (candidates) => candidates.sort((a, b) => Math.abs(center(boxes[a]) - center(from)) - Math.abs(center(boxes[b]) - center(from)))[0];
+  if (key === "ArrowDown") return near(lines.filter(({ ends }) => ends[0] === chosen).map(({ ends }) => ends[1]));
+  if (key === "ArrowUp") return near(lines.filter(({ ends }) => ends[1] === chosen).map(({ ends }) => ends[0]));
+  const side = key === "ArrowRight" ? 1 : -1;
+  const level = (box) => box.y < from.y + from.height && box.y + box.height > from.y;
+  return near([...boxes.keys()].filter((i) => i !== chosen && level(boxes[i]) && (center(boxes[i]) - center(from)) * side > 0));
 }
 
-function zoom(by, x = byId("drawing").clientWidth / 2, y = byId("drawing").clientHeight / 2) {
-  const scale = Math.min(4, Math.max(0.02, view.scale * by));
-  const real = scale / view.scale;
-  Object.assign(view, { x: x - (x - view.x) * real, y: y - (y - view.y) * real, scale });
-  place();
+function onKey(event) {
+  const { key } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || !shapes.length) return;
+  const act = {
+    "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: () => showAll(drawn),
+    Home: () => choose(drawn.start),
+    Enter: () => (chosen >= 0 ? enter() : choose(drawn.start)),
+    Escape: () => mark(-1),
+  }[key];
+  if (act) act();
+  else if (key.startsWith("Arrow")) {
+    const to = chosen < 0 ? drawn.start : next(key);
+    if (to !== undefined) choose(to);
+  } else return;
+  event.preventDefault();
 }
 
-/** The whole graph, unless its text would be too small to be read; then its beginning. */
-function fit() {
-  const { clientWidth, clientHeight } = byId("drawing");
-  const whole = Math.min(clientWidth / (drawn.width + 40), clientHeight / (drawn.height + 20));
-  view.scale = Math.min(1.2, Math.max(0.6, whole));
-  view.x = (clientWidth - drawn.width * view.scale) / 2;
-  view.y = 10;
-  place();
+function enter() {
+  const focused = shapes.indexOf(document.activeElement);
+  if (focused >= 0 && focused !== chosen) choose(focused);
+  else open(chosen);
 }

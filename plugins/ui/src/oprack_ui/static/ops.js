@@ -8,7 +8,11 @@ export function showOps(found) {
   facts = found;
   byId("search").addEventListener("input", list);
   list();
-  if (location.hash.startsWith("#op=")) showOp(decodeURIComponent(location.hash.slice(4)));
+  const ofHash = () => {
+    if (location.hash.startsWith("#op=")) showOp(decodeURIComponent(location.hash.slice(4)));
+  };
+  window.addEventListener("hashchange", ofHash);
+  ofHash();
 }
 
 function list() {

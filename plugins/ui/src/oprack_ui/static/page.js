@@ -7,7 +7,7 @@ import { showOps, showPacks } from "./ops.js";
 const OF_A_MODEL = ["graph", "passes", "profile"];
 const milliseconds = (value) => `${value.toFixed(value < 10 ? 3 : 1)} ms`;
 const entered = new Set();
-const enter = { graph: () => draw(true), passes: showPasses, profile: showProfile };
+const enter = { graph: () => draw(), passes: showPasses, profile: showProfile };
 
 function choose(name) {
   for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== name;
@@ -93,6 +93,10 @@ for (const button of document.querySelectorAll("nav button")) {
   button.addEventListener("click", () => choose(button.dataset.view));
 }
 byId("model").textContent = facts.model ?? "";
+if (facts.model) document.title = `${facts.model}, oprack`;
 prepareGraph();
 showPacks(facts);
 showOps(facts);
+const toOp = () => location.hash.startsWith("#op=");
+choose(facts.model && !toOp() ? "graph" : "ops");
+window.addEventListener("hashchange", () => toOp() && choose("ops"));
