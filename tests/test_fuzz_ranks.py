@@ -67,6 +67,11 @@ def _several(op_type: str, inputs: str, outputs: str, **attrs: Any) -> Call:
     return Call(expr, tuple(slots), tuple(results))
 
 
+def _of_list(op_type: str, count: int) -> OpExpr:
+    info = default_manager().op_info(op_type)
+    return OpExpr(info, {}, (("X", count),), (("Out", (True,)),), {}, flat=True)
+
+
 def _start(name: str, array: np.ndarray, sbp: str, *lod: tuple[int, ...], grad: bool = False) -> Start:
     return Start(name, array, lod, (sbp,), grad, True)
 
@@ -105,6 +110,10 @@ FOUND = {
     "sequences of another level": (
         [_start("X", _normal(9, 1), "S(0)", (0, 3, 9)), _start("Y", _normal(6, 1), "B", (0, 0, 2), (0, 2, 6))],
         _several("sequence_expand", "X Y", "Out", ref_level=-1),
+    ),
+    "one input of a list with another level": (
+        [_start("X", _normal(7, 2), "B", (0, 4, 7)), _start("Y", _normal(6, 2), "S(0)", (0, 0, 2), (0, 1, 6))],
+        Call(_of_list("sequence_concat", 2), ("X", "Y"), ("Out",)),
     ),
     "as many sequences as rows": (
         [_start("Input", _normal(6, 2), "S(0)", (0, 2, 5, 5, 5, 6, 6))],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class SequencePlan(Plan):
         if any(s != split(0) for s in split_here) or len(counts) > 1 or (counts and min(counts) < ranks):
             return False
         if signature.by_sequence is not None:
-            if not self._pairs(signature.same_lod, {slots_in[k]: self.lods[k] for k in in_rows}):
+            if not self._pairs(signature.same_lod, [(slots_in[k], self.lods[k]) for k in in_rows]):
                 return False
             # Of several levels, the op alone knows of whose sequences an input without LoD has rows.
             flat = all(len(self.lods[k]) == 1 for k in in_rows)
@@ -117,13 +117,13 @@ class SequencePlan(Plan):
             and all(d[0] == size for d in made)
         )
 
-    def _pairs(self, same_lod: Sequence[str], lods: Mapping[str, tuple[tuple[int, ...], ...]]) -> bool:
+    def _pairs(self, same_lod: Sequence[str], lods: Sequence[tuple[str, tuple[tuple[int, ...], ...]]]) -> bool:
         """Whether a part's sequences of each slot are those that belong to its sequences of the others.
 
         One rank may run what this refuses: many an op reads the LoD of one input alone, or one of its levels.
         """
-        outer = {lod[:-1] for lod in lods.values()}
-        alike = {lod for slot, lod in lods.items() if slot in same_lod}
+        outer = {lod[:-1] for _, lod in lods}
+        alike = {lod for slot, lod in lods if slot in same_lod}
         return len(outer) <= 1 and len(alike) <= 1
 
     def _own_rows(self, k: int, ranks: int) -> Rows | None:
