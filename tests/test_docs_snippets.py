@@ -41,7 +41,7 @@ def _prepare(page: str, folder: Path) -> None:
             shutil.copy(file, folder / target / file.name)
 
 
-REGISTERS = {"writing_ops.md"}
+REGISTERS = {"writing_ops.md", "how_to/lod_kernel.md"}
 """Pages that register ops in their own process."""
 
 
