@@ -25,6 +25,8 @@ ELSEWHERE = {
     "fuzzing.md": "commands that run for minutes: plugins/testing/tests/test_fuzz.py and tests/test_fuzz.py",
 }
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
+# Commands without which a page can't be run
+NEEDED = {"how_to/native_code.md": "cc"}
 # Files that a page takes for granted
 FILES = {
     "paddle3.md": {"": "../../plugins/pir/tests/data/conv/inference.*"},
@@ -50,6 +52,8 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     text = (DOCS / page).read_text("utf-8")
     if not {b.kind for b in blocks(text)} & {"python", "console"}:
         pytest.skip("the page has no code")
+    if page in NEEDED and shutil.which(NEEDED[page]) is None:
+        pytest.skip(f"the page needs the command {NEEDED[page]}")
     _prepare(page, tmp_path)
     oprack.seed(0)
     reader = Reader(page, tmp_path)
@@ -61,7 +65,7 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
 
 
 def test_pages_that_are_not_run_are_there() -> None:
-    assert set(ELSEWHERE) | set(FILES) <= set(PAGES)
+    assert set(ELSEWHERE) | set(FILES) | set(NEEDED) | REGISTERS <= set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
