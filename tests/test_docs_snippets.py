@@ -33,6 +33,7 @@ FILES = {
     "how_to/run_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/quantize_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/look_into_a_model.md": {"resnet": "small_models/resnet.*"},
+    "how_to/dtype_threads.md": {"resnet": "small_models/resnet.*"},
 }
 
 
