@@ -29,11 +29,13 @@ PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
 NEEDED = {"how_to/native_code.md": "cc"}
 # Files that a page takes for granted
 FILES = {
+    "index.md": {"resnet": "small_models/resnet.*"},
     "paddle3.md": {"": "../../plugins/pir/tests/data/conv/inference.*"},
     "how_to/run_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/quantize_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/look_into_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/dtype_threads.md": {"resnet": "small_models/resnet.*"},
+    "how_to/from_paddle.md": {"resnet": "small_models/resnet.*"},
 }
 
 
@@ -44,7 +46,7 @@ def _prepare(page: str, folder: Path) -> None:
             shutil.copy(file, folder / target / file.name)
 
 
-REGISTERS = {"writing_ops.md", "how_to/lod_kernel.md"}
+REGISTERS = {"index.md", "writing_ops.md", "how_to/lod_kernel.md"}
 """Pages that register ops in their own process."""
 
 
