@@ -149,6 +149,21 @@ def test_the_examples_of_ops_give_what_paddle_gives() -> None:
     assert compared > 200
 
 
+def test_examples_can_be_read() -> None:
+    """Short lines, and a result on every page of an op that has an example."""
+    manager = default_manager()
+    ops = {t for t in manager.op_types() if op_pages.forward_of(t, set(manager.op_types())) == t}
+    assert len(examples.written()) >= 60 and examples.written().keys() <= ops
+    assert len(examples.written()) == examples.WRITTEN.read_text("utf-8").count("\n## ")
+    shown = {op: (code, printed) for op, (code, printed) in examples.written().items()}
+    for op in ops - shown.keys():
+        found = examples.example(op)
+        if found is not None:
+            shown[op] = found.code, found.outputs or found.shapes
+    assert {op for op, (code, _) in shown.items() if max(map(len, code.splitlines())) > examples.WIDTH} == set()
+    assert {op for op, (_, result) in shown.items() if not result} == set()
+
+
 # They take or give more than tensors, or nothing that can be shown in a call by itself.
 WITHOUT_EXAMPLE = {
     *("conditional_block", "conditional_block_infer", "recurrent", "while"),  # blocks

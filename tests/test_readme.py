@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import oprack
 import pytest
 from doc_snippets import Reader
 from oprack import Executor, PackManager, Program, Scope, inference, unique_name
@@ -87,7 +86,9 @@ def test_figures_of_the_first_screen_are_those_of_the_pages_they_come_from() -> 
     oprack_ms, paddle, onnxruntime, openvino = re.findall(r"[\d.]+", row)
     assert f"[{oprack_ms} ms]" in first
     assert f"{paddle} ms in Paddle 2.6.2, {onnxruntime} in ONNX Runtime, {openvino} in OpenVINO" in first
-    nets, agree = re.search(r"^(\d+) nets .*; (\d+) agree", (ROOT / "docs" / "zoo.md").read_text("utf-8"), re.M).groups()
+    nets, agree = re.search(
+        r"^(\d+) nets .*; (\d+) agree", (ROOT / "docs" / "zoo.md").read_text("utf-8"), re.M
+    ).groups()
     assert f"[{agree} of {nets} nets]" in first
     assert "7 to 18 times as long" in first and "take 7 to 18 times" in " ".join(
         (ROOT / "docs" / "platforms.md").read_text("utf-8").split()

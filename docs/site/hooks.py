@@ -76,7 +76,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links to files of the repository that are no pages become their names; a few lead to what the site has of them."""
+    """Links to files of the repository become their names, or lead to what the site has of them."""
     folder = os.path.dirname(page.file.src_uri)
 
     def outside(match: re.Match[str]) -> str:
