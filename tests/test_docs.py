@@ -235,6 +235,16 @@ def test_reference_pages_say_what_the_code_says() -> None:
     assert "## oprack show" in reference_pages.commands() and "## oprack passes" in reference_pages.commands()
 
 
+def test_rooms_begin_with_what_people_use() -> None:
+    for room, first in (("oprack.layers", "program_guard"), ("oprack.kernel", "kernel")):
+        text = reference_pages.api_pages([room])[f"reference/{room.replace('.', '_')}.md"]
+        assert re.search(r"^::: [\w.]*\.(\w+)$", text, re.MULTILINE)[1] == first
+        assert "## More" not in text, "new names belong into reference_order.toml"
+        module = importlib.import_module(room)
+        named = {name for words in reference_pages.ORDER[room].values() for name in words.split() if "." not in name}
+        assert {name for name in named if not hasattr(module, name)} == set()
+
+
 @pytest.mark.parametrize("source", ["graph TD\na --> b", "flowchart TB\na ==> b", "flowchart TB\na --> (b)"])
 def test_pictures_refuse_what_they_cannot_draw(source: str) -> None:
     with pytest.raises(ValueError, match="picture"):
