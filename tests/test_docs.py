@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import importlib
@@ -25,11 +26,11 @@ mkdocs = pytest.importorskip("mkdocs.config", reason="the site is built with MkD
 
 ROOT = Path(__file__).parents[1]
 PICTURE = Path(__file__).parent / "data" / "site" / "relu.png"
-ONLY = ["relu", "gru", "adam"]
+ONLY = ["relu", "relu6", "gru", "gru_unit", "adam", "softmax", "softmax_with_cross_entropy", "lod_reset", "layer_norm"]
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 
-examples, formulas, op_pages, pictures, reference_pages = map(
-    importlib.import_module, ("examples", "formulas", "op_pages", "pictures", "reference_pages")
+examples, formulas, op_pages, pictures, reference_pages, search_index = map(
+    importlib.import_module, ("examples", "formulas", "op_pages", "pictures", "reference_pages", "search_index")
 )
 
 
@@ -95,6 +96,24 @@ def test_formulas_and_pictures_are_drawn_in_the_pages(site: Path) -> None:
     assert '<div class="picture"><svg' in design and "flowchart" not in design
 
 
+def test_the_index_has_of_an_op_what_people_look_for() -> None:
+    def entry(location: str, title: str) -> dict[str, str]:
+        return {"location": location, "title": title, "text": title}
+
+    kept = [
+        *(entry(f"ops/{op}.html", op) for op in ("relu", "relu6", "tanh")),
+        entry("ops/relu.html#relu_grad", "relu_grad"),
+        entry("ops/relu6.html#attributes", "Attributes"),
+        entry("how_to/train.html", "Train"),
+        entry("how_to/train.html#kernels", "Kernels"),
+    ]
+    left = [entry("ops/relu.html#kernels", "Kernels"), entry("ops/tanh.html#example", "Example")]
+    found = search_index.tidy({"config": 1, "docs": kept + left}, {"relu", "relu_grad", "relu6", "tanh"})
+    assert [e["location"] for e in found["docs"]] == [e["location"] for e in kept] and found["config"] == 1
+    boosted = {e["location"]: e["boost"] for e in found["docs"] if "boost" in e}
+    assert set(boosted) == {"ops/relu.html", "how_to/train.html"}
+
+
 def test_every_op_stands_on_one_page() -> None:
     types = sorted(default_manager().op_types())
     pages = op_pages.op_pages()
@@ -128,6 +147,21 @@ def test_the_examples_of_ops_give_what_paddle_gives() -> None:
                 assert got.shape == want.shape, op_type
                 np.testing.assert_allclose(got, want, 1e-2, 1e-3, err_msg=op_type)
     assert compared > 200
+
+
+def test_examples_can_be_read() -> None:
+    """Short lines, and a result on every page of an op that has an example."""
+    manager = default_manager()
+    ops = {t for t in manager.op_types() if op_pages.forward_of(t, set(manager.op_types())) == t}
+    assert len(examples.written()) >= 60 and examples.written().keys() <= ops
+    assert len(examples.written()) == examples.WRITTEN.read_text("utf-8").count("\n## ")
+    shown = {op: (code, printed) for op, (code, printed) in examples.written().items()}
+    for op in ops - shown.keys():
+        found = examples.example(op)
+        if found is not None:
+            shown[op] = found.code, found.outputs or found.shapes
+    assert {op for op, (code, _) in shown.items() if max(map(len, code.splitlines())) > examples.WIDTH} == set()
+    assert {op for op, (_, result) in shown.items() if not result} == set()
 
 
 # They take or give more than tensors, or nothing that can be shown in a call by itself.
@@ -201,6 +235,16 @@ def test_reference_pages_say_what_the_code_says() -> None:
     assert "## oprack show" in reference_pages.commands() and "## oprack passes" in reference_pages.commands()
 
 
+def test_rooms_begin_with_what_people_use() -> None:
+    for room, first in (("oprack.layers", "program_guard"), ("oprack.kernel", "kernel")):
+        text = reference_pages.api_pages([room])[f"reference/{room.replace('.', '_')}.md"]
+        assert re.search(r"^::: [\w.]*\.(\w+)$", text, re.MULTILINE)[1] == first
+        assert "## More" not in text, "new names belong into reference_order.toml"
+        module = importlib.import_module(room)
+        named = {name for words in reference_pages.ORDER[room].values() for name in words.split() if "." not in name}
+        assert {name for name in named if not hasattr(module, name)} == set()
+
+
 @pytest.mark.parametrize("source", ["graph TD\na --> b", "flowchart TB\na ==> b", "flowchart TB\na --> (b)"])
 def test_pictures_refuse_what_they_cannot_draw(source: str) -> None:
     with pytest.raises(ValueError, match="picture"):
@@ -246,3 +290,33 @@ def test_the_page_of_an_op_looks_as_it_should(address: str, tmp_path: Path) -> N
     seen, kept = (image.open(p).convert("L").resize((60, 45)) for p in (tmp_path / "relu.png", PICTURE))
     # Fonts differ from machine to machine, and with them where lines end.
     assert np.abs(np.asarray(seen, "float32") - np.asarray(kept, "float32")).mean() < 3
+
+
+WANTED = {
+    "softmax": "softmax",
+    "relu": "relu",
+    "gru": "gru",
+    "kernel LoD": "A kernel that reads LoD",
+    "layer op": "A layer for your op",
+    "TensorBoard": "Train: data, checkpoints, TensorBoard",
+    "PyTorch": "Coming from PyTorch",
+    "resume": "Train: data, checkpoints, TensorBoard",
+}
+
+
+FIRST = ".md-search-result__item > a h1"
+
+
+def test_the_search_finds_first_what_is_meant(address: str) -> None:
+    with open_page(f"{address}/index.html") as page:
+        for words, wanted in WANTED.items():  # no two in a row want the same, so what is seen is the answer to these
+            page.click(".md-search__input")
+            page.keyboard.press("Control+a")
+            page.keyboard.type(words)
+            with contextlib.suppress(Exception):
+                page.wait_for_function(
+                    "([where, want]) => document.querySelector(where)?.innerText == want",
+                    arg=[FIRST, wanted],
+                    timeout=15_000,
+                )
+            assert (words, page.locator(FIRST).first.inner_text()) == (words, wanted)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+import pprint
+import re
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,9 @@ from oprack.testing.op_case import OpCase
 
 CASES = Path(__file__).parents[2] / "tests" / "data" / "cases"
 PACKS = Path(__file__).parents[2] / "op_packages"
+WRITTEN = Path(__file__).with_name("op_examples.md")
 SHOWN = 32  # elements of an array that are written out
+WIDTH = 88  # columns
 TRIED = 16  # cases of an op, the smallest first
 
 
@@ -33,11 +39,21 @@ class Example:
         code: Source; the last line is the call, bound to `result`.
         outputs: Names of the slots with what the op gives, or None where that is random.
         recorded: Whether Paddle gave the outputs.
+        shapes: dtype and shape of each output, as "float32 [2, 3]", where there are no outputs.
     """
 
     code: str
     outputs: dict[str, Any] | None
     recorded: bool
+    shapes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> tuple[bool, bool, bool, int, int]:
+        """Sorts examples: those with numbers as a result first, then those that one reads at a glance."""
+        longest = max(map(len, self.code.splitlines()))
+        single = self.outputs is not None and all(np.size(value) < 2 for value in self.outputs.values())
+        odd = "np.inf" in self.code or "np.nan" in self.code
+        return self.outputs is None, odd, single, max(longest, WIDTH), len(self.code)
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,14 @@ class _Call:
     outputs: Mapping[str, list[Any]]
     random: bool = False
     recorded: bool = False
+
+
+@cache
+def written() -> dict[str, tuple[str, str]]:
+    """The examples that people wrote, in op_examples.md: source and what it prints, by op."""
+    text = WRITTEN.read_text("utf-8")
+    found = re.findall(r"^## (\w+)\n\n```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    return {op: (headed(code.rstrip()), printed.rstrip()) for op, code, printed in found}
 
 
 @cache
@@ -85,7 +109,8 @@ def example(op_type: str) -> Example | None:
     cases = {case.id: case for file in dict.fromkeys(rows.values()) for case in _cases(file)}
     calls = [_of_file(cases[name]) for name in rows] + [_of_record(case) for case in _records().get(op_type, ())]
     found = [made for call in calls if call and (made := _written(op_type, call))]
-    return next((made for made in found if made.outputs), found[0] if found else None)
+    best = min(found, key=lambda made: made.cost, default=None)
+    return best if best is None or best.outputs else replace(best, shapes=_shapes(best.code))
 
 
 @cache
@@ -128,55 +153,112 @@ def _written(op_type: str, case: _Call) -> Example | None:
     except AttributeError:
         return None
     spelled = {slot.name: name for name, slot in signature.slots.items()}
-    if not case.inputs.keys() <= spelled.keys():
+    if not case.inputs.keys() <= spelled.keys() or not (case.recorded or _sayable(signature, case.attrs)):
         return None
-    inputs = [_argument(signature, slot, case.inputs[slot]) for slot in spelled if slot in case.inputs]
-    if "" in inputs:
-        return None
-    given = [*inputs, *_attrs(signature, case.attrs)]
+    lines, given, positional = [], [], True
+    for slot, name in spelled.items():
+        positional = positional and slot in case.inputs
+        if slot in case.inputs:
+            written = _argument(signature, name, case.inputs[slot])
+            if not written:
+                return None
+            lines.append(written)
+            given.append(name if positional else f"{name}={name}")
+    given += _attrs(signature, case.attrs)
     if any(p.name == "num_outputs" for p in signature.parameters):
         lists = {s: len(case.outputs.get(s, ())) for s, slot in signature.proto.outputs.items() if slot.duplicable}
-        if max(lists.values(), default=0) > 1:
-            given.append(f"num_outputs={lists if len(lists) > 1 else max(lists.values())}")
-    call = f"result = F.{op_type}({', '.join(given)})"
-    if len(call) > 110:
-        call = f"result = F.{op_type}(\n    " + ",\n    ".join(given) + ",\n)"
-    random = "random." in call
-    head = [
-        *(["import numpy as np"] if "np." in call or random else []),
-        *(["import oprack"] if "oprack." in call else []),
-        "from oprack import functional as F",
-    ]
-    head += ["", "random = np.random.default_rng(0)"] if random else [""]
+        several = [values for slot, values in case.inputs.items() if signature.proto.inputs[slot].duplicable]
+        if lists and max([*lists.values(), *map(len, several)]) > 1:
+            counts = json.dumps(lists) if len(lists) > 1 else str(max(lists.values()))
+            given.append(_broken("num_outputs=", counts))
+    lines.append(_call(op_type, given))
+    code = "\n".join(lines)
+    random = "random." in code
     outputs = None if random or case.random else _outputs(case.outputs)
-    return Example("\n".join([*head, call]), outputs, case.recorded)
+    return Example(headed(code), outputs, case.recorded)
 
 
-def _argument(signature: OpSignature, slot: str, given: list[Any]) -> str:
-    """`x=...` for one slot; "" when its values can't be written."""
-    values = [_value(value) for value in given]
+def _sayable(signature: OpSignature, attrs: Mapping[str, Any]) -> bool:
+    """Whether a call can give these attributes: extra ones it can't. Paddle's cases have many that say nothing."""
+    declared = signature.proto.attrs
+    return attrs.keys() <= {a.name for a in signature.attrs.values()} | {
+        n for n in attrs if attrs[n] == declared[n].default
+    }
+
+
+def headed(code: str) -> str:
+    """Source with the imports that it needs before it, and the generator that it draws from."""
+    random = "random." in code and "random =" not in code
+    head = [
+        *(["import numpy as np"] if "np." in code or random else []),
+        *(["import oprack"] if "oprack." in code else []),
+        *(["from oprack import functional as F"] if "F." in code else []),
+        "",
+        *(["random = np.random.default_rng(0)"] if random else []),
+    ]
+    return "\n".join([*head, code])
+
+
+def _call(op_type: str, given: list[str]) -> str:
+    call = f"result = F.{op_type}({', '.join(given)})"
+    return call if len(call) <= WIDTH else f"result = F.{op_type}(\n    " + ",\n    ".join(given) + ",\n)"
+
+
+def _argument(signature: OpSignature, name: str, given: list[Any]) -> str:
+    """`x = ...` for one slot; "" when its values can't be written."""
+    head = f"{name} = "
+    if not signature.proto.inputs[signature.slots[name].name].duplicable:
+        (value,) = given
+        text = _value(value, len(head))
+        return f"{head}{text}" if text else ""
+    values = [_value(value, 4) for value in given]
     if None in values:
         return ""
-    (name,) = [n for n, s in signature.slots.items() if s.name == slot]
-    duplicable = signature.proto.inputs[slot].duplicable
-    return f"{name}=[{', '.join(map(str, values))}]" if duplicable else f"{name}={values[0]}"
+    line = f"{head}[{', '.join(map(str, values))}]"
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    return f"{head}[\n    " + ",\n    ".join(map(str, values)) + ",\n]"
 
 
-def _value(value: Any) -> str | None:
+def _value(value: Any, column: int = 0) -> str | None:
+    """The source of a value, whose first line begins in a column."""
     if isinstance(value, SparseTensor):
-        parts = [_value(LoDTensor(a)) for a in (*value.pattern, value.values)]
+        parts = [_value(LoDTensor(a), 4) for a in (*value.pattern, value.values)]
         plain = None not in parts and not any("random" in str(part) for part in parts)
-        return f"oprack.{type(value).__name__}({', '.join(map(str, parts))}, {list(value.shape)})" if plain else None
+        inside = ",\n    ".join(map(str, [*parts, list(value.shape)]))
+        return f"oprack.{type(value).__name__}(\n    {inside},\n)" if plain else None
     if not isinstance(value, LoDTensor):
         return None
     array = np.asarray(value)
     if array.dtype.name not in np.sctypeDict or array.dtype.kind not in "biufc" or not array.size:
         return None
-    if array.size > SHOWN:
-        text = _drawn(array)
-    else:
-        text = f"np.array({_numbers(array)}, np.{'bool_' if array.dtype.kind == 'b' else array.dtype.name})"
-    return f"oprack.to_tensor({text}, lod={[list(map(int, x)) for x in value.lod]})" if value.lod and text else text
+    before = "oprack.to_tensor(" if value.lod else ""
+    text = _drawn(array) if array.size > SHOWN else _literal(array, column + len(before))
+    if not text or not value.lod:
+        return text
+    lod = f"lod={[list(map(int, x)) for x in value.lod]})"
+    last = column + len(before) + len(text) if "\n" not in text else len(text.rpartition("\n")[2])
+    return (
+        f"{before}{text}, {lod}" if last + len(lod) < WIDTH else f"{before}{text},\n{' ' * (column + len(before))}{lod}"
+    )
+
+
+def _literal(array: np.ndarray, column: int) -> str:
+    """`np.array(...)` with a line for each row."""
+    dtype = "bool_" if array.dtype.kind == "b" else array.dtype.name
+    head = f"np.{dtype}(" if array.dtype.kind != "c" and array.ndim else "np.array("
+    tail = ")" if head != "np.array(" else f", np.{dtype})"
+    if not array.ndim:
+        return f"{head}{_number(array)}{tail}"
+    text = np.array2string(
+        array,
+        separator=", ",
+        formatter={"all": _number},
+        threshold=sys.maxsize,
+        max_line_width=WIDTH - len(tail),
+        prefix=" " * (column + len(head)),
+    )
+    return head + re.sub(r"\n\n+", "\n", text) + tail
 
 
 def _drawn(array: np.ndarray) -> str | None:
@@ -192,13 +274,14 @@ def _drawn(array: np.ndarray) -> str | None:
     return f"random.integers({low}, {high + 1}, {list(array.shape)}).astype(np.{name})"
 
 
-def _numbers(array: np.ndarray) -> str:
-    """The nested list, each number as short as its dtype allows."""
-    if array.ndim:
-        return f"[{', '.join(_numbers(np.asarray(part)) for part in array)}]"
+def _number(value: Any) -> str:
+    """A number, as short as its dtype allows."""
+    array = np.asarray(value)
     if array.dtype.kind == "f":
         text = np.format_float_positional(array[()], trim="0")
-        return text if np.isfinite(array) else f"np.{text}".replace("np.-", "-np.")
+        if np.isfinite(array):
+            return text if len(text) < 16 else repr(array.item())
+        return f"np.{text}".replace("np.-", "-np.")
     return str(array.item())
 
 
@@ -207,11 +290,22 @@ def _attrs(signature: OpSignature, attrs: Mapping[str, Any]) -> list[str]:
     for name, attr in signature.attrs.items():
         value = attrs.get(attr.name, attr.default)
         if value != attr.default and not (isinstance(value, float) and _near(value, attr.default)):
-            given.append(f"{name}={_attr(value)}")
+            given.append(_broken(f"{name}=", _attr(value)))
     return given
 
 
+def _broken(head: str, text: str) -> str:
+    """An argument; a list or dict that is too long for a line goes over several."""
+    if len(head) + len(text) + 5 <= WIDTH or text[0] not in "[{":
+        return head + text
+    indent = " " * (4 + len(head))
+    broken = pprint.pformat(ast.literal_eval(text), width=WIDTH - len(indent), compact=True, sort_dicts=False)
+    return head + broken.replace("\n", f"\n{indent}")
+
+
 def _attr(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
     if not isinstance(value, float):
         return repr(value)
     return repr(float(f"{value:.7g}")) if math.isfinite(value) else f'float("{value}")'
@@ -230,3 +324,18 @@ def _outputs(given: Mapping[str, list[Any]]) -> dict[str, Any] | None:
         elif len(values) == 1 and isinstance(values[0], SparseTensor) and math.prod(values[0].shape) <= SHOWN:
             found[slot] = values[0].to_dense()
     return found or None
+
+
+def _shapes(code: str) -> dict[str, str]:
+    """dtype and shape of what an example gives, by name: numbers that were drawn need not be shown."""
+    names: dict[str, Any] = {}
+    exec(code, names)
+    result = names["result"]
+    parts = result._asdict() if hasattr(result, "_asdict") else {"result": result}
+    found = {}
+    for name, value in parts.items():
+        several = value if isinstance(value, list | tuple) else [value]
+        for i, one in enumerate(several):
+            if hasattr(one, "numpy"):
+                found[name if several[1:] == [] else f"{name}[{i}]"] = f"{one.dtype} {list(one.shape)}"
+    return found

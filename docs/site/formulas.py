@@ -40,7 +40,10 @@ def mathml(formula: str, display: bool) -> str:
 class _Formula(InlineProcessor):
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # type: ignore[override]
         block = m["block"]
-        return self.md.htmlStash.store(mathml(block or m["line"], bool(block))), m.start(), m.end()
+        drawn = mathml(block or m["line"], bool(block))
+        # what is wider than a phone is moved with a finger, and not cut
+        shown = f'<span class="formula" tabindex="0">{drawn}</span>' if block else drawn
+        return self.md.htmlStash.store(shown), m.start(), m.end()
 
 
 class FormulaExtension(Extension):

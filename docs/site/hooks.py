@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -18,8 +19,14 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from op_pages import op_pages
+from oprack import default_manager
 from packs_page import page as packs_page
 from reference_pages import reference_pages
+from search_index import tidy
+
+PICTURES = [ROOT / "examples" / "ocr_demo.png"]
+# Files outside of docs/ that the site has as well, and where
+OF_THE_SITE = {"CONTRIBUTING.md": "contributing.md"} | {str(p.relative_to(ROOT)): p.name for p in PICTURES}
 
 # mkdocstrings looks for its folders before any event
 join(ROOT / "out" / "joined")
@@ -47,17 +54,36 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from what is installed; `extra.only` and `extra.rooms` limit them for tests."""
     made = op_pages(config.extra.get("only", ())) | reference_pages(config.extra.get("rooms", ()))
     made["packs.md"] = packs_page()
+    made["contributing.md"] = _contributing()
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
+    for picture in PICTURES:
+        files.append(File.generated(config, picture.name, abs_src_path=str(picture)))
     return files
 
 
+def _contributing() -> str:
+    """CONTRIBUTING.md as a page of docs/: its links are seen from there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    return re.sub(r"\]\((?!docs/|https?:)", "](../", text).replace("](docs/", "](")
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Let the search find what is meant; its plugin has written the index by now."""
+    path = Path(config.site_dir, "search", "search_index.json")
+    index = tidy(json.loads(path.read_text("utf-8")), set(default_manager().op_types()))
+    path.write_text(json.dumps(index, separators=(",", ":")), "utf-8")
+
+
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links to files of the repository that are no pages become their names."""
+    """Links to files of the repository become their names, or lead to what the site has of them."""
+    folder = os.path.dirname(page.file.src_uri)
 
     def outside(match: re.Match[str]) -> str:
         text, target = match.groups()
-        path = os.path.normpath(os.path.join("docs", os.path.dirname(page.file.src_uri), target))
+        path = os.path.normpath(os.path.join("docs", folder, target))
+        if path in OF_THE_SITE:
+            return f"[{text}]({os.path.relpath(OF_THE_SITE[path], folder or '.')})"
         if path.startswith("docs/"):
             return match[0]
         return text if path in text or not path.strip("./") else f"{text} (`{path}`)"

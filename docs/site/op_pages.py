@@ -15,7 +15,7 @@ from formulas import in_cell, plain
 from oprack import default_manager
 from oprack.cli.op import condition, describe
 
-from examples import example
+from examples import example, written
 
 
 def forward_of(op_type: str, known: Collection[str]) -> str:
@@ -102,18 +102,27 @@ def _call(op_type: str) -> list[str]:
 
 
 def _example(facts: dict[str, Any]) -> list[str]:
+    if facts["op"] in written():
+        code, printed = written()[facts["op"]]
+        return ["## Example", "", "```python", code, "```", "", "```text", printed, "```", ""]
     found = example(facts["op"])
     if found is None:
         return []
     lines = ["## Example", "", "```python", found.code, "```", ""]
     if found.outputs:
-        text = "\n".join(f"{slot} = {_array(value)}" for slot, value in found.outputs.items())
+        text = "\n".join(f"{slot} = {_array(value, len(slot) + 3)}" for slot, value in found.outputs.items())
         lines += ["Paddle 2.6.2 computes:" if found.recorded else "It gives:", "", "```text", text, "```", ""]
+    elif found.shapes:
+        text = "\n".join(f"{slot}: {shape}" for slot, shape in found.shapes.items())
+        lines += ["It gives:", "", "```text", text, "```", ""]
     return lines
 
 
-def _array(value: Any) -> str:
-    return np.array2string(np.asarray(value), precision=6, separator=", ", prefix="      ", suppress_small=True)
+def _array(value: Any, column: int) -> str:
+    shown = np.array2string(
+        np.asarray(value), precision=6, separator=", ", prefix=" " * column, suppress_small=True, max_line_width=88
+    )
+    return re.sub(r"\n\n+", "\n", shown)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

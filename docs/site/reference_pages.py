@@ -6,8 +6,9 @@ import ast
 import importlib
 import inspect
 import re
+import tomllib
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import oprack
@@ -141,6 +142,9 @@ API = {
 }
 
 
+ORDER = tomllib.loads(Path(__file__).with_name("reference_order.toml").read_text("utf-8"))
+
+
 def api_pages(only: Collection[str] = ()) -> dict[str, str]:
     """A page for each room that users import from; mkdocstrings fills in the docstrings."""
     homes: dict[str, str] = {}
@@ -160,15 +164,50 @@ def _api(room: str, title: str, about: str, homes: dict[str, str]) -> str:
     brought = {
         key.partition(".")[2] for _, key, _ in default_manager().targets("layer") if key.startswith(namespace + ".")
     }
+    targets = {name: _target(getattr(module, name)) for name in sorted({*listed, *brought})}
     lines = [f"# {title}: `{room}`", "", about, ""]
-    known: list[str] = []
-    for name in sorted({*listed, *brought}):
-        target = _target(getattr(module, name))
-        if homes.setdefault(target, room) != room:
-            known.append(f"- [`{name}`]({_path(homes[target]).removeprefix('reference/')}#{target})")
-        elif target and f"::: {target}" not in lines:
-            lines += [f"::: {target}", "    options:", "      heading_level: 2", ""]
-    return "\n".join([*lines[:4], *known, "", *lines[4:]])
+    elsewhere = {name: homes[t] for name, t in targets.items() if t and homes.setdefault(t, room) != room}
+    for name, home in elsewhere.items():
+        lines.append(f"- [`{name}`]({_path(home).removeprefix('reference/')}#{targets[name]})")
+    lines.append("")
+    here = {name: target for name, target in targets.items() if target and name not in elsewhere}
+    sections = ordered(room, here)
+    for heading, paths in sections:
+        lines += [f"## {heading}", ""] if heading else []
+        for path in paths:
+            lines += [f"::: {path}", "    options:", f"      heading_level: {3 if heading else 2}", ""]
+    return "\n".join([*lines, *_of_ops([name for name, target in targets.items() if not target])])
+
+
+def ordered(room: str, targets: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Sections of the page of a room: heading and paths for mkdocstrings, in the order of reference_order.toml.
+
+    Args:
+        room: The room.
+        targets: The path of each name.
+    """
+    left = dict(targets)
+    found = []
+    for heading, text in ORDER.get(room, {}).items():
+        wanted = text.split()
+        whole = [want for want in wanted if "." in want and want.rpartition(".")[2][0].isupper()]
+        modules = tuple(f"{want}." for want in wanted if "." in want and want not in whole)
+        names = [want for want in wanted if want in left]
+        names += [name for name, path in left.items() if name not in names and path.startswith(modules or "-")]
+        paths = [left.pop(name) for name in names]
+        found.append((heading, list(dict.fromkeys([*paths[:1], *whole, *paths[1:]]))))
+    rest = list(dict.fromkeys(left.values()))
+    return [*found, ("More" if found else "", rest)] if rest else found
+
+
+def _of_ops(names: Sequence[str]) -> list[str]:
+    """Links to the pages of ops whose layers are made from their definitions."""
+    known = default_manager().op_types()
+    linked = [f"[{name}](../ops/{name}.md)" for name in names if name in known]
+    if not linked:
+        return []
+    words = "These are made from the definitions of ops: inputs in order, and attributes as keywords."
+    return ["## Layers of ops", "", words, "", ", ".join(linked), ""]
 
 
 def _target(value: object) -> str:
