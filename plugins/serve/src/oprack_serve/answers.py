@@ -39,8 +39,7 @@ def encode(
     text, binaries = _Json(), []
     text.add(_opened(head), b',"outputs":[')
     for i, (name, binary) in enumerate(request.outputs):
-        tensor = outputs.get(name) or _offsets(name, outputs)
-        row = _described(name, tensor)
+        row, tensor = described(name, outputs)
         text.add(b"," if i else b"")
         if binary:
             binaries.append(np.ascontiguousarray(tensor.array).tobytes())  # not views, which keep a batch in memory
@@ -80,7 +79,9 @@ def _opened(value: dict[str, Any]) -> bytes:
     return to_json(value)[:-1].encode()
 
 
-def _described(name: str, tensor: Tensor) -> dict[str, Any]:
+def described(name: str, outputs: dict[str, Tensor]) -> tuple[dict[str, Any], Tensor]:
+    """An output as the protocol describes it, and its tensor. Raises RequestError as `encode` does."""
+    tensor = outputs.get(name) or _offsets(name, outputs)
     array = tensor.array
     try:
         row: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
@@ -89,7 +90,7 @@ def _described(name: str, tensor: Tensor) -> dict[str, Any]:
     if tensor.lod:
         # parameters are scalars in the protocol
         row["parameters"] = {"lod": json.dumps(tensor.lod)}
-    return row
+    return row, tensor
 
 
 def _offsets(name: str, outputs: dict[str, Tensor]) -> Tensor:

@@ -34,6 +34,11 @@ def server_version() -> str:
     return version("oprack-serve")
 
 
+def server_metadata() -> dict[str, Any]:
+    """The server metadata of the protocol."""
+    return {"name": "oprack", "version": server_version(), "extensions": EXTENSIONS}
+
+
 def json_response(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
     """An answer in JSON."""
     return Response(to_json(value).encode(), status, headers, media_type="application/json")
@@ -63,6 +68,25 @@ def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
         timer.cancel()
 
 
+@contextlib.asynccontextmanager
+async def _listening_for_grpc(
+    settings: Settings, models: Models, inference: Inference, bodies: Bodies, log: JsonLog
+) -> AsyncIterator[list[Callable[[float], None]]]:
+    """Serve gRPC on the same models, if that is asked for; what looks for slow clients has to be swept."""
+    if settings.grpc_port is None:
+        yield []
+        return
+    from oprack_serve.grpc.service import GrpcServer
+
+    server = GrpcServer(settings, models, inference, bodies)
+    log("listening", url=f"grpc://{await server.start()}", version=server_version())
+    models.on_stop = server.stop_soon
+    try:
+        yield [server.sweep]
+    finally:
+        await server.stop()
+
+
 def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
     """The application; its lifespan loads the models and ends their processes."""
     state: dict[str, Any] = {}
@@ -78,8 +102,9 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
         try:
-            with _swept(inference.sweep, models.scheduler.sweep):
-                yield
+            async with _listening_for_grpc(settings, models, inference, bodies, log) as sweep:
+                with _swept(inference.sweep, models.scheduler.sweep, *sweep):
+                    yield
         finally:
             loading.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -97,7 +122,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         return endpoint
 
     def server(_: Request, models: Models) -> Response:
-        return json_response(200, {"name": "oprack", "version": server_version(), "extensions": EXTENSIONS})
+        return json_response(200, server_metadata())
 
     def live(_: Request, models: Models) -> Response:
         return json_response(200, {"live": True})
@@ -109,12 +134,11 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         return models.find(request.path_params["name"], request.path_params.get("version"))
 
     def metadata(request: Request, models: Models) -> Response:
-        model = model_of(request, models)
-        return json_response(200, model.metadata(models.versions(model.name)))
+        return json_response(200, models.metadata(model_of(request, models)))
 
     def model_ready(request: Request, models: Models) -> Response:
         model = model_of(request, models)
-        fine = model.ready and not (models.draining or models.stopping)
+        fine = models.serves(model)
         return json_response(200 if fine else 503, {"name": model.name, "ready": fine})
 
     def index(_: Request, models: Models) -> Response:

@@ -22,6 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="port to listen at; 0: any free one (default: %(default)s)",
     )
     add(
+        "--grpc-port",
+        type=_number(0, 65535),
+        metavar="PORT",
+        help="serve gRPC as well, at this port; 0: any free one (Triton's is 8001; needs oprack-serve[grpc])",
+    )
+    add(
         "--workers",
         type=_number(1, 256),
         default=default.workers,
@@ -192,7 +198,19 @@ def run(args: argparse.Namespace) -> int:
     if args.name and args.model is None:
         raise InvalidArgumentError("--name is for a single MODEL; models of --models DIR are named by their folders")
     names = (
-        *("model", "name", "models", "host", "port", "workers", "threads", "max_batch", "max_queue", "max_body"),
+        *(
+            "model",
+            "name",
+            "models",
+            "host",
+            "port",
+            "grpc_port",
+            "workers",
+            "threads",
+            "max_batch",
+            "max_queue",
+            "max_body",
+        ),
         *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
         *("grace", "poll", "allow_trace", "log", "cache"),
     )

@@ -28,7 +28,7 @@ class Decoder:
     """The server's end: a process that is started for the first request, and again when it has ended."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._free = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         self._link: wire.Link | None = None
@@ -39,7 +39,7 @@ class Decoder:
         Raises:
             RequestError: As `protocol.decode` does, and with 503 when the process ended.
         """
-        header = {"signature": signature.to_json(), "json_length": json_length, "limits": astuple(self._limits)}
+        header = {"signature": signature.to_json(), "json_length": json_length, "limits": astuple(self.limits)}
         async with self._free:
             try:
                 message = await self._call(header, np.frombuffer(body, np.uint8))

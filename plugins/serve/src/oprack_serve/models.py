@@ -13,7 +13,7 @@ from typing import Any
 
 from oprack_serve import repository
 from oprack_serve.errors import RequestError
-from oprack_serve.model import LOADING, UNAVAILABLE, LoadError, Model
+from oprack_serve.model import LOADING, READY, UNAVAILABLE, LoadError, Model
 from oprack_serve.repository import FoundModel, Key
 from oprack_serve.scheduler import Scheduler
 from oprack_serve.settings import Settings
@@ -47,6 +47,8 @@ class Models:
         self.started = self.draining = self.stopping = self._expected = False
         self.reloads: Counter[str] = Counter()
         self.on_model: Callable[[Model], None] = lambda model: None
+        self.on_stop: Callable[[], None] = lambda: None
+        """Called when the server stops listening."""
 
     def scan(self) -> list[FoundModel]:
         """The models on disk; those that can't be read are as they were."""
@@ -91,7 +93,15 @@ class Models:
             return False
         return any(model.ready for model in self.serving.values()) or not self._expected
 
-    def index(self) -> list[dict[str, str]]:
+    def serves(self, model: Model) -> bool:
+        """Whether the model is ready, and the server is not about to stop."""
+        return model.ready and not (self.draining or self.stopping)
+
+    def metadata(self, model: Model) -> dict[str, Any]:
+        """The model metadata of the protocol."""
+        return model.metadata(self.versions(model.name))
+
+    def index(self, only_ready: bool = False) -> list[dict[str, str]]:
         """Every model with its state, as the protocol's extension for repositories lists them."""
         rows = {key: (model.state, "") for key, model in self.serving.items()}
         rows |= {key: (LOADING, "") for key in self._loading if key not in rows}
@@ -99,7 +109,8 @@ class Models:
             state = rows[key][0] if key in rows else UNAVAILABLE
             rows[key] = (state, failure.reason)
         ordered = sorted(rows.items(), key=lambda row: (row[0][0], int(row[0][1])))
-        return [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
+        found = [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
+        return [row for row in found if row["state"] == READY] if only_ready else found
 
     # Loading ----------------------------------------------------------------------------------------------------------
     async def start(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from oprack.errors import InvalidLoDError
@@ -59,7 +59,14 @@ def decode(signature: Signature, body: memoryview, json_length: int | None, limi
             "binary data, with binary_data_size",
         )
     head = _dict(parse_json(body[:length]), "the request")
-    binary = _Binary(body[length:])
+    return decode_head(signature, head, BinaryData(body[length:]), limits)
+
+
+def decode_head(signature: Signature, head: dict[str, Any], binary: TensorData, limits: Limits) -> InferRequest:
+    """The request in `head`, whose inputs have parameter binary_data_size where `binary` has their tensors.
+
+    Raises RequestError that says what does not fit.
+    """
     given: dict[str, tuple[np.ndarray, Any]] = {}
     specs = {spec.name: spec for spec in signature.inputs}
     for row in _list(head.get("inputs"), "inputs"):
@@ -95,8 +102,19 @@ def _list(value: Any, what: str, least: int = 1) -> list[Any]:
     return value
 
 
-class _Binary:
-    """The binary tensors behind the JSON, taken in the order of the inputs."""
+class TensorData(Protocol):
+    """The binary tensors of a request, taken in the order of the inputs."""
+
+    @property
+    def left(self) -> int:
+        """Bytes that nobody took."""
+
+    def take(self, size: int, name: str) -> memoryview:
+        """The tensor of the input of that name. Raises RequestError where there are not so many bytes for it."""
+
+
+class BinaryData:
+    """The binary tensors behind the JSON."""
 
     def __init__(self, data: memoryview) -> None:
         self._data, self._at = data, 0
@@ -112,7 +130,7 @@ class _Binary:
         return self._data[self._at - size : self._at]
 
 
-def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -> tuple[str, np.ndarray, Any]:
+def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: TensorData) -> tuple[str, np.ndarray, Any]:
     """(name, array, LoD or None) of one entry of `inputs`, which is a tensor or offsets of one."""
     name = row.get("name")
     if not isinstance(name, str):
@@ -148,7 +166,7 @@ def _datatype(name: str, given: Any, spec: TensorSpec | None) -> str:
     return given
 
 
-def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], size: Any, binary: _Binary) -> np.ndarray:
+def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], size: Any, binary: TensorData) -> np.ndarray:
     """The next binary tensor, over the memory of the request; its size is compared before any of it is taken."""
     dtype = dtype_of(datatype)
     nbytes = _count(shape) * dtype.itemsize

@@ -6,8 +6,10 @@ import asyncio
 import resource
 import socket
 import time
+from importlib.util import find_spec
 
 import uvicorn
+from oprack.errors import InvalidArgumentError
 
 from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
@@ -43,6 +45,8 @@ class _Server(uvicorn.Server):
         end = time.monotonic() + self._drain_delay
         while time.monotonic() < end and not self.force_exit:
             await asyncio.sleep(0.05)
+        if self.models is not None:
+            self.models.on_stop()
         await super().shutdown(sockets)
         self._captured_signals.clear()
 
@@ -63,6 +67,31 @@ def _connections(settings: Settings, log: JsonLog) -> int:
     return allowed
 
 
+def _check_grpc(settings: Settings) -> None:
+    """Raise InvalidArgumentError where gRPC is asked for and grpcio is missing, OSError where its port is taken."""
+    if settings.grpc_port is None:
+        return
+    if find_spec("grpc") is None:
+        raise InvalidArgumentError(
+            f"--grpc-port {settings.grpc_port} needs grpcio, which is not installed: pip install oprack-serve[grpc]"
+        )
+    _listener(settings.host, settings.grpc_port).close()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends without delay where the protocol is TCP's by name
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(WAITING_IN_THE_SYSTEM)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT: then finish what runs, refuse the rest, and return.
 
@@ -72,18 +101,10 @@ def serve(settings: Settings) -> int:
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # asyncio sends without delay where the protocol is TCP's by name
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-        listener.listen(WAITING_IN_THE_SYSTEM)
-    except OSError:
-        listener.close()
-        raise
+    _check_grpc(settings)
+    listener = _listener(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}" if family == socket.AF_INET6 else f"http://{host}:{port}"
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def started(models: Models) -> None:
         server.models = models

@@ -13,7 +13,8 @@ from oprack_serve.protocol import Limits
 class Settings:
     """Settings of one server; the command's options set them.
 
-    model, name: a single model and its name. models: a folder of models. workers: how many batches run at once.
+    model, name: a single model and its name. models: a folder of models. grpc_port: where gRPC is served as well, None
+    for nowhere. workers: how many batches run at once.
     threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined batch, and seconds that a
     request waits for others though a worker is free. max_queue: requests that wait for one model. timeout: seconds
     from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
@@ -30,6 +31,7 @@ class Settings:
     models: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8000
+    grpc_port: int | None = None
     workers: int = 1
     threads: int = 0
     max_batch: int = 32
