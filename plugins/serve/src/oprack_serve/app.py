@@ -15,6 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.model_configuration import model_configuration
+from oprack_serve.extensions.statistics import statistics
 from oprack_serve.http import Bodies
 from oprack_serve.infer import Inference
 from oprack_serve.json_data import to_json
@@ -24,7 +26,7 @@ from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
 SWEEP_SECONDS = 0.02
-EXTENSIONS = ["binary_tensor_data", "model_repository", "lod"]
+EXTENSIONS = ["binary_tensor_data", "model_repository", "model_configuration", "statistics", "lod"]
 
 
 def server_version() -> str:
@@ -70,7 +72,7 @@ def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def _listening_for_grpc(
-    settings: Settings, models: Models, inference: Inference, bodies: Bodies, log: JsonLog
+    settings: Settings, models: Models, metrics: Metrics, inference: Inference, log: JsonLog
 ) -> AsyncIterator[list[Callable[[float], None]]]:
     """Serve gRPC on the same models, if that is asked for; what looks for slow clients has to be swept."""
     if settings.grpc_port is None:
@@ -78,7 +80,7 @@ async def _listening_for_grpc(
         return
     from oprack_serve.grpc.service import GrpcServer
 
-    server = GrpcServer(settings, models, inference, bodies)
+    server = GrpcServer(settings, models, metrics, inference)
     log("listening", url=f"grpc://{await server.start()}", version=server_version())
     models.on_stop = server.stop_soon
     try:
@@ -102,7 +104,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
         try:
-            async with _listening_for_grpc(settings, models, inference, bodies, log) as sweep:
+            async with _listening_for_grpc(settings, models, metrics, inference, log) as sweep:
                 with _swept(inference.sweep, models.scheduler.sweep, *sweep):
                     yield
         finally:
@@ -141,6 +143,13 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         fine = models.serves(model)
         return json_response(200 if fine else 503, {"name": model.name, "ready": fine})
 
+    def configuration(request: Request, models: Models) -> Response:
+        return json_response(200, model_configuration(model_of(request, models)))
+
+    def stats(request: Request, models: Models) -> Response:
+        of = request.path_params
+        return json_response(200, statistics(models, state["metrics"], of.get("name", ""), of.get("version")))
+
     def index(_: Request, models: Models) -> Response:
         return json_response(200, models.index())
 
@@ -176,8 +185,9 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         route("/v2/health/ready", ready, ["GET"]),
         route("/v2/repository/index", index, ["POST"]),
         route("/metrics", metrics, ["GET"]),
+        route("/v2/models/stats", stats, ["GET"]),
     ]
-    for base in bases:
-        routes += [route(base, metadata, ["GET"]), route(f"{base}/ready", model_ready, ["GET"])]
+    of_models = {"": metadata, "/ready": model_ready, "/config": configuration, "/stats": stats}
+    routes += [route(base + path, respond, ["GET"]) for base in bases for path, respond in of_models.items()]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)

@@ -193,9 +193,7 @@ class Inference:
         counted = self._metrics.of(model.name, model.version)
 
         def on_batch(jobs: list[Job], seconds: float) -> None:
-            counted.batch_requests.observe(len(jobs))
-            counted.batch_entries.observe(jobs[0].batch[2])
-            counted.batch_seconds.observe(seconds)
+            counted.count_batch(len(jobs), jobs[0].batch[2], seconds)
             model.record(jobs[0].feed)  # one of them says what clients send
 
         model.lane.on_batch = on_batch
@@ -367,11 +365,8 @@ class Inference:
         """Metrics and the line of the log; names that no model has are no labels."""
         model, job = request.model, request.job
         name, version = (model.name, model.version) if model else ("", "")
-        counted = self._metrics.of(name, version)
-        counted.statuses[status] += 1
         spent = {stage: max(0.0, end - start) for stage, (start, end) in request.stages.items()}
-        for stage, seconds in spent.items():
-            counted.stages[stage].observe(seconds)
+        self._metrics.of(name, version).count_request(status, time.monotonic() - request.started, spent)
         if status == 200 and not self._log.all_requests:
             return
         row: dict[str, Any] = {"model": name or request.name[:128], "version": version, "status": status}

@@ -20,11 +20,14 @@ from google.protobuf.message_factory import GetMessageClass
 from oprack_serve.app import server_metadata
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.model_configuration import model_configuration
+from oprack_serve.extensions.statistics import statistics
 from oprack_serve.grpc import messages
 from oprack_serve.grpc.messages import Request, pb
 from oprack_serve.http import KEEP_ALIVE, MAX_HEAD, NEVER, Bodies, Body
 from oprack_serve.infer import Answer, Call, Inference
 from oprack_serve.json_data import SLICE
+from oprack_serve.metrics import Metrics
 from oprack_serve.models import Models
 from oprack_serve.protocol import InferRequest, Limits
 from oprack_serve.settings import Settings
@@ -130,8 +133,8 @@ class GrpcCall(Call):
 class Service:
     """The methods, by name."""
 
-    def __init__(self, settings: Settings, models: Models, inference: Inference, bodies: Bodies) -> None:
-        self._models, self._inference, self._bodies = models, inference, bodies
+    def __init__(self, settings: Settings, models: Models, metrics: Metrics, inference: Inference) -> None:
+        self._models, self._metrics, self._inference = models, metrics, inference
         self._read_timeout = settings.read_timeout
         self._readers = Readers(max(1, settings.max_inflight // settings.max_body))
         self.sweep = self._readers.sweep
@@ -145,6 +148,10 @@ class Service:
             "ModelReady": lambda request: {"ready": self._models.serves(self._model(request))},
             "ServerMetadata": lambda request: server_metadata(),
             "ModelMetadata": lambda request: self._models.metadata(self._model(request)),
+            "ModelConfig": lambda request: {"config": model_configuration(self._model(request))},
+            "ModelStatistics": lambda request: statistics(
+                self._models, self._metrics, request.name, request.version or None
+            ),
             "RepositoryIndex": lambda request: {"models": self._models.index(request.ready)},
         }
         found = {}
@@ -267,10 +274,10 @@ class _Methods(grpc.GenericRpcHandler):
 class GrpcServer:
     """The server of one process, in its event loop."""
 
-    def __init__(self, settings: Settings, models: Models, inference: Inference, bodies: Bodies) -> None:
+    def __init__(self, settings: Settings, models: Models, metrics: Metrics, inference: Inference) -> None:
         self._settings = settings
         self._stopping: asyncio.Task[None] | None = None
-        service = Service(settings, models, inference, bodies)
+        service = Service(settings, models, metrics, inference)
         self.sweep = service.sweep
         options = [
             ("grpc.max_receive_message_length", settings.max_body),
