@@ -9,6 +9,9 @@ import numpy as np
 
 from oprack_serve.datatypes import datatype_of, dtype_name
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.bytes_tensors import to_binary
+from oprack_serve.extensions.classification import classified
+from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.json_data import array_to_json, to_json
 from oprack_serve.protocol import InferRequest
 from oprack_serve.signature import Signature, Tensor, lod_of
@@ -41,8 +44,10 @@ def encode(
     for i, (name, binary) in enumerate(request.outputs):
         row, tensor = described(name, outputs)
         text.add(b"," if i else b"")
-        if binary:
-            binaries.append(np.ascontiguousarray(tensor.array).tobytes())  # not views, which keep a batch in memory
+        if name in request.placed:
+            text.add(to_json(row).encode())
+        elif binary:
+            binaries.append(binary_of(tensor.array))
             row.setdefault("parameters", {})["binary_data_size"] = len(binaries[-1])
             text.add(to_json(row).encode())
         else:
@@ -77,6 +82,22 @@ class _Json:
 def _opened(value: dict[str, Any]) -> bytes:
     """A JSON object to which members can be added."""
     return to_json(value)[:-1].encode()
+
+
+def binary_of(array: np.ndarray) -> bytes:
+    """The bytes of a tensor, as the protocol has them."""
+    if array.dtype == object:
+        return to_binary(array)
+    return np.ascontiguousarray(array).tobytes()  # no view, which keeps a batch in memory
+
+
+def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions) -> None:
+    """Classify outputs of which that is wanted, and put those into shared memory that go there. Raises RequestError."""
+    for name, count in request.classes.items():
+        if name in outputs:
+            outputs[name] = classified(name, outputs[name], count)
+    for name, placement in request.placed.items():
+        regions.write(placement, binary_of((outputs.get(name) or _offsets(name, outputs)).array))
 
 
 def described(name: str, outputs: dict[str, Tensor]) -> tuple[dict[str, Any], Tensor]:

@@ -19,14 +19,15 @@ from oprack_serve.extensions.model_configuration import model_configuration
 from oprack_serve.extensions.statistics import statistics
 from oprack_serve.http import Bodies
 from oprack_serve.infer import Inference
-from oprack_serve.json_data import to_json
+from oprack_serve.json_data import parse_json, to_json
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
 SWEEP_SECONDS = 0.02
-EXTENSIONS = ["binary_tensor_data", "model_repository", "model_configuration", "statistics", "lod"]
+MAX_REGION_BODY = 4096
+EXTENSIONS = ["binary_tensor_data", "classification", "model_repository", "model_configuration", "statistics", "lod"]
 
 
 def server_version() -> str:
@@ -92,6 +93,7 @@ async def _listening_for_grpc(
 def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
     """The application; its lifespan loads the models and ends their processes."""
     state: dict[str, Any] = {}
+    bodies_of_regions = Bodies(MAX_REGION_BODY, settings.max_inflight)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -150,6 +152,29 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         of = request.path_params
         return json_response(200, statistics(models, state["metrics"], of.get("name", ""), of.get("version")))
 
+    def region_status(request: Request, models: Models) -> Response:
+        return json_response(200, state["inference"].regions.status(request.path_params.get("region", "")))
+
+    def unregister(request: Request, models: Models) -> Response:
+        regions, region = state["inference"].regions, request.path_params.get("region")
+        regions.unregister_all() if region is None else regions.unregister(region)
+        return json_response(200, {})
+
+    async def register(request: Request) -> Response:
+        """The only route besides inference that reads a body."""
+        try:
+            body = await bodies_of_regions.read(request.receive, request.headers.get("content-length"))
+            try:
+                row = parse_json(memoryview(body.data))
+            finally:
+                body.release()
+            row = row if isinstance(row, dict) else {}
+            given = (row.get("key"), row.get("offset", 0), row.get("byte_size"))
+            state["inference"].regions.register(request.path_params["region"], *given)
+            return json_response(200, {})
+        except RequestError as error:
+            return error_response(error)
+
     def index(_: Request, models: Models) -> Response:
         return json_response(200, models.index())
 
@@ -177,6 +202,8 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         return json_response(error.status_code, {"error": text}, headers)
 
     bases = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+    regions_path = "/v2/systemsharedmemory"
+    one_region = f"{regions_path}/region/{{region}}"
     # looked through in this order for each request
     routes = [
         *(Route(f"{base}/infer", Infer(), methods=["POST"]) for base in bases),
@@ -186,7 +213,13 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         route("/v2/repository/index", index, ["POST"]),
         route("/metrics", metrics, ["GET"]),
         route("/v2/models/stats", stats, ["GET"]),
+        Route(f"{one_region}/register", register, methods=["POST"]),
     ]
+    for path in (regions_path, one_region):
+        routes += [
+            route(f"{path}/status", region_status, ["GET"]),
+            route(f"{path}/unregister", unregister, ["POST"]),
+        ]
     of_models = {"": metadata, "/ready": model_ready, "/config": configuration, "/stats": stats}
     routes += [route(base + path, respond, ["GET"]) for base in bases for path, respond in of_models.items()]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}

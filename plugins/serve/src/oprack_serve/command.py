@@ -132,6 +132,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds between looks for new and changed models; 0: never look (default: %(default)g)",
     )
+    add(
+        "--shared-memory",
+        action="store_true",
+        help="let clients on this machine, who are trusted, leave tensors in POSIX shared memory",
+    )
     add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
     add(
         "--log",
@@ -212,7 +217,7 @@ def run(args: argparse.Namespace) -> int:
             "max_body",
         ),
         *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
-        *("grace", "poll", "allow_trace", "log", "cache"),
+        *("grace", "poll", "allow_trace", "shared_memory", "log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

@@ -17,6 +17,8 @@ from typing import Any
 from oprack_serve import answers, protocol
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions import compression
+from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.http import GATHERED, NEVER, Bodies, Body
 from oprack_serve.jobs import Job
 from oprack_serve.json_data import SLICE, to_json
@@ -101,11 +103,15 @@ class Call:
         """Whether it takes so long to decode that the event loop is not to wait for it."""
         raise NotImplementedError
 
-    def decode(self, signature: Signature, body: Body, limits: protocol.Limits) -> protocol.InferRequest:
+    def decode(
+        self, signature: Signature, body: Body, limits: protocol.Limits, regions: Regions
+    ) -> protocol.InferRequest:
         """The request in the body. Raises RequestError."""
         raise NotImplementedError
 
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder) -> protocol.InferRequest:
+    async def decode_apart(
+        self, signature: Signature, body: Body, decoder: Decoder, regions: Regions
+    ) -> protocol.InferRequest:
         """The same for large requests, beside the event loop."""
         raise NotImplementedError
 
@@ -121,13 +127,15 @@ class Call:
 class _HttpCall(Call):
     """A request over HTTP."""
 
-    __slots__ = ("headers", "json_length", "receive")
+    __slots__ = ("compress", "headers", "json_length", "receive")
 
     def __init__(self, scope: Any, receive: Receive, read_timeout: float) -> None:
         path = scope["path_params"]
         super().__init__(path["name"], path.get("version"), scope.get("client"), read_timeout)
         self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
         self.receive = receive
+        self.compress = compression.chosen(self.header(b"accept-encoding"))
+        """How the answer is compressed, "" where it is not."""
         self.json_length: int | None = None
         """Of the body, then of the answer; None where there is nothing but JSON."""
 
@@ -142,30 +150,46 @@ class _HttpCall(Call):
         self.finish(ClientLeftError())
 
     async def read(self, bodies: Bodies) -> Body:
+        body = await bodies.read(self.receive, self.header(b"content-length"))
         encoding = self.header(b"content-encoding")
         if encoding not in (None, "identity"):
-            raise RequestError(415, f"Content-Encoding {encoding[:40]!r}; bodies are taken as they are")
-        return await bodies.read(self.receive, self.header(b"content-length"))
+            try:
+                most = bodies.max_body
+                body.become_data(await asyncio.to_thread(compression.decompressed, body.data, encoding, most))
+            except BaseException:
+                body.release()
+                raise
+        return body
 
     def large(self, body: Body) -> bool:
         self.json_length = _json_length(self)
         return (len(body.data) if self.json_length is None else self.json_length) > JSON_AT_ONCE
 
-    def decode(self, signature: Signature, body: Body, limits: protocol.Limits) -> protocol.InferRequest:
-        return protocol.decode(signature, memoryview(body.data), self.json_length, limits)
+    def decode(
+        self, signature: Signature, body: Body, limits: protocol.Limits, regions: Regions
+    ) -> protocol.InferRequest:
+        return protocol.decode(signature, memoryview(body.data), self.json_length, limits, regions)
 
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder) -> protocol.InferRequest:
-        return await decoder.decode(signature, body.data, self.json_length)
+    async def decode_apart(
+        self, signature: Signature, body: Body, decoder: Decoder, regions: Regions
+    ) -> protocol.InferRequest:
+        return await decoder.decode(signature, body.data, self.json_length, regions)
 
     def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
         assert self.decoded is not None
         wanted = self.decoded.outputs
-        return sum(outputs[name].array.size for name, binary in wanted if not binary and name in outputs) > SLICE
+        sizes = [
+            outputs[name].array.size for name, binary in wanted if (self.compress or not binary) and name in outputs
+        ]
+        return sum(sizes) > SLICE
 
     def encode(self, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
         assert self.decoded is not None and self.model is not None
         model = self.model
         pieces, self.json_length = answers.encode(self.decoded, outputs, model.name, model.version, parameters)
+        if self.compress and sum(map(len, pieces)) >= compression.LEAST:
+            return [compression.compressed(pieces, self.compress)]
+        self.compress = ""
         return pieces
 
 
@@ -187,6 +211,7 @@ class Inference:
         self._open: set[Call] = set()
         self._decoder = Decoder(settings.limits)
         self._one_encodes = asyncio.Lock()
+        self.regions = Regions(settings.shared_memory)
         models.on_model = self._observe
 
     def _observe(self, model: Model) -> None:
@@ -207,8 +232,9 @@ class Inference:
                 request.watch = asyncio.get_running_loop().create_task(request.see_the_client_leave())
 
     async def close(self) -> None:
-        """End the process that decodes large requests."""
+        """End the process that decodes large requests, and forget what clients registered."""
         await self._decoder.close()
+        self.regions.forget()
 
     async def respond(self, scope: Any, receive: Receive, send: Send) -> None:
         """The ASGI application of the route."""
@@ -276,6 +302,7 @@ class Inference:
             queued = time.monotonic()
             stages["decode"] = now, queued
         request.decoded = decoded
+        body.add_size(decoded.shared_bytes)
         if decoded.trace and not settings.allow_trace:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
@@ -295,6 +322,7 @@ class Inference:
         decoded.inputs.clear()  # the memory of the body
         body.become(sum(tensor.array.nbytes for tensor in outputs.values()))
         now = time.monotonic()
+        answers.finish(decoded, outputs, self.regions)
         stages["queue"] = job.queued, job.started
         stages["run"] = job.started, job.ended
         parameters: dict[str, Any] = {}
@@ -315,10 +343,10 @@ class Inference:
             # a changed one may have taken its place while the body came or was decoded
             model = call.model = self._models.find(call.name, call.version)
             if not large:
-                return model, call.decode(model.signature, body, self._settings.limits)
+                return model, call.decode(model.signature, body, self._settings.limits, self.regions)
             try:
                 async with asyncio.timeout(call.due - time.monotonic()):
-                    decoded = await call.decode_apart(model.signature, body, self._decoder)
+                    decoded = await call.decode_apart(model.signature, body, self._decoder, self.regions)
             except TimeoutError:
                 raise RequestError(504, LATE) from None
             if model.state == READY:
@@ -339,6 +367,8 @@ class Inference:
         if length is not None:
             headers[0] = (b"content-type", b"application/octet-stream")
             headers.append((b"inference-header-content-length", b"%d" % length))
+        if request.compress:
+            headers.append((b"content-encoding", request.compress.encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         rest = b"".join(pieces) if size < GATHERED else b""
         if not rest:

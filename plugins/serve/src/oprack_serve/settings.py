@@ -23,7 +23,7 @@ class Settings:
     limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
     grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
     requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere.
+    for nowhere. shared_memory: whether clients may register POSIX shared memory.
     """
 
     model: Path | None = None
@@ -49,6 +49,7 @@ class Settings:
     grace: float = 30.0
     poll: float = 2.0
     allow_trace: bool = False
+    shared_memory: bool = False
     log: str = "all"
     cache: Path | None = None
     limits: Limits = field(default_factory=Limits)

@@ -14,9 +14,11 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from oprack_serve import protocol
-from oprack_serve.answers import described
+from oprack_serve.answers import binary_of, described
 from oprack_serve.datatypes import dtype_of
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.bytes_tensors import of_strings, to_binary
+from oprack_serve.extensions.shared_memory import PARAMETERS, Regions
 from oprack_serve.grpc import inference_pb2
 from oprack_serve.protocol import InferRequest, Limits
 from oprack_serve.signature import Signature, Tensor
@@ -46,6 +48,7 @@ _NUMBERS = {
     "UINT8": "uint_contents",
     "FP32": "fp32_contents",
     "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
 }
 """Datatype -> the field of `contents` that holds its elements; the others come as raw bytes alone."""
 
@@ -57,12 +60,13 @@ class Request:
     Attributes:
         message: The ModelInferRequest without its raw_input_contents.
         raw: Those, as views of the data.
+        raw_given: Whether there are any.
         typed: Bytes of `contents` of all inputs.
     """
 
     def __init__(self, data: bytes) -> None:
         head, self.raw = [], []
-        self.typed = 0
+        self.typed, self.raw_given = 0, False
         view, size = memoryview(data), 0
         try:
             for number, start, first, last in self._counted(data, 0, len(data), _MESSAGES, [MAX_FIELDS]):
@@ -71,6 +75,7 @@ class Request:
                 else:
                     head.append(view[start:last])
                     size += last - start
+            self.raw_given = bool(self.raw)
             if size - self.typed > MAX_HEAD:
                 raise RequestError(413, f"the request has more than {MAX_HEAD} bytes beside its tensors")
             self.message = pb.ModelInferRequest.FromString(b"".join(head))
@@ -94,7 +99,7 @@ class Request:
                     pass
             yield field
 
-    def decode(self, signature: Signature, limits: Limits) -> InferRequest:
+    def decode(self, signature: Signature, limits: Limits, regions: Regions = protocol.NO_REGIONS) -> InferRequest:
         """The request, as the protocols share it. Raises RequestError that says what does not fit."""
         if self.typed > limits.json_bytes:
             raise RequestError(
@@ -103,22 +108,22 @@ class Request:
                 "raw_input_contents",
             )
         message = self.message
-        if self.raw and self.typed:
+        if self.raw_given and self.typed:
             raise RequestError(
                 400, "some inputs have contents, though there are raw_input_contents; expected one of them"
             )
-        tensors = _Tensors(self.raw)
+        tensors = _Tensors(list(self.raw))
         inputs = [self._input(row, tensors) for row in message.inputs]
         outputs = [{"name": row.name, "parameters": parameters_of(row.parameters)} for row in message.outputs]
         # all that comes back is raw
         parameters = parameters_of(message.parameters) | {"binary_data_output": True}
         head = {"id": message.id, "inputs": inputs, "outputs": outputs, "parameters": parameters}
-        return protocol.decode_head(signature, head, tensors, limits)
+        return protocol.decode_head(signature, head, tensors, limits, regions)
 
     def _input(self, row: Any, tensors: _Tensors) -> dict[str, Any]:
         parameters = parameters_of(row.parameters)
-        if not any(key.startswith("shared_memory") for key in parameters):
-            if not self.raw:
+        if not any(key in parameters for key in PARAMETERS):
+            if not self.raw_given:
                 tensors.raw.append(_from_contents(row))
             parameters["binary_data_size"] = tensors.announce(row.name)
         shape = list(row.shape)
@@ -201,6 +206,8 @@ def _from_contents(row: Any) -> memoryview:
         how = f"expected contents in field {field}" if field else "expected raw_input_contents"
         got = f"contents in {', '.join(present)}" if present else "no contents"
         raise RequestError(400, f"input {row.name[:100]!r} of datatype {row.datatype[:40]!r} has {got}; {how}")
+    if row.datatype == "BYTES":
+        return memoryview(to_binary(of_strings(list(row.contents.bytes_contents), (-1,))))
     packed = b"".join(getattr(row.contents, field))
     if field.startswith("fp"):
         return memoryview(packed)
@@ -254,7 +261,12 @@ def encode(
         row, tensor = described(name, outputs)
         out = answer.outputs.add(name=name, datatype=row["datatype"], shape=row["shape"])
         set_parameters(out.parameters, row.get("parameters", {}))
-        arrays.append(np.ascontiguousarray(tensor.array))
+        array = tensor.array
+        if name in request.placed:
+            array = np.empty(0, np.uint8)  # clients count on one for each output
+        elif array.dtype == object:
+            array = np.frombuffer(binary_of(array), np.uint8)
+        arrays.append(np.ascontiguousarray(array))
     size = sum(array.nbytes for array in arrays)
     if size > MAX_ANSWER:
         raise RequestError(413, f"the answer has {size} bytes; a message of gRPC has at most {MAX_ANSWER}")

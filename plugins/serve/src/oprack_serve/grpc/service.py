@@ -21,6 +21,7 @@ from oprack_serve.app import server_metadata
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
+from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.extensions.statistics import statistics
 from oprack_serve.grpc import messages
 from oprack_serve.grpc.messages import Request, pb
@@ -114,12 +115,12 @@ class GrpcCall(Call):
         assert self._request is not None
         return self._request.typed > SLICE
 
-    def decode(self, signature: Signature, body: Body, limits: Limits) -> InferRequest:
+    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
         assert self._request is not None
-        return self._request.decode(signature, limits)
+        return self._request.decode(signature, limits, regions)
 
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder) -> InferRequest:
-        return await asyncio.to_thread(self.decode, signature, body, decoder.limits)
+    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
+        return await asyncio.to_thread(self.decode, signature, body, decoder.limits, regions)
 
     def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
         return False
@@ -141,6 +142,7 @@ class Service:
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler]:
         """What gRPC calls, by path. All are streams to it, which it reads when it is told to."""
+        regions = self._inference.regions
         own = {"ModelInfer": self._infer, "ModelStreamInfer": self._stream}
         answers: dict[str, Callable[[Any], dict[str, Any]]] = {
             "ServerLive": lambda request: {"live": True},
@@ -151,6 +153,15 @@ class Service:
             "ModelConfig": lambda request: {"config": model_configuration(self._model(request))},
             "ModelStatistics": lambda request: statistics(
                 self._models, self._metrics, request.name, request.version or None
+            ),
+            "SystemSharedMemoryStatus": lambda request: {
+                "regions": {row["name"]: row for row in regions.status(request.name)}
+            },
+            "SystemSharedMemoryRegister": lambda request: _done(
+                regions.register(request.name, request.key, request.offset, request.byte_size)
+            ),
+            "SystemSharedMemoryUnregister": lambda request: _done(
+                regions.unregister(request.name) if request.name else regions.unregister_all()
             ),
             "RepositoryIndex": lambda request: {"models": self._models.index(request.ready)},
         }
@@ -240,6 +251,11 @@ class Service:
         finally:
             self._inference.end(call, answer)
             ahead.release()
+
+
+def _done(_: None) -> dict[str, Any]:
+    """The answer to what has none."""
+    return {}
 
 
 def _of_stream(call: GrpcCall, answer: Answer) -> bytes:
