@@ -16,7 +16,8 @@ from typing import Any
 from oprack_serve.errors import RequestError, WorkerLostError
 from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import Feed, JoinRule
-from oprack_serve.repository import FoundModel, model_settings
+from oprack_serve.options.model_options import ModelOptions
+from oprack_serve.repository import FoundModel
 from oprack_serve.scheduler import Lane, Scheduler
 from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature
@@ -42,6 +43,7 @@ class Model:
         event: Called with what happened, and facts by name, for the log.
 
     Attributes:
+        options: What serve.toml says.
         state: LOADING, READY or UNAVAILABLE.
         reason: Why it is UNAVAILABLE.
         restarts: How many workers ended and were replaced.
@@ -53,6 +55,7 @@ class Model:
         self.found, self.settings, self._event = found, settings, event
         self.state, self.reason = LOADING, ""
         self.lane = Lane(scheduler, settings.max_batch, settings.max_delay, settings.max_queue)
+        self.options = ModelOptions()
         self.signature = Signature((), ())
         self.restarts = 0
         self.recorded: Counter[str] = Counter()
@@ -79,6 +82,11 @@ class Model:
     def ready(self) -> bool:
         """Whether it serves, by a worker that has answered and was not lost since."""
         return self.state == READY and any(worker.alive and worker.warm for worker in self._workers.values())
+
+    @property
+    def workers(self) -> int:
+        """How many it has."""
+        return self.options.workers or self.settings.workers
 
     # Loading ----------------------------------------------------------------------------------------------------------
     async def load(self, recorded: Counter[str] | None = None) -> None:
@@ -108,9 +116,15 @@ class Model:
         )
 
     async def _load(self, recorded: Counter[str]) -> None:
-        own = model_settings(self.found.path)
+        own = self.options = self.found.options()
+        if self.workers > self.settings.workers:
+            raise LoadError(
+                f"serve.toml has workers = {own.workers}; the server runs {self.settings.workers} batches at once: "
+                f"start it with --workers {own.workers}"
+            )
         self.lane.max_batch = own.max_batch or self.settings.max_batch
         self.lane.max_delay = self.settings.max_delay if own.max_delay is None else own.max_delay
+        self.lane.max_queue = own.max_queue or self.settings.max_queue
         self._declared, self.recorded = own.examples, Counter(dict(recorded.most_common(WARM_UP_WITH)))
         await self._start_host()
         message = await self._loaded
@@ -133,11 +147,11 @@ class Model:
     async def _start_host(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        settings, threads = self.settings, self.settings.threads_of_a_worker()
-        workers = settings.workers
+        settings, threads = self.settings, self.options.threads or self.settings.threads_of_a_worker()
         libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         cache = "" if settings.cache is None else settings.cache
-        arguments = (theirs.fileno(), self.found.path, workers, threads, settings.memory_limit, cache)
+        options = json.dumps(self.options.of_predictor())
+        arguments = (theirs.fileno(), self.found.path, self.workers, threads, settings.memory_limit, cache, options)
         self._process = await asyncio.create_subprocess_exec(
             *HOST,
             *map(str, arguments),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from oprack_serve.model import Model
@@ -25,7 +26,7 @@ def model_configuration(model: Model) -> dict[str, Any]:
         "name": model.name,
         "platform": "oprack",
         "backend": "oprack",
-        "version_policy": {"all": {}},
+        "version_policy": _version_policy(model.options.versions),
         "max_batch_size": model.lane.max_batch if batched else 0,
     }
     for kind, tensors in rows.items():
@@ -37,12 +38,23 @@ def model_configuration(model: Model) -> dict[str, Any]:
             }
             for row in tensors
         ]
-    found["instance_group"] = [{"name": model.name, "kind": "KIND_CPU", "count": model.settings.workers}]
+    found["instance_group"] = [{"name": model.name, "kind": "KIND_CPU", "count": model.workers}]
     if model.lane.rule.joins:
         found["dynamic_batching"] = {"max_queue_delay_microseconds": round(model.lane.max_delay * 1e6)}
     found["model_transaction_policy"] = {"decoupled": False}
-    found["parameters"] = {"batching": {"string_value": model.lane.rule.described()}}
+    said = {"batching": model.lane.rule.described(), "max_queue": model.lane.max_queue} | model.options.of_predictor()
+    found["parameters"] = {
+        key: {"string_value": value if isinstance(value, str) else json.dumps(value)} for key, value in said.items()
+    }
     return found
+
+
+def _version_policy(versions: int | tuple[str, ...] | None) -> dict[str, Any]:
+    if versions is None:
+        return {"all": {}}
+    if isinstance(versions, int):
+        return {"latest": {"num_versions": versions}}
+    return {"specific": {"versions": list(map(int, versions))}}
 
 
 def _has_a_batch(signature: Signature) -> bool:
