@@ -10,10 +10,12 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from oprack_serve.access.tokens import Authorized, Tokens
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
 from oprack_serve.extensions.statistics import statistics
@@ -73,7 +75,7 @@ def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def _listening_for_grpc(
-    settings: Settings, models: Models, metrics: Metrics, inference: Inference, log: JsonLog
+    settings: Settings, models: Models, metrics: Metrics, inference: Inference, tokens: Tokens | None, log: JsonLog
 ) -> AsyncIterator[list[Callable[[float], None]]]:
     """Serve gRPC on the same models, if that is asked for; what looks for slow clients has to be swept."""
     if settings.grpc_port is None:
@@ -81,8 +83,8 @@ async def _listening_for_grpc(
         return
     from oprack_serve.grpc.service import GrpcServer
 
-    server = GrpcServer(settings, models, metrics, inference)
-    log("listening", url=f"grpc://{await server.start()}", version=server_version())
+    server = GrpcServer(settings, models, metrics, inference, tokens)
+    log("listening", url=await server.start(), version=server_version())
     models.on_stop = server.stop_soon
     try:
         yield [server.sweep]
@@ -93,6 +95,7 @@ async def _listening_for_grpc(
 def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
     """The application; its lifespan loads the models and ends their processes."""
     state: dict[str, Any] = {}
+    tokens = Tokens(settings.token_file, log) if settings.token_file else None
     bodies_of_regions = Bodies(MAX_REGION_BODY, settings.max_inflight)
 
     @contextlib.asynccontextmanager
@@ -106,7 +109,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
         try:
-            async with _listening_for_grpc(settings, models, metrics, inference, log) as sweep:
+            async with _listening_for_grpc(settings, models, metrics, inference, tokens, log) as sweep:
                 with _swept(inference.sweep, models.scheduler.sweep, *sweep):
                     yield
         finally:
@@ -223,4 +226,5 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
     of_models = {"": metadata, "/ready": model_ready, "/config": configuration, "/stats": stats}
     routes += [route(base + path, respond, ["GET"]) for base in bases for path, respond in of_models.items()]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    middleware = [Middleware(Authorized, tokens=tokens, refuse=error_response)] if tokens else []
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers, middleware=middleware)

@@ -137,6 +137,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let clients on this machine, who are trusted, leave tensors in POSIX shared memory",
     )
+    add("--tls-cert", type=Path, metavar="FILE", help="serve over TLS with this certificate, in PEM")
+    add("--tls-key", type=Path, metavar="FILE", help="its private key")
+    add(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="answer requests with a bearer token of this file alone, one on each line, but for health",
+    )
     add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
     add(
         "--log",
@@ -217,7 +225,7 @@ def run(args: argparse.Namespace) -> int:
             "max_body",
         ),
         *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
-        *("grace", "poll", "allow_trace", "shared_memory", "log", "cache"),
+        *("grace", "poll", "tls_cert", "tls_key", "token_file", "allow_trace", "shared_memory", "log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

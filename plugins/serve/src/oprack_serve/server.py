@@ -12,6 +12,7 @@ import uvicorn
 from oprack.errors import InvalidArgumentError
 
 from oprack_serve import repository
+from oprack_serve.access.tls import check_tls
 from oprack_serve.app import make_app, server_version
 from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all
@@ -102,15 +103,16 @@ def serve(settings: Settings) -> int:
     if settings.model is not None:
         repository.single(settings.model, settings.name)
     _check_grpc(settings)
-    listener = _listener(settings.host, settings.port)
-    host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if check_tls(settings.tls_cert, settings.tls_key) else "http"
 
     def started(models: Models) -> None:
         server.models = models
         log("listening", url=url, version=server_version())
 
     app = make_app(settings, log, started)
+    listener = _listener(settings.host, settings.port)
+    host, port = listener.getsockname()[:2]
+    url = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
     config = uvicorn.Config(
         app,
         http=bounded_protocol(settings.read_timeout, _connections(settings, log)),
@@ -125,6 +127,8 @@ def serve(settings: Settings) -> int:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
     )
     server = _Server(config, settings.drain_delay)
     server.run(sockets=[listener])

@@ -24,6 +24,7 @@ class Settings:
     grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
     requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
     for nowhere. shared_memory: whether clients may register POSIX shared memory.
+    tls_cert, tls_key: files in PEM, None for no TLS. token_file: tokens, one of which each request brings.
     """
 
     model: Path | None = None
@@ -48,6 +49,9 @@ class Settings:
     drain_delay: float = 0.0
     grace: float = 30.0
     poll: float = 2.0
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    token_file: Path | None = None
     allow_trace: bool = False
     shared_memory: bool = False
     log: str = "all"

@@ -17,6 +17,7 @@ import grpc
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
 
+from oprack_serve.access.tokens import Tokens
 from oprack_serve.app import server_metadata
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
@@ -40,6 +41,8 @@ MAX_SMALL = 64 << 10
 STREAM_AHEAD = 16
 """Requests of one stream that are worked on at once."""
 STREAMS_OF_A_CONNECTION = 256
+OPEN = ("ServerLive", "ServerReady")
+"""Methods that need no token."""
 PATIENCE = 1.0
 """Seconds that a method may wait for its client while others wait for its place."""
 
@@ -134,9 +137,11 @@ class GrpcCall(Call):
 class Service:
     """The methods, by name."""
 
-    def __init__(self, settings: Settings, models: Models, metrics: Metrics, inference: Inference) -> None:
+    def __init__(
+        self, settings: Settings, models: Models, metrics: Metrics, inference: Inference, tokens: Tokens | None
+    ) -> None:
         self._models, self._metrics, self._inference = models, metrics, inference
-        self._read_timeout = settings.read_timeout
+        self._read_timeout, self._tokens = settings.read_timeout, tokens
         self._readers = Readers(max(1, settings.max_inflight // settings.max_body))
         self.sweep = self._readers.sweep
 
@@ -168,8 +173,21 @@ class Service:
         found = {}
         for method in pb.DESCRIPTOR.services_by_name["GRPCInferenceService"].methods:
             handler = own.get(method.name) or self._answering(method, answers[method.name])
+            if self._tokens is not None and method.name not in OPEN:
+                handler = self._authorized(self._tokens, handler)
             found[f"/{SERVICE}/{method.name}"] = grpc.stream_stream_rpc_method_handler(handler)
         return found
+
+    @staticmethod
+    def _authorized(tokens: Tokens, handler: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def authorized(requests: Any, context: Any) -> None:
+            try:
+                tokens.check(dict(context.invocation_metadata()).get("authorization"))
+            except RequestError as error:
+                await context.abort(CODES[error.status], str(error))
+            await handler(requests, context)
+
+        return authorized
 
     def _model(self, request: Any) -> Any:
         return self._models.find(request.name, request.version or None)
@@ -290,10 +308,12 @@ class _Methods(grpc.GenericRpcHandler):
 class GrpcServer:
     """The server of one process, in its event loop."""
 
-    def __init__(self, settings: Settings, models: Models, metrics: Metrics, inference: Inference) -> None:
+    def __init__(
+        self, settings: Settings, models: Models, metrics: Metrics, inference: Inference, tokens: Tokens | None
+    ) -> None:
         self._settings = settings
         self._stopping: asyncio.Task[None] | None = None
-        service = Service(settings, models, metrics, inference)
+        service = Service(settings, models, metrics, inference, tokens)
         self.sweep = service.sweep
         options = [
             ("grpc.max_receive_message_length", settings.max_body),
@@ -314,16 +334,21 @@ class GrpcServer:
         self._server.add_generic_rpc_handlers((_Methods(service.handlers()),))
 
     async def start(self) -> str:
-        """Listen; returns the address. Raises OSError when that can't be."""
+        """Listen; returns the URL. Raises OSError when that can't be."""
         host, port = self._settings.host, self._settings.grpc_port
         assert port is not None
         host = f"[{host}]" if ":" in host else host
+        settings = self._settings
         try:
-            port = self._server.add_insecure_port(f"{host}:{port}")
+            if settings.tls_cert is None or settings.tls_key is None:
+                port = self._server.add_insecure_port(f"{host}:{port}")
+            else:
+                pair = settings.tls_key.read_bytes(), settings.tls_cert.read_bytes()
+                port = self._server.add_secure_port(f"{host}:{port}", grpc.ssl_server_credentials([pair]))
         except RuntimeError as error:
             raise OSError(f"--grpc-port {port}: {host} can't be listened at there: {error}") from None
         await self._server.start()
-        return f"{host}:{port}"
+        return f"{'grpcs' if settings.tls_cert else 'grpc'}://{host}:{port}"
 
     def stop_soon(self) -> None:
         """Take no more requests; what runs has the server's grace to end."""
