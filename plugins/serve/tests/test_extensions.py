@@ -9,13 +9,17 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 import served
 from oprack_serve import answers, protocol, wire
+from oprack_serve.app import make_app
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions import bytes_tensors, shared_memory
+from oprack_serve.log import JsonLog
 from oprack_serve.protocol import Limits
+from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature, Tensor, TensorSpec
 
 http = pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed")
@@ -109,6 +113,37 @@ def test_statistics_of_all_versions_and_all_models(over_http, over_grpc):
     names = {(row["name"], row["version"]) for row in over_http.get_inference_statistics()["model_stats"]}
     assert names >= {("image", "1"), ("text", "1"), ("scaled", "2")}
     assert {(row.name, row.version) for row in over_grpc.get_inference_statistics().model_stats} == names
+
+
+# OpenAPI --------------------------------------------------------------------------------------------------------------
+def test_the_document_has_every_route_and_says_what_is_answered(running):
+    document = running.get("/openapi.json")[1]
+    assert document["openapi"] == "3.1.0"
+    app = make_app(Settings(), JsonLog(descriptor=1))
+    routes = {(route.path, method.lower()) for route in app.routes for method in route.methods - {"HEAD"}}
+    described = {(path, method) for path, row in document["paths"].items() for method in row if method != "parameters"}
+    assert described == routes
+    assert document["paths"]["/v2/models/{name}"]["parameters"][0]["schema"]["enum"] == [
+        *("centred", "image", "scaled", "slow", "text"),
+    ]
+    x = [served.row("x", np.ones([1, 2], np.float32))]
+    paths = {"{name}": "scaled", "{version}": "1"}
+    for path, row in document["paths"].items():
+        if "systemsharedmemory/region" in path or path == "/metrics":
+            continue
+        (method,) = row.keys() - {"parameters"}
+        real = path
+        for key, value in paths.items():
+            real = real.replace(key, value)
+        body = {"inputs": x} if path.endswith("infer") else {}
+        answer = running.get(real) if method == "get" else running.post(real, body)
+        assert answer[0] == 200, (path, answer)
+        schema = row[method]["responses"]["200"]["content"]["application/json"]["schema"]
+        jsonschema.Draft202012Validator(schema | {"components": document["components"]}).validate(answer[1])
+    schema = {"$ref": "#/components/schemas/InferRequest", "components": document["components"]}
+    jsonschema.Draft202012Validator(schema).validate({"inputs": x})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate({"inputs": [{"name": "x"}]})
 
 
 # BYTES and classification ---------------------------------------------------------------------------------------------

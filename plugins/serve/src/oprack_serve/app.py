@@ -18,6 +18,7 @@ from starlette.routing import Route
 from oprack_serve.access.tokens import Authorized, Tokens
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
+from oprack_serve.extensions.openapi import openapi
 from oprack_serve.extensions.statistics import statistics
 from oprack_serve.http import Bodies
 from oprack_serve.infer import Inference
@@ -178,6 +179,9 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         except RequestError as error:
             return error_response(error)
 
+    def document(_: Request, models: Models) -> Response:
+        return json_response(200, openapi(settings, models, server_version()))
+
     def index(_: Request, models: Models) -> Response:
         return json_response(200, models.index())
 
@@ -215,6 +219,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         route("/v2/health/ready", ready, ["GET"]),
         route("/v2/repository/index", index, ["POST"]),
         route("/metrics", metrics, ["GET"]),
+        route("/openapi.json", document, ["GET"]),
         route("/v2/models/stats", stats, ["GET"]),
         Route(f"{one_region}/register", register, methods=["POST"]),
     ]

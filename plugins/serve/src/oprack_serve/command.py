@@ -145,6 +145,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="answer requests with a bearer token of this file alone, one on each line, but for health",
     )
+    add(
+        "--otlp",
+        type=_url,
+        metavar="URL",
+        help="send OpenTelemetry traces to this collector, as http://127.0.0.1:4318 (needs oprack-serve[otel])",
+    )
     add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
     add(
         "--log",
@@ -181,6 +187,12 @@ def _positive(least: float) -> object:
         return value
 
     return positive
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a URL, such as http://127.0.0.1:4318")
+    return text
 
 
 def _bytes(text: str) -> int:
@@ -225,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
             "max_body",
         ),
         *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
-        *("grace", "poll", "tls_cert", "tls_key", "token_file", "allow_trace", "shared_memory", "log", "cache"),
+        *("grace", "poll", "tls_cert", "tls_key", "token_file", "otlp", "allow_trace", "shared_memory", "log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

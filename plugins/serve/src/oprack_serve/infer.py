@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 from oprack_serve import answers, protocol
@@ -31,6 +32,7 @@ from oprack_serve.signature import Signature, Tensor
 from oprack_serve.trace import chrome_trace
 
 LATE = "the request was not answered in its time; fewer entries take less"
+TRACE_CONTEXT = ("traceparent", "tracestate")
 WATCH_AFTER = 0.1
 """Seconds after which a client is watched for leaving; most have their answer before."""
 
@@ -91,6 +93,10 @@ class Call:
             self.finish(RequestError(504, LATE))
 
     # What the protocols do, each in its way
+    def trace_context(self) -> dict[str, str]:
+        """What the client says of the trace that the request is part of: traceparent and tracestate of the W3C."""
+        raise NotImplementedError
+
     async def read(self, bodies: Bodies) -> Body:
         """The body; raises RequestError for what can't be one, and ConnectionError when the client leaves."""
         raise NotImplementedError
@@ -143,6 +149,9 @@ class _HttpCall(Call):
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
 
+    def trace_context(self) -> dict[str, str]:
+        return {name: text for name in TRACE_CONTEXT if (text := self.header(name.encode())) is not None}
+
     async def see_the_client_leave(self) -> None:
         """What ASGI receives behind the body is that the client has left."""
         while (await self.receive())["type"] != "http.disconnect":
@@ -193,6 +202,15 @@ class _HttpCall(Call):
         return pieces
 
 
+def _spans(url: str | None) -> Any:
+    """What makes spans of requests, None where nobody wants them."""
+    if not url:
+        return None
+    from oprack_serve.telemetry.spans import Spans
+
+    return Spans(url, version("oprack-serve"))
+
+
 @dataclass
 class Answer:
     """What a call is answered with: pieces of the answer, or the error. told: what the client hears instead of it."""
@@ -212,6 +230,7 @@ class Inference:
         self._decoder = Decoder(settings.limits)
         self._one_encodes = asyncio.Lock()
         self.regions = Regions(settings.shared_memory)
+        self._spans = _spans(settings.otlp)
         models.on_model = self._observe
 
     def _observe(self, model: Model) -> None:
@@ -235,6 +254,8 @@ class Inference:
         """End the process that decodes large requests, and forget what clients registered."""
         await self._decoder.close()
         self.regions.forget()
+        if self._spans is not None:
+            await asyncio.to_thread(self._spans.close)
 
     async def respond(self, scope: Any, receive: Receive, send: Send) -> None:
         """The ASGI application of the route."""
@@ -274,6 +295,8 @@ class Inference:
         if call.body is not None:
             call.body.release()
         self._report(call, answer.status, answer.error)
+        if self._spans is not None:
+            self._spans.record(call, answer.status, answer.error)
 
     def _cancelled(self, call: Call) -> Answer:
         if not call.late:

@@ -68,15 +68,24 @@ def _connections(settings: Settings, log: JsonLog) -> int:
     return allowed
 
 
-def _check_grpc(settings: Settings) -> None:
-    """Raise InvalidArgumentError where gRPC is asked for and grpcio is missing, OSError where its port is taken."""
-    if settings.grpc_port is None:
-        return
-    if find_spec("grpc") is None:
+def _check_extras(settings: Settings) -> None:
+    """Raise InvalidArgumentError for what needs a package that is missing, OSError where the port of gRPC is taken."""
+    if settings.otlp:
+        _need("opentelemetry.exporter.otlp.proto.http", "--otlp", "otel")
+    if settings.grpc_port is not None:
+        _need("grpc", "--grpc-port", "grpc")
+        _listener(settings.host, settings.grpc_port).close()
+
+
+def _need(module: str, option: str, extra: str) -> None:
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
         raise InvalidArgumentError(
-            f"--grpc-port {settings.grpc_port} needs grpcio, which is not installed: pip install oprack-serve[grpc]"
+            f"{option} needs {module}, which is not installed: pip install oprack-serve[{extra}]"
         )
-    _listener(settings.host, settings.grpc_port).close()
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -102,7 +111,7 @@ def serve(settings: Settings) -> int:
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
-    _check_grpc(settings)
+    _check_extras(settings)
     scheme = "https" if check_tls(settings.tls_cert, settings.tls_key) else "http"
 
     def started(models: Models) -> None:

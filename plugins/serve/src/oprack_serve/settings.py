@@ -14,17 +14,17 @@ class Settings:
     """Settings of one server; the command's options set them.
 
     model, name: a single model and its name. models: a folder of models. grpc_port: where gRPC is served as well, None
-    for nowhere. workers: how many batches run at once.
-    threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined batch, and seconds that a
-    request waits for others though a worker is free. max_queue: requests that wait for one model. timeout: seconds
-    from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
-    answer. max_inflight: bytes of all bodies and answers at once. memory_limit: bytes that one op's outputs may take,
-    0 for no limit. worker_memory: bytes that a worker may take for itself before another takes its place, 0 for no
-    limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
-    grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
-    requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere. shared_memory: whether clients may register POSIX shared memory.
-    tls_cert, tls_key: files in PEM, None for no TLS. token_file: tokens, one of which each request brings.
+    for nowhere. workers: how many batches run at once. threads: of kernel libraries in each worker. max_batch,
+    max_delay: entries of a joined batch, and seconds that a request waits for others though a worker is free.
+    max_queue: requests that wait for one model. timeout: seconds from a request's arrival to its results. read_timeout:
+    seconds for a client to send a request or take its answer. max_inflight: bytes of all bodies and answers at once.
+    memory_limit: bytes that one op's outputs may take, 0 for no limit. worker_memory: bytes that a worker may take for
+    itself before another takes its place, 0 for no limit. drain_delay: seconds in which a server that is stopped is not
+    ready and takes requests all the same. grace: seconds that it then waits for what it has. poll: seconds between
+    looks for changed models. log: "all" requests, or only those that "failed". cache: where rewritten models are kept
+    (Config.set_optim_cache_dir), None for nowhere. shared_memory: whether clients may register POSIX shared memory.
+    tls_cert, tls_key: files in PEM, None for no TLS. token_file: tokens, one of which each request brings. otlp: URL of
+    an OpenTelemetry collector that gets traces, None for none.
     """
 
     model: Path | None = None
@@ -52,6 +52,7 @@ class Settings:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     token_file: Path | None = None
+    otlp: str | None = None
     allow_trace: bool = False
     shared_memory: bool = False
     log: str = "all"

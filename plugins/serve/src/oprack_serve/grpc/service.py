@@ -27,7 +27,7 @@ from oprack_serve.extensions.statistics import statistics
 from oprack_serve.grpc import messages
 from oprack_serve.grpc.messages import Request, pb
 from oprack_serve.http import KEEP_ALIVE, MAX_HEAD, NEVER, Bodies, Body
-from oprack_serve.infer import Answer, Call, Inference
+from oprack_serve.infer import TRACE_CONTEXT, Answer, Call, Inference
 from oprack_serve.json_data import SLICE
 from oprack_serve.metrics import Metrics
 from oprack_serve.models import Models
@@ -90,13 +90,13 @@ class Readers:
 class GrpcCall(Call):
     """A request of ModelInfer or ModelStreamInfer. `receive` gets its message."""
 
-    __slots__ = ("_receive", "_request")
+    __slots__ = ("_metadata", "_receive", "_request")
     protocol = "grpc"
     when_cancelled = (499, "the client left, or its deadline passed")
 
-    def __init__(self, receive: Callable[[], Awaitable[bytes]], source: str) -> None:
-        super().__init__("", None, source, NEVER)
-        self._receive = receive
+    def __init__(self, receive: Callable[[], Awaitable[bytes]], context: Any) -> None:
+        super().__init__("", None, context.peer(), NEVER)
+        self._receive, self._metadata = receive, context.invocation_metadata()
         self._request: Request | None = None
 
     async def read(self, bodies: Bodies) -> Body:
@@ -110,6 +110,9 @@ class GrpcCall(Call):
             raise
         self.name, self.version = self._request.message.model_name, self._request.message.model_version or None
         return body
+
+    def trace_context(self) -> dict[str, str]:
+        return {key: value for key, value in self._metadata or () if key in TRACE_CONTEXT}
 
     async def see_the_client_leave(self) -> None:
         """gRPC cancels the method then."""
@@ -225,7 +228,7 @@ class Service:
                 raise ConnectionError
             return data
 
-        call = GrpcCall(receive, context.peer())
+        call = GrpcCall(receive, context)
         answer = await self._inference.answer(call)
         try:
             if answer.status == 200:
@@ -259,7 +262,7 @@ class Service:
         async def receive() -> bytes:
             return received.pop()
 
-        call = GrpcCall(receive, context.peer())
+        call = GrpcCall(receive, context)
         answer = await self._inference.answer(call)
         try:
             if before is not None:

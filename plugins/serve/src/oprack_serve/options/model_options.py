@@ -177,7 +177,7 @@ _KEYS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "device": ("device", _device, "'cpu': workers are forked, so they run on nothing else"),
     "precision": ("precision", _precision, "'float32', 'bfloat16', 'int8' or ['int8', 'bfloat16']"),
     "passes": ("passes", _truth, "true or false"),
-    "without_passes": ("without_passes", _names, "a list of names, which `oprack show MODEL --passes` prints"),
+    "without_passes": ("without_passes", _names, "a list of names, which `oprack passes MODEL` prints"),
     "versions": ("versions", _versions, "'all', 'latest', { latest = 2 } or a list of versions, [1, 3]"),
     "examples": ("examples", _examples, "tables [[examples]]"),
 }
