@@ -21,8 +21,10 @@ DTYPES = {
     "BYTES": "object",
 }
 """Datatype of the protocol -> dtype. UINT16, UINT32 and UINT64 are no dtypes of a tensor of oprack. Nor is BYTES, but
-outputs that are classified are of it; an array of objects holds one of `bytes` for each element.
+outputs that are classified are of it, and values of pipelines; an array of objects holds one of `bytes` for each
+element.
 """
+TENSOR_DATATYPES = tuple(name for name in DTYPES if name != "BYTES")
 DATATYPES = {dtype: datatype for datatype, dtype in DTYPES.items()}
 
 

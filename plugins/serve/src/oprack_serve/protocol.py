@@ -14,9 +14,9 @@ import numpy as np
 from oprack.errors import InvalidLoDError
 from oprack.tensor import check_lod
 
-from oprack_serve.datatypes import DTYPES, dtype_of
+from oprack_serve.datatypes import DTYPES, TENSOR_DATATYPES, dtype_of
 from oprack_serve.errors import RequestError
-from oprack_serve.extensions.bytes_tensors import from_binary
+from oprack_serve.extensions.bytes_tensors import from_binary, of_strings
 from oprack_serve.extensions.shared_memory import Placement, Regions
 from oprack_serve.json_data import array_from_json, parse_json
 from oprack_serve.signature import LOD_SUFFIX, Signature, Tensor, TensorSpec, lod_of
@@ -61,8 +61,10 @@ def decode(
 ) -> InferRequest:
     """The request in `body`, whose first `json_length` bytes are JSON (all of them if None).
 
-    Raises RequestError that says what does not fit.
+    Where there is no JSON, the body is the only input of the model. Raises RequestError that says what does not fit.
     """
+    if json_length == 0:
+        return _of_one_input(signature, body)
     length = len(body) if json_length is None else json_length
     if not 0 <= length <= len(body):
         raise RequestError(400, f"Inference-Header-Content-Length is {length}, but the body has {len(body)} bytes")
@@ -74,6 +76,20 @@ def decode(
         )
     head = _dict(parse_json(body[:length]), "the request")
     return decode_head(signature, head, BinaryData(body[length:]), limits, regions)
+
+
+def _of_one_input(signature: Signature, body: memoryview) -> InferRequest:
+    """A request whose whole body is an element of BYTES, such as a picture in a file."""
+    specs = signature.inputs
+    if [spec.datatype for spec in specs] != ["BYTES"] or not specs[0].fits((1,)):
+        described = ", ".join(f"{spec.name!r} ({spec.datatype} {list(spec.shape or ())})" for spec in specs)
+        raise RequestError(
+            400,
+            "Inference-Header-Content-Length is 0: the body is the only input where that is one element of BYTES; the "
+            f"model has {described}",
+        )
+    inputs = {specs[0].name: Tensor(of_strings([bytes(body)], (1,)), [])}
+    return InferRequest("", inputs, [(spec.name, False) for spec in signature.outputs])
 
 
 def decode_head(
@@ -97,7 +113,7 @@ def decode_head(
     name = head.get("id", "")
     if not isinstance(name, str) or len(name) > MAX_ID:
         raise RequestError(400, f"the id of a request is a string of at most {MAX_ID} characters")
-    inputs = _joined_with_lod(specs, given, parameters, limits)
+    inputs = joined_with_lod(specs, given, parameters, limits)
     timeout, trace = _timeout(parameters.get("timeout")), parameters.get("trace") is True
     request = InferRequest(name, inputs, [], timeout, trace, parameters, shared_bytes=shared.taken)
     _take_outputs(request, head.get("outputs"), signature, bool(parameters.get("binary_data_output", False)))
@@ -193,7 +209,7 @@ def _input(
 def _datatype(name: str, given: Any, spec: TensorSpec | None) -> str:
     if not isinstance(given, str) or given not in DTYPES:
         raise RequestError(400, f"input {name!r}: datatype {str(given)[:40]!r}; expected one of {', '.join(DTYPES)}")
-    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else tuple(DTYPES)
+    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else TENSOR_DATATYPES
     if given not in wanted:
         raise RequestError(400, f"input {name!r}: datatype {given}; the model expects {' or '.join(wanted)}")
     return given
@@ -235,9 +251,13 @@ def _count(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _joined_with_lod(
+def joined_with_lod(
     specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], parameters: dict[str, Any], limits: Limits
 ) -> dict[str, Tensor]:
+    """The inputs, each with its LoD, whether that came as tensors, with the input, or as parameters.
+
+    given: by name the array and the LoD that came with it, also of tensors of offsets. Raises RequestError.
+    """
     missing = [name for name in specs if name not in given]
     if missing:
         raise RequestError(400, f"{len(missing)} inputs are missing: {', '.join(map(repr, missing))}")
