@@ -104,8 +104,7 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         models = Models(settings, log)
         metrics = Metrics(models)
         state.update(models=models, metrics=metrics)
-        bodies = Bodies(settings.max_body, settings.max_inflight)
-        inference = state["inference"] = Inference(settings, models, metrics, bodies, log)
+        inference = state["inference"] = Inference(settings, models, metrics, models.bodies, log)
         # health is answered while models load
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oprack_serve.settings import Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -153,6 +157,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
     add(
+        "--allow-pipelines",
+        action="store_true",
+        help="serve pipelines: run the Python code in folders with a pipeline.toml, with the rights of the server",
+    )
+    add(
         "--log",
         choices=("all", "failed"),
         default=default.log,
@@ -204,9 +213,17 @@ def _bytes(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the process is told to stop."""
+    from oprack_serve.server import serve
+
+    return serve(settings_of(args))
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """What the options say. Raises InvalidArgumentError for options that exclude each other, and NotFoundError for a
+    model or a folder that is not there.
+    """
     from oprack.errors import InvalidArgumentError, NotFoundError
 
-    from oprack_serve.server import serve
     from oprack_serve.settings import Settings
 
     if (args.model is None) == (args.models is None):
@@ -237,7 +254,7 @@ def run(args: argparse.Namespace) -> int:
             "max_body",
         ),
         *("max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout", "read_timeout", "drain_delay"),
-        *("grace", "poll", "tls_cert", "tls_key", "token_file", "otlp", "allow_trace", "shared_memory", "log", "cache"),
+        *("grace", "poll", "tls_cert", "tls_key", "token_file", "otlp", "allow_trace", "allow_pipelines"),
+        *("shared_memory", "log", "cache"),
     )
-    settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
-    return serve(settings)
+    return Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)

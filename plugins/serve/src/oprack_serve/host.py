@@ -99,14 +99,18 @@ class Host:
             self._control.close()
             for fd in self._children:
                 os.close(fd)
-            from oprack_serve import worker
-
-            worker.main(sock, self._predictor, self._signature, self._proof, self._threads)
+            self._work(sock)
             code = 0
         except BaseException:
             logging.getLogger(__name__).exception("a worker ended")
         finally:
             os._exit(code)  # what the parent registered to run at its end is not the child's
+
+    def _work(self, sock: socket.socket) -> None:
+        """Be a worker, until the server closes the connection."""
+        from oprack_serve import worker
+
+        worker.main(sock, self._predictor, self._signature, self._proof, self._threads)
 
     def _reap(self, fd: int) -> list[float]:
         """Say that a child ended; returns when others have to start in its place."""

@@ -79,6 +79,11 @@ class Model:
         return self.found.version
 
     @property
+    def needs(self) -> list[str]:
+        """Names of models without which it can't be loaded."""
+        return []
+
+    @property
     def ready(self) -> bool:
         """Whether it serves, by a worker that has answered and was not lost since."""
         return self.state == READY and any(worker.alive and worker.warm for worker in self._workers.values())
@@ -144,6 +149,10 @@ class Model:
                     f"an example of serve.toml has {sorted(example)}; the model's inputs are {sorted(names)}"
                 )
 
+    def _host(self) -> tuple[str, ...]:
+        """The command of the host process."""
+        return HOST
+
     async def _start_host(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
@@ -153,7 +162,7 @@ class Model:
         options = json.dumps(self.options.of_predictor())
         arguments = (theirs.fileno(), self.found.path, self.workers, threads, settings.memory_limit, cache, options)
         self._process = await asyncio.create_subprocess_exec(
-            *HOST,
+            *self._host(),
             *map(str, arguments),
             pass_fds=[theirs.fileno()],
             env=os.environ | libraries,

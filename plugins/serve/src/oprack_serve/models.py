@@ -13,7 +13,10 @@ from typing import Any
 
 from oprack_serve import repository
 from oprack_serve.errors import RequestError
+from oprack_serve.http import Bodies
 from oprack_serve.model import LOADING, READY, UNAVAILABLE, LoadError, Model
+from oprack_serve.pipelines import definition as pipelines
+from oprack_serve.pipelines.pipeline import Pipeline
 from oprack_serve.repository import FoundModel, Key
 from oprack_serve.scheduler import Scheduler
 from oprack_serve.settings import Settings
@@ -37,9 +40,11 @@ class Models:
     def __init__(self, settings: Settings, event: Callable[..., None]) -> None:
         self._settings, self._event = settings, event
         self.scheduler = Scheduler(settings.workers)
+        self.bodies = Bodies(settings.max_body, settings.max_inflight)
         self.serving: dict[Key, Model] = {}
         self._failed: dict[Key, _Failure] = {}
         self._loading: set[Key] = set()
+        self._waiting: set[Key] = set()
         self._seen: dict[Key, FoundModel] = {}
         self._lost: set[Key] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -140,8 +145,9 @@ class Models:
     async def _load(self, found: FoundModel) -> None:
         """Load a model, and let it take the place of the one with its name and version, which finishes what it has."""
         try:
+            model = self._made(found)
+            await self._loaded_before(model)
             async with self._at_once:
-                model = Model(found, self._settings, self.scheduler, self._event)
                 before = self.serving.get(found.key) or self._newest(found.name)
                 await model.load(before.recorded if before else None)
         except LoadError as error:
@@ -163,6 +169,20 @@ class Models:
         if old is not None:
             self.reloads[found.name] += 1
             self._spawn(self._retire(old))
+
+    def _made(self, found: FoundModel) -> Model:
+        """The model or pipeline in a folder, not loaded yet. Raises LoadError."""
+        if pipelines.is_pipeline(found.path):
+            return Pipeline(found, self._settings, self.scheduler, self._event, self.find, self.bodies)
+        return Model(found, self._settings, self.scheduler, self._event)
+
+    async def _loaded_before(self, model: Model) -> None:
+        """Wait while models are being loaded that this one needs; one that waits itself is not waited for."""
+        if model.needs:
+            self._waiting.add(model.found.key)
+            while any(key[0] in model.needs for key in self._loading - self._waiting):
+                await asyncio.sleep(0.02)
+            self._waiting.discard(model.found.key)
 
     def _newest(self, name: str) -> Model | None:
         versions = self.versions(name)

@@ -21,10 +21,11 @@ class Settings:
     memory_limit: bytes that one op's outputs may take, 0 for no limit. worker_memory: bytes that a worker may take for
     itself before another takes its place, 0 for no limit. drain_delay: seconds in which a server that is stopped is not
     ready and takes requests all the same. grace: seconds that it then waits for what it has. poll: seconds between
-    looks for changed models. log: "all" requests, or only those that "failed". cache: where rewritten models are kept
-    (Config.set_optim_cache_dir), None for nowhere. shared_memory: whether clients may register POSIX shared memory.
-    tls_cert, tls_key: files in PEM, None for no TLS. token_file: tokens, one of which each request brings. otlp: URL of
-    an OpenTelemetry collector that gets traces, None for none.
+    looks for changed models. allow_pipelines: whether folders of models may bring Python code. log: "all" requests, or
+    only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None for nowhere.
+    shared_memory: whether clients may register POSIX shared memory. tls_cert, tls_key: files in PEM, None for no TLS.
+    token_file: tokens, one of which each request brings. otlp: URL of an OpenTelemetry collector that gets traces, None
+    for none.
     """
 
     model: Path | None = None
@@ -54,6 +55,7 @@ class Settings:
     token_file: Path | None = None
     otlp: str | None = None
     allow_trace: bool = False
+    allow_pipelines: bool = False
     shared_memory: bool = False
     log: str = "all"
     cache: Path | None = None
