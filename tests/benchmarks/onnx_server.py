@@ -68,10 +68,10 @@ def run_host(onnx: str, site_packages: str, arguments: list[str]) -> int:
 
     own_load = host.load
 
-    def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any]:
-        _, signature = own_load(path, memory_limit, cache)
+    def load(*arguments: Any) -> tuple[Any, Any, Any]:
+        _, signature, proof = own_load(*arguments)
         names = [[spec.name for spec in specs] for specs in (signature.inputs, signature.outputs)]
-        return OnnxPredictor(onnx, int(os.environ["OMP_NUM_THREADS"]), *names), signature
+        return OnnxPredictor(onnx, int(os.environ["OMP_NUM_THREADS"]), *names), signature, proof
 
     host.load = load
     return host.main(arguments)

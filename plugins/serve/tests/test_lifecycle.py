@@ -234,6 +234,8 @@ def test_settings_beside_a_model(tmp_path):
         ("typo", "max_bach = 1"),
         ("shape", "[[examples]]\nimage = [5, 4, 8, 8]"),
         ("name", "[[examples]]\nx = [1]"),
+        ("workers", "workers = 2"),
+        ("passes", 'without_passes = ["no_such_pass"]'),
     ):
         shutil.copytree(tmp_path / "image", tmp_path / name)
         (tmp_path / name / "serve.toml").write_text(text)
@@ -242,6 +244,8 @@ def test_settings_beside_a_model(tmp_path):
     assert "max_bach; expected max_batch" in server.event("model failed", model="typo")["reason"]
     assert "got shape [5, 4, 8, 8]" in server.event("model failed", model="shape")["reason"]
     assert "the model's inputs are ['image']" in server.event("model failed", model="name")["reason"]
+    assert "start it with --workers 2" in server.event("model failed", model="workers")["reason"]
+    assert "'no_such_pass'; the passes are" in server.event("model failed", model="passes")["reason"]
     assert server.stop() == 0
 
 

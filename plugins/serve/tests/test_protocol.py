@@ -80,7 +80,8 @@ BAD = [
     ((X, IDS, without(X, name="x.lod.0")), "datatype FP32; the model expects INT64"),
     ((without(X, "name"), IDS), "has no name"),
     ((without(X, datatype="FP64"), IDS), "datatype FP64; the model expects FP32"),
-    ((without(X, datatype="BYTES"), IDS), "datatype 'BYTES'; expected one of BOOL"),
+    ((without(X, datatype="UINT64"), IDS), "datatype 'UINT64'; expected one of BOOL"),
+    ((without(X, datatype="BYTES"), IDS), "datatype BYTES; the model expects FP32"),
     ((without(X, datatype=["FP32"]), IDS), "expected one of"),
     ((without(X, shape=[2, 3]), IDS), "shape [2, 3]; expected [-1, 2]"),
     ((without(X, shape=[4]), IDS), "shape [4]; expected [-1, 2]"),
@@ -111,8 +112,17 @@ BAD = [
     ((without(X, "data", parameters={"binary_data_size": 12}), IDS), "binary_data_size 12; FP32 [2, 2] takes 16"),
     ((without(X, "data", parameters={"binary_data_size": 16}), IDS), "binary_data_size is 16, but 0 bytes are left"),
     ((without(X, "data", parameters={"binary_data_size": -16}), IDS), "takes 16 bytes"),
-    ((without(X, parameters={"binary_data_size": 16}), IDS), "both data and binary_data_size"),
-    ((without(X, parameters={"shared_memory_region": "r"}), IDS), "shared memory is not served"),
+    ((without(X, parameters={"binary_data_size": 16}), IDS), "has more than one of data, binary_data_size"),
+    (
+        (without(X, parameters={"shared_memory_region": "r", "shared_memory_byte_size": 16}), IDS),
+        "has more than one of data, binary_data_size",
+    ),
+    ((without(X, "data", parameters={"shared_memory_region": "r"}), IDS), "expected parameters shared_memory_region"),
+    ((without(X, "data", parameters={"shared_memory_byte_size": 16}), IDS), "expected parameters shared_memory_region"),
+    (
+        (without(X, "data", parameters={"shared_memory_region": "r", "shared_memory_byte_size": 16}), IDS),
+        "start the server with --shared-memory",
+    ),
     (("x", IDS), "expected a JSON object"),
     ((), "expected a JSON list of 1 to 1024 entries"),
 ]
@@ -136,8 +146,8 @@ def test_bad_heads_are_refused():
     assert "at most 256 characters" in refused(X, IDS, id="x" * 257)[1]
     assert "no output 'q'" in refused(X, IDS, outputs=[{"name": "q"}])[1]
     assert (
-        "classification is not served"
-        in refused(X, IDS, outputs=[{"name": "y", "parameters": {"classification": 2}}])[1]
+        "expected 0 to 1000 classes"
+        in refused(X, IDS, outputs=[{"name": "y", "parameters": {"classification": -2}}])[1]
     )
     assert "expected microseconds" in refused(X, IDS, parameters={"timeout": "soon"})[1]
 

@@ -1,1 +1,1 @@
-"""Serves models over HTTP by the open inference protocol: the command `oprack serve`."""
+"""Serves models over HTTP and gRPC by the open inference protocol: the command `oprack serve`."""

@@ -9,6 +9,9 @@ import numpy as np
 
 from oprack_serve.datatypes import datatype_of, dtype_name
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.bytes_tensors import to_binary
+from oprack_serve.extensions.classification import classified
+from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.json_data import array_to_json, to_json
 from oprack_serve.protocol import InferRequest
 from oprack_serve.signature import Signature, Tensor, lod_of
@@ -39,11 +42,12 @@ def encode(
     text, binaries = _Json(), []
     text.add(_opened(head), b',"outputs":[')
     for i, (name, binary) in enumerate(request.outputs):
-        tensor = outputs.get(name) or _offsets(name, outputs)
-        row = _described(name, tensor)
+        row, tensor = described(name, outputs)
         text.add(b"," if i else b"")
-        if binary:
-            binaries.append(np.ascontiguousarray(tensor.array).tobytes())  # not views, which keep a batch in memory
+        if name in request.placed:
+            text.add(to_json(row).encode())
+        elif binary:
+            binaries.append(binary_of(tensor.array))
             row.setdefault("parameters", {})["binary_data_size"] = len(binaries[-1])
             text.add(to_json(row).encode())
         else:
@@ -85,7 +89,25 @@ def _opened(value: dict[str, Any]) -> bytes:
     return to_json(value)[:-1].encode()
 
 
-def _described(name: str, tensor: Tensor) -> dict[str, Any]:
+def binary_of(array: np.ndarray) -> bytes:
+    """The bytes of a tensor, as the protocol has them."""
+    if array.dtype == object:
+        return to_binary(array)
+    return np.ascontiguousarray(array).tobytes()  # no view, which keeps a batch in memory
+
+
+def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions) -> None:
+    """Classify outputs of which that is wanted, and put those into shared memory that go there. Raises RequestError."""
+    for name, count in request.classes.items():
+        if name in outputs:
+            outputs[name] = classified(name, outputs[name], count)
+    for name, placement in request.placed.items():
+        regions.write(placement, binary_of((outputs.get(name) or _offsets(name, outputs)).array))
+
+
+def described(name: str, outputs: dict[str, Tensor]) -> tuple[dict[str, Any], Tensor]:
+    """An output as the protocol describes it, and its tensor. Raises RequestError as `encode` does."""
+    tensor = outputs.get(name) or _offsets(name, outputs)
     array = tensor.array
     try:
         row: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
@@ -94,7 +116,7 @@ def _described(name: str, tensor: Tensor) -> dict[str, Any]:
     if tensor.lod:
         # parameters are scalars in the protocol
         row["parameters"] = {"lod": json.dumps(tensor.lod)}
-    return row
+    return row, tensor
 
 
 def _offsets(name: str, outputs: dict[str, Tensor]) -> Tensor:

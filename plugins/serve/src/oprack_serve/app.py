@@ -10,22 +10,28 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from oprack_serve.access.tokens import Authorized, Tokens
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.model_configuration import model_configuration
+from oprack_serve.extensions.openapi import openapi
+from oprack_serve.extensions.statistics import statistics
 from oprack_serve.fronts.manager import Fronts
 from oprack_serve.http import Bodies
 from oprack_serve.infer import Inference
-from oprack_serve.json_data import to_json
+from oprack_serve.json_data import parse_json, to_json
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
 SWEEP_SECONDS = 0.02
-EXTENSIONS = ["binary_tensor_data", "model_repository", "lod"]
+MAX_REGION_BODY = 4096
+EXTENSIONS = ["binary_tensor_data", "classification", "model_repository", "model_configuration", "statistics", "lod"]
 
 
 def server_version() -> str:
@@ -33,6 +39,11 @@ def server_version() -> str:
     from importlib.metadata import version
 
     return version("oprack-serve")
+
+
+def server_metadata() -> dict[str, Any]:
+    """The server metadata of the protocol."""
+    return {"name": "oprack", "version": server_version(), "extensions": EXTENSIONS}
 
 
 def json_response(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
@@ -64,6 +75,25 @@ def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
         timer.cancel()
 
 
+@contextlib.asynccontextmanager
+async def _listening_for_grpc(
+    settings: Settings, models: Models, metrics: Metrics, inference: Inference, tokens: Tokens | None, log: JsonLog
+) -> AsyncIterator[list[Callable[[float], None]]]:
+    """Serve gRPC on the same models, if that is asked for; what looks for slow clients has to be swept."""
+    if settings.grpc_port is None:
+        yield []
+        return
+    from oprack_serve.grpc.service import GrpcServer
+
+    server = GrpcServer(settings, models, metrics, inference, tokens)
+    log("listening", url=await server.start(), version=server_version())
+    models.on_stop = server.stop_soon
+    try:
+        yield [server.sweep]
+    finally:
+        await server.stop()
+
+
 def make_app(
     settings: Settings,
     log: JsonLog,
@@ -85,6 +115,8 @@ def make_app(
         lifespan.
     """
     state: dict[str, Any] = {}
+    tokens = Tokens(settings.token_file, log) if settings.token_file else None
+    bodies_of_regions = Bodies(MAX_REGION_BODY, settings.max_inflight)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -92,19 +124,19 @@ def make_app(
         models.fronts = fronts
         metrics = models.metrics = Metrics(models, log)
         state.update(models=models, metrics=metrics)
-        bodies = Bodies(settings.max_body, settings.max_inflight)
-        inference = state["inference"] = Inference(settings, models, metrics, bodies, log)
+        inference = state["inference"] = Inference(settings, models, metrics, models.bodies, log)
         # health is answered while models load
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
         await models.informed()
         sweeps = [inference.sweep, models.scheduler.sweep]
         if fronts is not None:
-            await fronts.start(models, metrics.text)
+            await fronts.start(models, told)
             sweeps.append(fronts.sweep)
         try:
-            with _swept(*sweeps):
-                yield
+            async with _listening_for_grpc(settings, models, metrics, inference, tokens, log) as more:
+                with _swept(*sweeps, *more):
+                    yield
         finally:
             loading.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -122,7 +154,7 @@ def make_app(
         return endpoint
 
     def server(_: Request, models: Models) -> Response:
-        return json_response(200, {"name": "oprack", "version": server_version(), "extensions": EXTENSIONS})
+        return json_response(200, server_metadata())
 
     def live(_: Request, models: Models) -> Response:
         return json_response(200, {"live": True})
@@ -134,20 +166,71 @@ def make_app(
         return models.find(request.path_params["name"], request.path_params.get("version"))
 
     def metadata(request: Request, models: Models) -> Response:
-        model = model_of(request, models)
-        return json_response(200, model.metadata(models.versions(model.name)))
+        return json_response(200, models.metadata(model_of(request, models)))
 
     def model_ready(request: Request, models: Models) -> Response:
         model = model_of(request, models)
-        fine = model.ready and not (models.draining or models.stopping)
+        fine = models.serves(model)
         return json_response(200 if fine else 503, {"name": model.name, "ready": fine})
+
+    def configuration(request: Request, models: Models) -> Response:
+        return json_response(200, model_configuration(model_of(request, models)))
+
+    def told(of: dict[str, Any]) -> bytes:
+        """What all fronts have counted: the statistics of a model or of all, or the metrics."""
+        if "name" not in of:
+            return bytes(state["metrics"].text())
+        try:
+            found = statistics(state["models"], state["metrics"], of["name"], of["version"])
+        except RequestError:  # it was there when the front looked
+            found = {"model_stats": []}
+        return to_json(found).encode()
+
+    async def counted(models: Models, of: dict[str, Any]) -> bytes:
+        return await models.relay(of) if models.relay else told(of)
+
+    async def stats(request: Request) -> Response:
+        models: Models = state["models"]
+        name, number = request.path_params.get("name", ""), request.path_params.get("version")
+        try:
+            if name:
+                models.find(name, number)
+            text = await counted(models, {"name": name, "version": number})
+        except RequestError as error:
+            return error_response(error)
+        return Response(text, media_type="application/json")
+
+    def region_status(request: Request, models: Models) -> Response:
+        return json_response(200, state["inference"].regions.status(request.path_params.get("region", "")))
+
+    def unregister(request: Request, models: Models) -> Response:
+        regions, region = state["inference"].regions, request.path_params.get("region")
+        regions.unregister_all() if region is None else regions.unregister(region)
+        return json_response(200, {})
+
+    async def register(request: Request) -> Response:
+        """The only route besides inference that reads a body."""
+        try:
+            body = await bodies_of_regions.read(request.receive, request.headers.get("content-length"))
+            try:
+                row = parse_json(memoryview(body.data))
+            finally:
+                body.release()
+            row = row if isinstance(row, dict) else {}
+            given = (row.get("key"), row.get("offset", 0), row.get("byte_size"))
+            state["inference"].regions.register(request.path_params["region"], *given)
+            return json_response(200, {})
+        except RequestError as error:
+            return error_response(error)
+
+    def document(_: Request, models: Models) -> Response:
+        return json_response(200, openapi(settings, models, server_version()))
 
     def index(_: Request, models: Models) -> Response:
         return json_response(200, models.index())
 
     async def metrics(_: Request) -> Response:
-        models: Models = state["models"]
-        text = await models.relay_metrics() if models.relay_metrics else state["metrics"].text()
+        text = await counted(state["models"], {})
         return Response(text, media_type="text/plain; version=0.0.4")
 
     class Infer:
@@ -173,6 +256,8 @@ def make_app(
     bases = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
     health = [route("/v2/health/live", live, ["GET"]), route("/v2/health/ready", ready, ["GET"])]
     seen_by_operators = [Route("/metrics", metrics, methods=["GET"])]
+    regions_path = "/v2/systemsharedmemory"
+    one_region = f"{regions_path}/region/{{region}}"
     # looked through in this order for each request
     routes = [
         *(Route(f"{base}/infer", Infer(), methods=["POST"]) for base in bases),
@@ -180,10 +265,21 @@ def make_app(
         *health,
         route("/v2/repository/index", index, ["POST"]),
         *([] if settings.health_port is not None else seen_by_operators),
+        route("/openapi.json", document, ["GET"]),
+        Route("/v2/models/stats", stats, methods=["GET"]),
+        Route(f"{one_region}/register", register, methods=["POST"]),
     ]
-    for base in bases:
-        routes += [route(base, metadata, ["GET"]), route(f"{base}/ready", model_ready, ["GET"])]
+    for path in (regions_path, one_region):
+        routes += [
+            route(f"{path}/status", region_status, ["GET"]),
+            route(f"{path}/unregister", unregister, ["POST"]),
+        ]
+    of_models = {"": metadata, "/ready": model_ready, "/config": configuration}
+    routes += [route(base + path, respond, ["GET"]) for base in bases for path, respond in of_models.items()]
+    routes += [Route(f"{base}/stats", stats, methods=["GET"]) for base in bases]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-    app.state.health = Starlette(routes=[*health, *seen_by_operators], exception_handlers=handlers)
+    middleware = [Middleware(Authorized, tokens=tokens, refuse=error_response)] if tokens else []
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers, middleware=middleware)
+    probed = [*health, *seen_by_operators]
+    app.state.health = Starlette(routes=probed, exception_handlers=handlers, middleware=middleware)
     return app

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oprack_serve.settings import Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +32,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_number(0, 65535),
         metavar="PORT",
         help="a port for probes of health, which keeps room for them, and the only one for metrics; 0: any free one",
+    )
+    add(
+        "--grpc-port",
+        type=_number(0, 65535),
+        metavar="PORT",
+        help="serve gRPC as well, at this port; 0: any free one (Triton's is 8001; needs oprack-serve[grpc])",
     )
     add(
         "--workers",
@@ -141,7 +151,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds between looks for new and changed models; 0: never look (default: %(default)g)",
     )
+    add(
+        "--shared-memory",
+        action="store_true",
+        help="let clients on this machine, who are trusted, leave tensors in POSIX shared memory",
+    )
+    add("--tls-cert", type=Path, metavar="FILE", help="serve over TLS with this certificate, in PEM")
+    add("--tls-key", type=Path, metavar="FILE", help="its private key")
+    add(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="answer requests with a bearer token of this file alone, one on each line, but for health",
+    )
+    add(
+        "--otlp",
+        type=_url,
+        metavar="URL",
+        help="send OpenTelemetry traces to this collector, as http://127.0.0.1:4318 (needs oprack-serve[otel])",
+    )
     add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
+    add(
+        "--allow-pipelines",
+        action="store_true",
+        help="serve pipelines: run the Python code in folders with a pipeline.toml, with the rights of the server",
+    )
     add(
         "--log",
         choices=("all", "failed"),
@@ -180,6 +214,12 @@ def _positive(least: float) -> object:
     return positive
 
 
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a URL, such as http://127.0.0.1:4318")
+    return text
+
+
 def _bytes(text: str) -> int:
     number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in ("K", "M", "G") else (text, "")
     if not number.isascii() or not number.isdigit():
@@ -189,9 +229,17 @@ def _bytes(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the process is told to stop."""
+    from oprack_serve.server import serve
+
+    return serve(settings_of(args))
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """What the options say. Raises InvalidArgumentError for options that exclude each other, and NotFoundError for a
+    model or a folder that is not there.
+    """
     from oprack.errors import InvalidArgumentError, NotFoundError
 
-    from oprack_serve.server import serve
     from oprack_serve.settings import Settings
 
     if (args.model is None) == (args.models is None):
@@ -208,9 +256,9 @@ def run(args: argparse.Namespace) -> int:
     if args.name and args.model is None:
         raise InvalidArgumentError("--name is for a single MODEL; models of --models DIR are named by their folders")
     names = (
-        *("model", "name", "models", "host", "port", "health_port", "workers", "fronts", "threads", "max_batch"),
-        *("max_queue", "max_body", "max_inflight", "max_connections", "memory_limit", "worker_memory", "timeout"),
-        *("read_timeout", "drain_delay", "grace", "poll", "allow_trace", "log", "cache", "int8", "bf16"),
+        *("model", "name", "models", "host", "port", "health_port", "grpc_port", "workers", "fronts", "threads"),
+        *("max_batch", "max_queue", "max_body", "max_inflight", "max_connections", "memory_limit", "worker_memory"),
+        *("timeout", "read_timeout", "drain_delay", "grace", "poll", "tls_cert", "tls_key", "token_file", "otlp"),
+        *("allow_trace", "allow_pipelines", "shared_memory", "log", "cache", "int8", "bf16"),
     )
-    settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
-    return serve(settings)
+    return Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)

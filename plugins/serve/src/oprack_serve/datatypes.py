@@ -18,14 +18,19 @@ DTYPES = {
     "BF16": "bfloat16",
     "FP32": "float32",
     "FP64": "float64",
+    "BYTES": "object",
 }
-"""Datatype of the protocol -> dtype. BYTES, UINT16, UINT32 and UINT64 are no dtypes of a tensor of oprack."""
+"""Datatype of the protocol -> dtype. UINT16, UINT32 and UINT64 are no dtypes of a tensor of oprack. Nor is BYTES, but
+outputs that are classified are of it, and values of pipelines; an array of objects holds one of `bytes` for each
+element.
+"""
+TENSOR_DATATYPES = tuple(name for name in DTYPES if name != "BYTES")
 DATATYPES = {dtype: datatype for datatype, dtype in DTYPES.items()}
 
 
 def dtype_of(datatype: str) -> np.dtype:
     """NumPy's dtype for a datatype of the protocol. Raises KeyError."""
-    return np.dtype(numpy_dtype(DTYPES[datatype]))
+    return np.dtype(object) if datatype == "BYTES" else np.dtype(numpy_dtype(DTYPES[datatype]))
 
 
 @cache

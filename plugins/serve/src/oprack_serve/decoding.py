@@ -18,6 +18,7 @@ import numpy as np
 
 from oprack_serve import protocol, wire
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.shared_memory import Placement, Regions
 from oprack_serve.protocol import InferRequest, Limits
 from oprack_serve.signature import Signature, Tensor
 
@@ -28,18 +29,21 @@ class Decoder:
     """The server's end: a process that is started for the first request, and again when it has ended."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._free = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         self._link: wire.Link | None = None
 
-    async def decode(self, signature: Signature, body: bytes | bytearray, json_length: int | None) -> InferRequest:
+    async def decode(
+        self, signature: Signature, body: bytes | bytearray, json_length: int | None, regions: Regions
+    ) -> InferRequest:
         """What `protocol.decode` returns. One request is decoded at a time; whoever stops to wait for it ends it.
 
         Raises:
             RequestError: As `protocol.decode` does, and with 503 when the process ended.
         """
-        header = {"signature": signature.to_json(), "json_length": json_length, "limits": astuple(self._limits)}
+        header = {"signature": signature.to_json(), "json_length": json_length, "limits": astuple(self.limits)}
+        header["regions"] = regions.to_json()
         async with self._free:
             try:
                 message = await self._call(header, np.frombuffer(body, np.uint8))
@@ -93,16 +97,24 @@ def _from_message(header: dict[str, Any], arrays: list[np.ndarray]) -> InferRequ
         raise RequestError(*header["error"])
     inputs = {name: Tensor(array, lod) for (name, lod), array in zip(header["inputs"], arrays, strict=True)}
     outputs = [(name, binary) for name, binary in header["outputs"]]
-    return InferRequest(header["id"], inputs, outputs, header["timeout"], header["trace"], header["parameters"])
+    placed = {name: Placement(*placement) for name, placement in header["placed"].items()}
+    return InferRequest(
+        *(header["id"], inputs, outputs, header["timeout"], header["trace"], header["parameters"]),
+        *(placed, header["classes"], header["shared_bytes"]),
+    )
 
 
 # In the process -------------------------------------------------------------------------------------------------------
 def _answer(header: dict[str, Any], arrays: list[np.ndarray]) -> wire.Message:
     signature, limits = Signature.from_json(header["signature"]), Limits(*header["limits"])
+    regions = Regions(allowed=False)
     try:
-        request = protocol.decode(signature, memoryview(arrays[0]), header["json_length"], limits)
+        regions = Regions.from_json(header["regions"])
+        request = protocol.decode(signature, memoryview(arrays[0]), header["json_length"], limits, regions)
     except RequestError as error:
         return {"error": [error.status, str(error)]}, []
+    finally:
+        regions.forget()
     answer = {
         "id": request.id,
         "inputs": [[name, tensor.lod] for name, tensor in request.inputs.items()],
@@ -110,6 +122,9 @@ def _answer(header: dict[str, Any], arrays: list[np.ndarray]) -> wire.Message:
         "timeout": request.timeout,
         "trace": request.trace,
         "parameters": request.parameters,
+        "placed": {name: astuple(placement) for name, placement in request.placed.items()},
+        "classes": request.classes,
+        "shared_bytes": request.shared_bytes,
     }
     return answer, [tensor.array for tensor in request.inputs.values()]
 

@@ -3,9 +3,10 @@
 Forked workers share the pages of the parameters, and one that is forked later has them at once. This process runs
 nothing of the model itself: kernel libraries start threads when they first run, and those do not survive a fork.
 
-    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE
+    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE OPTIONS
 
-FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none. From here:
+FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none; OPTIONS is
+ModelOptions.of_predictor() in JSON. From here:
 {"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket, its
 pidfd, by which the server ends it, and its door, through which the server passes the sockets of other fronts; and
 {"ended": number, "status": exit code} when it is gone. From the server: {"replace": number} for another worker now and
@@ -100,14 +101,18 @@ class Host:
                 other.close()
             for fd in self._children:
                 os.close(fd)
-            from oprack_serve import worker
-
-            worker.main(sock, door, self._predictor, self._signature, self._proof, self._threads)
+            self._work(sock, door)
             code = 0
         except BaseException:
             logging.getLogger(__name__).exception("a worker ended")
         finally:
             os._exit(code)  # what the parent registered to run at its end is not the child's
+
+    def _work(self, sock: socket.socket, door: socket.socket) -> None:
+        """Be a worker, until the server closes the connection."""
+        from oprack_serve import worker
+
+        worker.main(sock, door, self._predictor, self._signature, self._proof, self._threads)
 
     def _reap(self, fd: int) -> list[float]:
         """Say that a child ended; returns when others have to start in its place."""
@@ -140,10 +145,10 @@ class Host:
         socket.send_fds(self._control, [json.dumps(message).encode()], fds)
 
 
-def load(path: str, memory_limit: int, cache: str = "", precisions: str = "") -> tuple[Any, Any, Any]:
+def load(path: str, memory_limit: int, cache: str = "", options: dict[str, Any] | None = None) -> tuple[Any, Any, Any]:
     """A predictor of the model, its signature, and the proof that entries of a batch do not depend on each other.
 
-    cache: where rewritten models are kept, "" for nowhere. precisions: "int8", "bf16" or both, as Settings give them.
+    cache: where rewritten models are kept, "" for nowhere. options: ModelOptions.of_predictor().
     """
     from oprack.inference import Config, create_predictor
     from oprack.io.inference_model import load_program
@@ -165,22 +170,32 @@ def load(path: str, memory_limit: int, cache: str = "", precisions: str = "") ->
     if memory_limit:
         config.set_memory_limit(memory_limit)
     config.set_optim_cache_dir(cache)
-    if "int8" in precisions.split(","):
-        config.enable_mkldnn_int8()
-    if "bf16" in precisions.split(","):
-        config.enable_mkldnn_bfloat16()
+    _set_options(config, options or {})
     signature = Signature(tuple(map(spec, feeds)), tuple(map(spec, fetches)))
     return create_predictor(config), signature, partial(why_rows_may_depend, program, feeds, fetches)
 
 
+def _set_options(config: Any, options: dict[str, Any]) -> None:
+    config.switch_ir_optim(options.get("passes", True))
+    if "bfloat16" in options.get("precision", ()):
+        config.enable_mkldnn_bfloat16()
+    if "int8" in options.get("precision", ()):
+        config.enable_mkldnn_int8()
+    known = config.pass_builder().all_passes()
+    for name in options.get("without_passes", ()):
+        if name not in known:
+            raise ValueError(f"without_passes of serve.toml has {name!r}; the passes are {', '.join(known)}")
+        config.delete_pass(name)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Load, say so, and look after the workers."""
-    fd, path, workers, threads, memory_limit, cache, precisions = arguments
+    fd, path, workers, threads, memory_limit, cache, options = arguments
     log_all(JsonLog())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
     with socket.socket(fileno=int(fd)) as control:
         try:
-            predictor, signature, proof = load(path, int(memory_limit), cache, precisions)
+            predictor, signature, proof = load(path, int(memory_limit), cache, json.loads(options))
         except Exception as error:
             control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
             return 1

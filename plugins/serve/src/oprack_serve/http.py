@@ -175,7 +175,7 @@ class Bodies:
     """Reads bodies, and counts them and answers: no more bytes of all at once than the server may hold."""
 
     def __init__(self, max_body: int, max_inflight: int) -> None:
-        self._max_body, self._max_inflight = max_body, max_inflight
+        self.max_body, self._max_inflight = max_body, max_inflight
         self.inflight = 0
 
     async def read(self, receive: Callable[[], Awaitable[Any]], announced: str | None) -> Body:
@@ -195,7 +195,7 @@ class Bodies:
         if announced is not None:
             if not (announced.isascii() and announced.isdigit()):
                 raise RequestError(400, f"Content-Length {announced[:40]!r} is no number")
-            if len(announced) > 15 or int(announced) > self._max_body:
+            if len(announced) > 15 or int(announced) > self.max_body:
                 raise self._too_large(announced[:40])
         body = Body(self)
         try:
@@ -204,8 +204,8 @@ class Bodies:
                 if message["type"] == "http.disconnect":
                     raise ConnectionError("the client left")
                 body.add(message.get("body", b""))
-                if len(body.data) > self._max_body:
-                    raise self._too_large(f"more than {self._max_body}")
+                if len(body.data) > self.max_body:
+                    raise self._too_large(f"more than {self.max_body}")
                 self.check()
                 if not message.get("more_body", False):
                     return body
@@ -228,7 +228,7 @@ class Bodies:
             )
 
     def _too_large(self, what: str) -> RequestError:
-        return RequestError(413, f"the body has {what} bytes; at most {self._max_body} are taken")
+        return RequestError(413, f"the body has {what} bytes; at most {self.max_body} are taken")
 
 
 class Body:
@@ -248,6 +248,17 @@ class Body:
             self.data = bytearray(self.data) + chunk
         self._count(len(self.data))
 
+    def become_data(self, data: bytes) -> None:
+        """Have other data in the place of what came: what that was when it was compressed. Raises as `become` does."""
+        self.data = data
+        self._count(len(data))
+        self._bodies.check()
+
+    def add_size(self, size: int) -> None:
+        """Count bytes that did not come with the body. Raises as `become` does."""
+        self._count(self._counted + size)
+        self._bodies.check()
+
     def become(self, size: int) -> None:
         """Let go of the data: an answer of that size counts in its place. Raises RequestError when that is too much."""
         self.data = b""
@@ -257,11 +268,12 @@ class Body:
     def expect(self, size: int) -> None:
         """Count an answer of that size as well, which is to come. Raises RequestError when that is too much."""
         self._bodies.check_answer(size)
-        self._count(len(self.data) + size)
+        counted = self._counted
+        self._count(counted + size)
         try:
             self._bodies.check()
         except RequestError:
-            self._count(len(self.data))
+            self._count(counted)
             raise
 
     def release(self) -> None:

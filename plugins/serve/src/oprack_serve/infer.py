@@ -11,11 +11,15 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 from oprack_serve import answers, protocol
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions import compression
+from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.http import GATHERED, NEVER, Bodies, Body
 from oprack_serve.jobs import Job
 from oprack_serve.json_data import SLICE, to_json
@@ -24,10 +28,11 @@ from oprack_serve.metrics import Metrics
 from oprack_serve.model import READY, Model
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
-from oprack_serve.signature import Tensor
+from oprack_serve.signature import Signature, Tensor
 from oprack_serve.trace import chrome_trace
 
 LATE = "the request was not answered in its time; fewer entries take less"
+TRACE_CONTEXT = ("traceparent", "tracestate")
 WATCH_AFTER = 0.1
 """Seconds after which a client is watched for leaving; most have their answer before."""
 
@@ -43,22 +48,24 @@ class ClientLeftError(Exception):
     """The client closed the connection before it had its answer."""
 
 
-class _Request:
-    """A request, and what its line in the log will say. due: when it is late, on the clock of time.monotonic. task: the
-    one that reads its body, None when that is there. result: what the lane made of it, for the task that waits.
+class Call:
+    """A request for inference, and what its line in the log will say; a subclass for each protocol.
+
+    name, version: of the model, as the client wrote them. source: the client. due: when it is late, on the clock of
+    time.monotonic. task: the one that reads its body, None when that is there. late: whether the body was not there in
+    time. result: what the lane made of it, for the task that waits. stages: start and end of each, by name.
     """
 
     __slots__ = (
-        *("body", "bytes_in", "decoded", "due", "headers", "job", "late", "model", "name", "receive", "result"),
-        *("source", "stages", "started", "task", "version", "watch"),
+        *("body", "bytes_in", "decoded", "due", "job", "late", "model", "name", "result", "source"),
+        *("stages", "started", "task", "version", "watch"),
     )
+    protocol = "http"
+    when_cancelled = (503, "the server is being stopped")
 
-    def __init__(self, scope: Any, receive: Receive, read_timeout: float) -> None:
-        self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
-        self.name: str = scope["path_params"]["name"]
-        self.version: str | None = scope["path_params"].get("version")
-        self.source = scope.get("client")
-        self.receive, self.started = receive, time.monotonic()
+    def __init__(self, name: str, version: str | None, source: Any, read_timeout: float) -> None:
+        self.name, self.version, self.source = name, version, source
+        self.started = time.monotonic()
         self.due = self.started + read_timeout
         self.task = asyncio.current_task()
         self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -70,10 +77,6 @@ class _Request:
         self.job: Job | None = None
         self.decoded: protocol.InferRequest | None = None
         self.stages: dict[str, tuple[float, float]] = {}
-
-    def header(self, name: bytes) -> str | None:
-        value = self.headers.get(name)
-        return None if value is None else value.decode("latin-1")
 
     def finish(self, result: Result) -> None:
         """Have the task go on, unless it does already."""
@@ -89,11 +92,133 @@ class _Request:
         else:
             self.finish(RequestError(504, LATE))
 
+    # What the protocols do, each in its way
+    def trace_context(self) -> dict[str, str]:
+        """What the client says of the trace that the request is part of: traceparent and tracestate of the W3C."""
+        raise NotImplementedError
+
+    async def read(self, bodies: Bodies) -> Body:
+        """The body; raises RequestError for what can't be one, and ConnectionError when the client leaves."""
+        raise NotImplementedError
+
+    async def see_the_client_leave(self) -> None:
+        """Wait until the client has left, and say so by `finish`."""
+        raise NotImplementedError
+
+    def large(self, body: Body) -> bool:
+        """Whether it takes so long to decode that the event loop is not to wait for it."""
+        raise NotImplementedError
+
+    def decode(
+        self, signature: Signature, body: Body, limits: protocol.Limits, regions: Regions
+    ) -> protocol.InferRequest:
+        """The request in the body. Raises RequestError."""
+        raise NotImplementedError
+
+    async def decode_apart(
+        self, signature: Signature, body: Body, decoder: Decoder, regions: Regions
+    ) -> protocol.InferRequest:
+        """The same for large requests, beside the event loop."""
+        raise NotImplementedError
+
+    def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
+        """Whether it takes so long to encode the answer that the event loop is not to wait for it."""
+        raise NotImplementedError
+
+    def encode(self, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
+        """Pieces of the answer."""
+        raise NotImplementedError
+
+
+class _HttpCall(Call):
+    """A request over HTTP."""
+
+    __slots__ = ("compress", "headers", "json_length", "receive")
+
+    def __init__(self, scope: Any, receive: Receive, read_timeout: float) -> None:
+        path = scope["path_params"]
+        super().__init__(path["name"], path.get("version"), scope.get("client"), read_timeout)
+        self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
+        self.receive = receive
+        self.compress = compression.chosen(self.header(b"accept-encoding"))
+        """How the answer is compressed, "" where it is not."""
+        self.json_length: int | None = None
+        """Of the body, then of the answer; None where there is nothing but JSON."""
+
+    def header(self, name: bytes) -> str | None:
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    def trace_context(self) -> dict[str, str]:
+        return {name: text for name in TRACE_CONTEXT if (text := self.header(name.encode())) is not None}
+
     async def see_the_client_leave(self) -> None:
         """What ASGI receives behind the body is that the client has left."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
         self.finish(ClientLeftError())
+
+    async def read(self, bodies: Bodies) -> Body:
+        body = await bodies.read(self.receive, self.header(b"content-length"))
+        encoding = self.header(b"content-encoding")
+        if encoding not in (None, "identity"):
+            try:
+                most = bodies.max_body
+                body.become_data(await asyncio.to_thread(compression.decompressed, body.data, encoding, most))
+            except BaseException:
+                body.release()
+                raise
+        return body
+
+    def large(self, body: Body) -> bool:
+        self.json_length = _json_length(self)
+        return (len(body.data) if self.json_length is None else self.json_length) > JSON_AT_ONCE
+
+    def decode(
+        self, signature: Signature, body: Body, limits: protocol.Limits, regions: Regions
+    ) -> protocol.InferRequest:
+        return protocol.decode(signature, memoryview(body.data), self.json_length, limits, regions)
+
+    async def decode_apart(
+        self, signature: Signature, body: Body, decoder: Decoder, regions: Regions
+    ) -> protocol.InferRequest:
+        return await decoder.decode(signature, body.data, self.json_length, regions)
+
+    def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
+        assert self.decoded is not None
+        wanted = self.decoded.outputs
+        sizes = [
+            outputs[name].array.size for name, binary in wanted if (self.compress or not binary) and name in outputs
+        ]
+        return sum(sizes) > SLICE
+
+    def encode(self, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
+        assert self.decoded is not None and self.model is not None
+        model = self.model
+        pieces, self.json_length = answers.encode(self.decoded, outputs, model.name, model.version, parameters)
+        if self.compress and sum(map(len, pieces)) >= compression.LEAST:
+            return [compression.compressed(pieces, self.compress)]
+        self.compress = ""
+        return pieces
+
+
+def _spans(url: str | None) -> Any:
+    """What makes spans of requests, None where nobody wants them."""
+    if not url:
+        return None
+    from oprack_serve.telemetry.spans import Spans
+
+    return Spans(url, version("oprack-serve"))
+
+
+@dataclass
+class Answer:
+    """What a call is answered with: pieces of the answer, or the error. told: what the client hears instead of it."""
+
+    status: int
+    pieces: list[bytes] = field(default_factory=list)
+    error: str = ""
+    told: str = ""
 
 
 class Inference:
@@ -101,18 +226,18 @@ class Inference:
 
     def __init__(self, settings: Settings, models: Models, metrics: Metrics, bodies: Bodies, log: JsonLog) -> None:
         self._settings, self._models, self._metrics, self._bodies, self._log = settings, models, metrics, bodies, log
-        self._open: set[_Request] = set()
+        self._open: set[Call] = set()
         self._decoder = Decoder(settings.limits)
         self._one_encodes = asyncio.Lock()
+        self.regions = Regions(settings.shared_memory)
+        self._spans = _spans(settings.otlp)
         models.on_model = self._observe
 
     def _observe(self, model: Model) -> None:
         counted = self._metrics.of(model.name, model.version)
 
         def on_batch(jobs: list[Job], seconds: float) -> None:
-            counted.batch_requests.observe(len(jobs))
-            counted.batch_entries.observe(jobs[0].batch[2])
-            counted.batch_seconds.observe(seconds)
+            counted.count_batch(len(jobs), jobs[0].batch[2], seconds)
             model.record(jobs[0].feed)  # one of them says what clients send
 
         model.lane.on_batch = on_batch
@@ -126,67 +251,81 @@ class Inference:
                 request.watch = asyncio.get_running_loop().create_task(request.see_the_client_leave())
 
     async def close(self) -> None:
-        """End the process that decodes large requests."""
+        """End the process that decodes large requests, and forget what clients registered."""
         await self._decoder.close()
+        self.regions.forget()
+        if self._spans is not None:
+            await asyncio.to_thread(self._spans.close)
 
     async def respond(self, scope: Any, receive: Receive, send: Send) -> None:
         """The ASGI application of the route."""
-        request = _Request(scope, receive, self._settings.read_timeout)
-        self._open.add(request)
-        status, pieces, length, error, told = 500, [b""], None, "", ""
+        call = _HttpCall(scope, receive, self._settings.read_timeout)
+        answer = await self.answer(call)
         try:
-            pieces, length = await self._answer(request)
-            status = 200
+            if answer.status == 200:
+                await self._send(call, send, answer.pieces)
+            elif answer.status != 499:
+                await self._refuse(call, send, answer.status, answer.told or answer.error)
+        finally:
+            self.end(call, answer)
+
+    async def answer(self, call: Call) -> Answer:
+        """The answer to a call, whichever protocol it came by; its bytes count until `end`, which has to follow."""
+        self._open.add(call)
+        answer = Answer(500)
+        try:
+            answer = Answer(200, await self._answer(call))
         except RequestError as refused:
-            status, error = refused.status, str(refused)
+            answer = Answer(refused.status, error=str(refused))
         except (ClientLeftError, ConnectionError):
-            status, error = 499, "the client left"
+            answer = Answer(499, error="the client left")
         except asyncio.CancelledError:
-            status, error = self._cancelled(request)
+            answer = self._cancelled(call)
         except Exception as failure:
-            error, told = f"{type(failure).__name__}: {failure}", "the server failed; its log says more"
+            text = f"{type(failure).__name__}: {failure}"
+            answer = Answer(500, error=text, told="the server failed; its log says more")
         finally:
-            self._open.discard(request)
-            if request.watch is not None:
-                request.watch.cancel()
-        try:
-            if status == 200:
-                await self._send(request, send, pieces, length)
-            elif status != 499:
-                await self._refuse(request, send, status, told or error)
-        finally:
-            if request.body is not None:
-                request.body.release()
-            self._report(request, status, error)
+            self._open.discard(call)
+            if call.watch is not None:
+                call.watch.cancel()
+        return answer
 
-    def _cancelled(self, request: _Request) -> tuple[int, str]:
-        if not request.late:
-            return 503, "the server is being stopped"
-        if request.task is not None:
-            request.task.uncancel()
-        return 408, f"the body was not there within {self._settings.read_timeout:g} seconds"
+    def end(self, call: Call, answer: Answer) -> None:
+        """The client has its answer, or has left."""
+        if call.body is not None:
+            call.body.release()
+        self._report(call, answer.status, answer.error)
+        if self._spans is not None:
+            self._spans.record(call, answer.status, answer.error)
 
-    async def _answer(self, request: _Request) -> tuple[list[bytes], int | None]:
+    def _cancelled(self, call: Call) -> Answer:
+        if not call.late:
+            status, error = call.when_cancelled
+            return Answer(status, error=error)
+        if call.task is not None:
+            call.task.uncancel()
+        return Answer(408, error=f"the body was not there within {self._settings.read_timeout:g} seconds")
+
+    async def _answer(self, call: Call) -> list[bytes]:
         if self._models.stopping:
             raise RequestError(503, "the server is being stopped")
-        request.model = self._models.find(request.name, request.version)
-        encoding = request.header(b"content-encoding")
-        if encoding not in (None, "identity"):
-            raise RequestError(415, f"Content-Encoding {encoding[:40]!r}; bodies are taken as they are")
-        request.body = await self._bodies.read(request.receive, request.header(b"content-length"))
-        request.task = None
-        return await self._run(request, request.body)
+        if call.name:  # messages of gRPC have it in their bodies
+            call.model = self._models.find(call.name, call.version)
+        call.body = await call.read(self._bodies)
+        call.task = None
+        return await self._run(call, call.body)
 
-    async def _run(self, request: _Request, body: Body) -> tuple[list[bytes], int | None]:
+    async def _run(self, request: Call, body: Body) -> list[bytes]:
         settings, stages, now = self._settings, request.stages, time.monotonic()
         stages["read"] = request.started, now
         request.bytes_in = len(body.data)
         try:
-            model, decoded = await self._decode(request, body.data)
+            model, decoded = await self._decode(request, body)
         finally:
             queued = time.monotonic()
             stages["decode"] = now, queued
         request.decoded = decoded
+        body.add_size(decoded.shared_bytes)
         if decoded.trace and not settings.allow_trace:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
@@ -208,64 +347,63 @@ class Inference:
         decoded.inputs.clear()  # the memory of the body
         body.become(sum(tensor.array.nbytes for tensor in outputs.values()))
         now = time.monotonic()
+        answers.finish(decoded, outputs, self.regions)
         stages["queue"] = job.queued, job.started
         stages["run"] = job.started, job.ended
         parameters: dict[str, Any] = {}
         if decoded.trace:
             parameters["trace"] = json.dumps(chrome_trace(stages, job))
         try:
-            pieces, length = await self._encode(decoded, outputs, model, parameters)
+            pieces = await self._encode(request, outputs, parameters)
         finally:
             stages["encode"] = now, time.monotonic()
         outputs.clear()  # views of the whole batch, which the request would keep until its client has read the answer
         body.become(sum(map(len, pieces)))
-        return pieces, length
+        return pieces
 
     @staticmethod
     def _expect(body: Body, model: Model, decoded: protocol.InferRequest, wanted: list[str]) -> None:
         """Have the answer count before it is computed. Raises RequestError when there is no room for it."""
         sizes, rule = model.answer_sizes, model.lane.rule
-        as_json = [name for name, binary in decoded.outputs if not binary]
+        as_json = [name for name, binary in decoded.outputs if not binary and name not in decoded.classes]
         # two bytes for each number at least
         answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
         body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
 
-    async def _decode(self, request: _Request, body: bytes | bytearray) -> tuple[Model, protocol.InferRequest]:
+    async def _decode(self, call: Call, body: Body) -> tuple[Model, protocol.InferRequest]:
         """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
-        json_length = _json_length(request)
-        request.due = request.started + self._settings.timeout
+        large = call.large(body)
+        call.due = call.started + self._settings.timeout
         while True:
             # a changed one may have taken its place while the body came or was decoded
-            model = request.model = self._models.find(request.name, request.version)
-            if (len(body) if json_length is None else json_length) <= JSON_AT_ONCE:
-                return model, protocol.decode(model.signature, memoryview(body), json_length, self._settings.limits)
+            model = call.model = self._models.find(call.name, call.version)
+            if not large:
+                return model, call.decode(model.signature, body, self._settings.limits, self.regions)
             try:
-                async with asyncio.timeout(request.due - time.monotonic()):
-                    decoded = await self._decoder.decode(model.signature, body, json_length)
+                async with asyncio.timeout(call.due - time.monotonic()):
+                    decoded = await call.decode_apart(model.signature, body, self._decoder, self.regions)
             except TimeoutError:
                 raise RequestError(504, LATE) from None
             if model.state == READY:
                 return model, decoded
 
-    async def _encode(
-        self, decoded: protocol.InferRequest, outputs: dict[str, Tensor], model: Model, parameters: dict[str, Any]
-    ) -> tuple[list[bytes], int | None]:
-        elements = sum(outputs[name].array.size for name, binary in decoded.outputs if not binary and name in outputs)
-        given = decoded, outputs, model.name, model.version, parameters
-        if elements <= SLICE:
-            return answers.encode(*given)
+    async def _encode(self, call: Call, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
+        if not call.encodes_long(outputs):
+            return call.encode(outputs, parameters)
         async with self._one_encodes:  # threads share Python's lock: more of them would only delay the loop
-            return await asyncio.to_thread(answers.encode, *given)
+            return await asyncio.to_thread(call.encode, outputs, parameters)
 
     # Answers ----------------------------------------------------------------------------------------------------------
     @staticmethod
-    async def _send(request: _Request, send: Send, pieces: list[Any], length: int | None) -> None:
-        start = time.monotonic()
+    async def _send(request: _HttpCall, send: Send, pieces: list[bytes]) -> None:
+        start, length = time.monotonic(), request.json_length
         size = sum(map(len, pieces))
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % size)]
         if length is not None:
             headers[0] = (b"content-type", b"application/octet-stream")
             headers.append((b"inference-header-content-length", b"%d" % length))
+        if request.compress:
+            headers.append((b"content-encoding", request.compress.encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         rest = b"".join(pieces) if size < GATHERED else b""
         if not rest:
@@ -277,7 +415,7 @@ class Inference:
         request.stages["write"] = start, time.monotonic()
 
     @staticmethod
-    async def _refuse(request: _Request, send: Send, status: int, error: str) -> None:
+    async def _refuse(request: _HttpCall, send: Send, status: int, error: str) -> None:
         body = to_json({"error": error}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         # what is left of the body is not read; or it may never come, as the client awaits its invitation
@@ -288,19 +426,18 @@ class Inference:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _report(self, request: _Request, status: int, error: str) -> None:
+    def _report(self, request: Call, status: int, error: str) -> None:
         """Metrics and the line of the log; names that no model has are no labels."""
         model, job = request.model, request.job
         name, version = (model.name, model.version) if model else ("", "")
-        counted = self._metrics.of(name, version)
-        counted.statuses[status] += 1
         spent = {stage: max(0.0, end - start) for stage, (start, end) in request.stages.items()}
-        for stage, seconds in spent.items():
-            counted.stages[stage].observe(seconds)
+        self._metrics.of(name, version).count_request(status, time.monotonic() - request.started, spent)
         if status == 200 and not self._log.all_requests:
             return
         row: dict[str, Any] = {"model": name or request.name[:128], "version": version, "status": status}
         row["bytes_in"] = request.bytes_in
+        if request.protocol != "http":
+            row["protocol"] = request.protocol
         if request.decoded is not None:
             row["id"] = request.decoded.id
         row["ms"] = round((time.monotonic() - request.started) * 1e3, 2)
@@ -313,7 +450,7 @@ class Inference:
         self._log.soon("request", **row)
 
 
-def _json_length(request: _Request) -> int | None:
+def _json_length(request: _HttpCall) -> int | None:
     text = request.header(b"inference-header-content-length")
     if text is None:
         return None

@@ -20,9 +20,9 @@ class Job:
     feed, outputs: what the model gets and what it has to compute. deadline: when the server gives up on it; a request
     whose client waits for less time is withdrawn before. done: is called with the outputs or an error, once, unless it
     was withdrawn. key: requests of one key may run together; None runs alone. source: where it comes from, to know
-    another request from there. size: entries of a batch. length: rows of one of them, where they are sequences. passed:
-    batches that requests behind it were taken for. batch: its number, requests and entries. lost: how many
-    workers ended with it.
+    another request from there. admitted: it is part of a request that was admitted, so it waits however many do. size:
+    entries of a batch. length: rows of one of them, where they are sequences. passed: batches that requests behind it
+    were taken for. batch: its number, requests and entries. lost: how many workers ended with it.
     """
 
     feed: Feed
@@ -32,6 +32,7 @@ class Job:
     trace: bool = False
     key: Any = None
     source: Any = None
+    admitted: bool = False
     size: int = 1
     length: float = 0.0
     passed: int = 0

@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.bytes_tensors import of_strings, to_strings
 
 to_json = json.JSONEncoder(separators=(",", ":")).encode
 """The value as JSON without spaces; `json.dumps` makes an encoder for each call that asks for that."""
@@ -21,6 +22,9 @@ SLICE = 1 << 15
 def array_to_json(array: np.ndarray) -> Iterator[bytes]:
     """The elements as a flat list, in pieces that take a millisecond each: other threads go on between them."""
     flat = np.ascontiguousarray(array).reshape(-1)
+    if flat.dtype == object:
+        yield orjson.dumps(to_strings(flat))
+        return
     yield b"["
     for start in range(0, flat.size, SLICE):
         piece = flat[start : start + SLICE]
@@ -56,18 +60,24 @@ def array_from_json(name: str, data: Any, dtype: np.dtype, shape: tuple[int, ...
     if len(flat) != count:
         raise RequestError(400, f"input {name!r}: {len(flat)} elements; shape {list(shape)} has {count}")
     kinds = set(map(type, flat))
-    allowed: set[type] = {"b": {bool}, "i": {int}, "u": {int}}.get(dtype.kind, {int, float})
+    allowed: set[type] = {"b": {bool}, "i": {int}, "u": {int}, "O": {str}}.get(dtype.kind, {int, float})
     if not kinds <= allowed:
         strange = ", ".join(sorted(kind.__name__ for kind in kinds - allowed))
         raise RequestError(400, f"input {name!r}: its data holds {strange}; expected {dtype.name}")
+    if dtype.kind == "O":
+        return of_strings(flat, shape)
+    return _of_numbers(name, flat, dtype).reshape(shape)
+
+
+def _of_numbers(name: str, flat: list[Any], dtype: np.dtype) -> np.ndarray:
     try:
         if dtype.kind not in "iu":
             with np.errstate(over="ignore"):
-                return np.array(flat, np.float64 if dtype.kind != "b" else dtype).astype(dtype).reshape(shape)
+                return np.array(flat, np.float64 if dtype.kind != "b" else dtype).astype(dtype)
         whole = np.array(flat, np.int64)
         limits = np.iinfo(dtype)
-        if count and not limits.min <= int(whole.min()) <= int(whole.max()) <= limits.max:
+        if flat and not limits.min <= int(whole.min()) <= int(whole.max()) <= limits.max:
             raise OverflowError
-        return whole.astype(dtype).reshape(shape)
+        return whole.astype(dtype)
     except OverflowError:
         raise RequestError(400, f"input {name!r}: a number of its data is out of the range of {dtype.name}") from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -50,14 +52,73 @@ class Histogram:
         return list(zip(names, map(float, accumulate(self._counts)), strict=True)), self._sum
 
 
+MAX_SIZES = 256
+
+
+@dataclass
+class Duration:
+    """How often something was done, and the seconds it took in all."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count it once more."""
+        self.add_all(1, seconds)
+
+    def add_all(self, count: int, seconds: float) -> None:
+        """Count what took so long all together."""
+        self.count += count
+        self.seconds += seconds
+
+
 class ModelMetrics:
-    """What is counted of one version of a model."""
+    """What is counted of one version of a model.
+
+    Attributes:
+        success, fail: Requests that were answered well, and others, from their first byte to their last.
+        success_stages: Stages of those that were answered well.
+        batches: Runs by their entries; sizes beyond MAX_SIZES of them count with the next smaller one.
+        entries: Of all runs.
+        last_ms: When the latest request was answered well, in milliseconds since 1970.
+    """
 
     def __init__(self) -> None:
         self.statuses: Counter[int] = Counter()
         self.stages = {stage: Histogram(_SECONDS) for stage in STAGES}
         self.batch_requests, self.batch_entries = Histogram(_SIZES), Histogram(_SIZES)
         self.batch_seconds = Histogram(_SECONDS)
+        self.success, self.fail = Duration(), Duration()
+        self.success_stages = {stage: Duration() for stage in STAGES}
+        self.batches: dict[int, Duration] = {}
+        self.entries = self.last_ms = 0
+
+    def count_request(self, status: int, seconds: float, stages: dict[str, float]) -> None:
+        """Count a request, with the seconds of its stages."""
+        self.statuses[status] += 1
+        for stage, spent in stages.items():
+            self.stages[stage].observe(spent)
+        if status != 200:
+            self.fail.add(seconds)
+            return
+        self.success.add(seconds)
+        for stage, spent in stages.items():
+            self.success_stages[stage].add(spent)
+        self.last_ms = int(time.time() * 1e3)
+
+    def count_batch(self, requests: int, entries: int, seconds: float) -> None:
+        """Count a run."""
+        self.batch_requests.observe(requests)
+        self.batch_entries.observe(entries)
+        self.batch_seconds.observe(seconds)
+        self.entries += entries
+        if entries not in self.batches and len(self.batches) >= MAX_SIZES:
+            entries = max((size for size in self.batches if size < entries), default=min(self.batches))
+        self.batches.setdefault(entries, Duration()).add(seconds)
+
+    def durations(self) -> dict[str, Duration]:
+        """Those that are not of batches, by name."""
+        return {"success": self.success, "fail": self.fail} | self.success_stages
 
     def histograms(self) -> dict[str, Histogram]:
         """All of them, by name."""
@@ -71,9 +132,8 @@ class Metrics:
     def __init__(self, models: Models, log: JsonLog) -> None:
         self.registry = CollectorRegistry()
         self.by_model: dict[tuple[str, str], ModelMetrics] = {}
-        self.registry.register(
-            _Counted(lambda: self.by_model if models.fronts is None else models.fronts.total(self.by_model))
-        )
+        self._models = models
+        self.registry.register(_Counted(self.total))
         self.registry.register(_State(models, log))
 
     def of(self, name: str, version: str) -> ModelMetrics:
@@ -82,6 +142,10 @@ class Metrics:
         if found is None:
             found = self.by_model[name, version] = ModelMetrics()
         return found
+
+    def total(self) -> dict[tuple[str, str], ModelMetrics]:
+        """What this process has counted, with all other fronts."""
+        return self.by_model if self._models.fronts is None else self._models.fronts.total(self.by_model)
 
     def text(self) -> bytes:
         """What `/metrics` answers."""

@@ -18,7 +18,8 @@ from oprack_serve.edge.answer_sizes import AnswerSizes
 from oprack_serve.errors import RequestError, WorkerLostError
 from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import Feed, JoinRule
-from oprack_serve.repository import FoundModel, model_settings
+from oprack_serve.options.model_options import ModelOptions
+from oprack_serve.repository import FoundModel
 from oprack_serve.scheduler import Lane, Scheduler
 from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature
@@ -45,6 +46,7 @@ class Model:
         event: Called with what happened, and facts by name, for the log.
 
     Attributes:
+        options: What serve.toml says, with the precisions of the server where it says none.
         state: LOADING, READY or UNAVAILABLE.
         reason: Why it is UNAVAILABLE.
         restarts: How many workers ended and were replaced.
@@ -58,6 +60,7 @@ class Model:
         self.found, self.settings, self._event = found, settings, event
         self.state, self.reason = LOADING, ""
         self.lane = Lane(scheduler, settings.max_batch, settings.max_delay, settings.max_queue)
+        self.options = ModelOptions()
         self.signature = Signature((), ())
         self.restarts = 0
         self.recorded: Counter[str] = Counter()
@@ -96,12 +99,24 @@ class Model:
             "rule": self.lane.rule.to_json(),
             "max_batch": self.lane.max_batch,
             "max_delay": self.lane.max_delay,
+            "max_queue": self.lane.max_queue,
+            "options": self.options.to_json(),
         }
+
+    @property
+    def needs(self) -> list[str]:
+        """Names of models without which it can't be loaded."""
+        return []
 
     @property
     def ready(self) -> bool:
         """Whether it serves, by a worker that has answered and was not lost since."""
         return self.state == READY and any(worker.alive and worker.warm for worker in self._workers.values())
+
+    @property
+    def worker_count(self) -> int:
+        """How many workers it is to have."""
+        return self.options.workers or self.settings.workers
 
     # Loading ----------------------------------------------------------------------------------------------------------
     async def load(self, recorded: Counter[str] | None = None) -> None:
@@ -136,9 +151,16 @@ class Model:
         )
 
     async def _load(self, recorded: Counter[str]) -> None:
-        own = model_settings(self.found.path)
+        own = self.options = self.found.options().or_else(self.settings.precisions())
+        if self.worker_count > self.settings.workers:
+            raise LoadError(
+                f"serve.toml has workers = {own.workers}; the server runs {self.settings.workers} batches at once: "
+                f"start it with --workers {own.workers}"
+            )
         self.lane.max_batch = own.max_batch or self.settings.max_batch
         self.lane.max_delay = self.settings.max_delay if own.max_delay is None else own.max_delay
+        # the server's own is the share of a front already
+        self.lane.max_queue = -(-own.max_queue // self.settings.fronts) if own.max_queue else self.settings.max_queue
         self._declared, self.recorded = own.examples, Counter(dict(recorded.most_common(WARM_UP_WITH)))
         await self._start_host()
         message = await self._loaded
@@ -158,17 +180,21 @@ class Model:
                     f"an example of serve.toml has {sorted(example)}; the model's inputs are {sorted(names)}"
                 )
 
+    def _host(self) -> tuple[str, ...]:
+        """The command of the host process."""
+        return HOST
+
     async def _start_host(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        settings, threads = self.settings, self.settings.threads_of_a_worker()
-        workers = settings.workers
+        settings, threads = self.settings, self.options.threads or self.settings.threads_of_a_worker()
         libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         cache = "" if settings.cache is None else settings.cache
-        limit, precisions = settings.memory_limit, settings.precisions()
-        arguments = (theirs.fileno(), self.found.path, workers, threads, limit, cache, precisions)
+        options = json.dumps(self.options.of_predictor())
+        workers, limit = self.worker_count, settings.memory_limit
+        arguments = (theirs.fileno(), self.found.path, workers, threads, limit, cache, options)
         self._process = await asyncio.create_subprocess_exec(
-            *HOST,
+            *self._host(),
             *map(str, arguments),
             pass_fds=[theirs.fileno()],
             env=os.environ | libraries,

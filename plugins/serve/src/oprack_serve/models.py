@@ -14,8 +14,11 @@ from typing import Any
 from oprack_serve import repository
 from oprack_serve.errors import RequestError
 from oprack_serve.fronts.manager import Fronts
+from oprack_serve.http import Bodies
 from oprack_serve.metrics import Metrics
-from oprack_serve.model import LOADING, UNAVAILABLE, LoadError, Model
+from oprack_serve.model import LOADING, READY, UNAVAILABLE, LoadError, Model
+from oprack_serve.pipelines import definition as pipelines
+from oprack_serve.pipelines.pipeline import Pipeline
 from oprack_serve.repository import FoundModel, Key
 from oprack_serve.scheduler import Scheduler
 from oprack_serve.settings import Settings
@@ -48,13 +51,15 @@ class Models:
     def __init__(self, settings: Settings, event: Callable[..., None]) -> None:
         self._settings, self._event = settings, event
         self.scheduler = Scheduler(settings.workers, 0 if settings.fronts > 1 else None)
+        self.bodies = Bodies(settings.max_body, settings.max_inflight)
         self.fronts: Fronts | None = None
-        self.relay_metrics: Callable[[], Awaitable[bytes]] | None = None
-        """In a front that is not the server: asks that one for the metrics of all."""
+        self.relay: Callable[[dict[str, Any]], Awaitable[bytes]] | None = None
+        """In a front that is not the server: asks that one for what all have counted."""
         self.metrics: Metrics | None = None
         self.serving: dict[Key, Model] = {}
         self._failed: dict[Key, Failure] = {}
         self._loading: set[Key] = set()
+        self._waiting: set[Key] = set()
         self._seen: dict[Key, FoundModel] = {}
         self._lost: set[Key] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -62,6 +67,8 @@ class Models:
         self.started = self.draining = self.stopping = self._expected = False
         self.reloads: Counter[str] = Counter()
         self.on_model: Callable[[Model], None] = lambda model: None
+        self.on_stop: Callable[[], None] = lambda: None
+        """Called when the server stops listening."""
 
     def scan(self) -> list[FoundModel]:
         """The models on disk; those that can't be read are as they were."""
@@ -108,7 +115,15 @@ class Models:
             return False
         return any(model.ready for model in self.serving.values()) or not self._expected
 
-    def index(self) -> list[dict[str, str]]:
+    def serves(self, model: Model) -> bool:
+        """Whether the model is ready, and the server is not about to stop."""
+        return model.ready and not (self.draining or self.stopping)
+
+    def metadata(self, model: Model) -> dict[str, Any]:
+        """The model metadata of the protocol."""
+        return model.metadata(self.versions(model.name))
+
+    def index(self, only_ready: bool = False) -> list[dict[str, str]]:
         """Every model with its state, as the protocol's extension for repositories lists them."""
         rows = {key: (model.state, "") for key, model in self.serving.items()}
         rows |= {key: (LOADING, "") for key in self._loading if key not in rows}
@@ -116,7 +131,8 @@ class Models:
             state = rows[key][0] if key in rows else UNAVAILABLE
             rows[key] = (state, failure.reason)
         ordered = sorted(rows.items(), key=lambda row: (row[0][0], int(row[0][1])))
-        return [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
+        found = [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
+        return [row for row in found if row["state"] == READY] if only_ready else found
 
     def state(self) -> dict[str, Any]:
         """What other fronts need to know, beside the models that are served."""
@@ -158,8 +174,9 @@ class Models:
     async def _load(self, found: FoundModel) -> None:
         """Load a model, and let it take the place of the one with its name and version, which finishes what it has."""
         try:
+            model = self._made(found)
+            await self._loaded_before(model)
             async with self._at_once:
-                model = Model(found, self._settings, self.scheduler, self._event)
                 before = self.serving.get(found.key) or self._newest(found.name)
                 await model.load(before.recorded if before else None)
         except LoadError as error:
@@ -181,6 +198,20 @@ class Models:
         if old is not None:
             self.reloads[found.name] += 1
             self._spawn(self._retire(old))
+
+    def _made(self, found: FoundModel) -> Model:
+        """The model or pipeline in a folder, not loaded yet. Raises LoadError."""
+        if pipelines.is_pipeline(found.path):
+            return Pipeline(found, self._settings, self.scheduler, self._event, self.find, self.bodies)
+        return Model(found, self._settings, self.scheduler, self._event)
+
+    async def _loaded_before(self, model: Model) -> None:
+        """Wait while models are being loaded that this one needs; one that waits itself is not waited for."""
+        if model.needs:
+            self._waiting.add(model.found.key)
+            while any(key[0] in model.needs for key in self._loading - self._waiting):
+                await asyncio.sleep(0.02)
+            self._waiting.discard(model.found.key)
 
     def _newest(self, name: str) -> Model | None:
         versions = self.versions(name)

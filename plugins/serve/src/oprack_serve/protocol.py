@@ -8,33 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from oprack.errors import InvalidLoDError
 from oprack.tensor import check_lod
 
-from oprack_serve.datatypes import DTYPES, dtype_of
+from oprack_serve.datatypes import DTYPES, TENSOR_DATATYPES, dtype_of
 from oprack_serve.errors import RequestError
+from oprack_serve.extensions.bytes_tensors import from_binary, of_strings
+from oprack_serve.extensions.shared_memory import Placement, Regions
 from oprack_serve.json_data import array_from_json, parse_json
 from oprack_serve.signature import LOD_SUFFIX, Signature, Tensor, TensorSpec, lod_of
 
 MAX_RANK = 9
 MAX_LEVELS = 4
 MAX_ID = 256
+MAX_CLASSES = 1000
+NO_REGIONS = Regions(allowed=False)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one request: bytes of JSON, and entries of all its LoD levels together."""
+    """Bounds of one request: bytes of JSON, entries of all its LoD levels together, bytes of shared memory."""
 
     json_bytes: int = 16 << 20
     lod_entries: int = 1 << 16
+    shared_bytes: int = 64 << 20
 
 
 @dataclass
 class InferRequest:
-    """A decoded request. outputs: (name, whether it is wanted as binary data), in the order that was asked for."""
+    """A decoded request.
+
+    outputs: (name, whether it is wanted as binary data), in the order that was asked for. placed: outputs that go into
+    shared memory. classes: how many classes are wanted of outputs of which not all is. shared_bytes: those of inputs.
+    """
 
     id: str
     inputs: dict[str, Tensor]
@@ -42,13 +51,20 @@ class InferRequest:
     timeout: float | None = None
     trace: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
+    placed: dict[str, Placement] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    shared_bytes: int = 0
 
 
-def decode(signature: Signature, body: memoryview, json_length: int | None, limits: Limits) -> InferRequest:
+def decode(
+    signature: Signature, body: memoryview, json_length: int | None, limits: Limits, regions: Regions = NO_REGIONS
+) -> InferRequest:
     """The request in `body`, whose first `json_length` bytes are JSON (all of them if None).
 
-    Raises RequestError that says what does not fit.
+    Where there is no JSON, the body is the only input of the model. Raises RequestError that says what does not fit.
     """
+    if json_length == 0:
+        return _of_one_input(signature, body)
     length = len(body) if json_length is None else json_length
     if not 0 <= length <= len(body):
         raise RequestError(400, f"Inference-Header-Content-Length is {length}, but the body has {len(body)} bytes")
@@ -59,11 +75,35 @@ def decode(signature: Signature, body: memoryview, json_length: int | None, limi
             "binary data, with binary_data_size",
         )
     head = _dict(parse_json(body[:length]), "the request")
-    binary = _Binary(body[length:])
+    return decode_head(signature, head, BinaryData(body[length:]), limits, regions)
+
+
+def _of_one_input(signature: Signature, body: memoryview) -> InferRequest:
+    """A request whose whole body is an element of BYTES, such as a picture in a file."""
+    specs = signature.inputs
+    if [spec.datatype for spec in specs] != ["BYTES"] or not specs[0].fits((1,)):
+        described = ", ".join(f"{spec.name!r} ({spec.datatype} {list(spec.shape or ())})" for spec in specs)
+        raise RequestError(
+            400,
+            "Inference-Header-Content-Length is 0: the body is the only input where that is one element of BYTES; the "
+            f"model has {described}",
+        )
+    inputs = {specs[0].name: Tensor(of_strings([bytes(body)], (1,)), [])}
+    return InferRequest("", inputs, [(spec.name, False) for spec in signature.outputs])
+
+
+def decode_head(
+    signature: Signature, head: dict[str, Any], binary: TensorData, limits: Limits, regions: Regions = NO_REGIONS
+) -> InferRequest:
+    """The request in `head`, whose inputs have parameter binary_data_size where `binary` has their tensors.
+
+    Raises RequestError that says what does not fit.
+    """
     given: dict[str, tuple[np.ndarray, Any]] = {}
     specs = {spec.name: spec for spec in signature.inputs}
+    shared = _SharedData(regions, limits.shared_bytes)
     for row in _list(head.get("inputs"), "inputs"):
-        name, array, lod = _input(_dict(row, "an input"), specs, binary)
+        name, array, lod = _input(_dict(row, "an input"), specs, binary, shared)
         if name in given:
             raise RequestError(400, f"input {name!r} is given twice")
         given[name] = array, lod
@@ -73,14 +113,11 @@ def decode(signature: Signature, body: memoryview, json_length: int | None, limi
     name = head.get("id", "")
     if not isinstance(name, str) or len(name) > MAX_ID:
         raise RequestError(400, f"the id of a request is a string of at most {MAX_ID} characters")
-    return InferRequest(
-        name,
-        _joined_with_lod(specs, given, parameters, limits),
-        _outputs(head.get("outputs"), signature, bool(parameters.get("binary_data_output", False))),
-        _timeout(parameters.get("timeout")),
-        parameters.get("trace") is True,
-        parameters,
-    )
+    inputs = joined_with_lod(specs, given, parameters, limits)
+    timeout, trace = _timeout(parameters.get("timeout")), parameters.get("trace") is True
+    request = InferRequest(name, inputs, [], timeout, trace, parameters, shared_bytes=shared.taken)
+    _take_outputs(request, head.get("outputs"), signature, bool(parameters.get("binary_data_output", False)))
+    return request
 
 
 def _dict(value: Any, what: str) -> dict[str, Any]:
@@ -95,8 +132,19 @@ def _list(value: Any, what: str, least: int = 1) -> list[Any]:
     return value
 
 
-class _Binary:
-    """The binary tensors behind the JSON, taken in the order of the inputs."""
+class TensorData(Protocol):
+    """The binary tensors of a request, taken in the order of the inputs."""
+
+    @property
+    def left(self) -> int:
+        """Bytes that nobody took."""
+
+    def take(self, size: int, name: str) -> memoryview:
+        """The tensor of the input of that name. Raises RequestError where there are not so many bytes for it."""
+
+
+class BinaryData:
+    """The binary tensors behind the JSON."""
 
     def __init__(self, data: memoryview) -> None:
         self._data, self._at = data, 0
@@ -112,7 +160,23 @@ class _Binary:
         return self._data[self._at - size : self._at]
 
 
-def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -> tuple[str, np.ndarray, Any]:
+class _SharedData:
+    """The tensors of a request that lie in shared memory, no more bytes of them than `most`."""
+
+    def __init__(self, regions: Regions, most: int) -> None:
+        self._regions, self._most = regions, most
+        self.taken = 0
+
+    def take(self, placement: Placement) -> memoryview:
+        self.taken += placement.byte_size
+        if self.taken > self._most:
+            raise RequestError(413, f"the inputs have more than {self._most} bytes in shared memory")
+        return self._regions.read(placement)
+
+
+def _input(
+    row: dict[str, Any], specs: dict[str, TensorSpec], binary: TensorData, shared: _SharedData
+) -> tuple[str, np.ndarray, Any]:
     """(name, array, LoD or None) of one entry of `inputs`, which is a tensor or offsets of one."""
     name = row.get("name")
     if not isinstance(name, str):
@@ -126,38 +190,46 @@ def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -
         expected = "one dim" if spec is None else str(list(spec.shape or ()))
         raise RequestError(400, f"input {name!r}: shape {list(shape)}; expected {expected}")
     parameters = _dict(row.get("parameters", {}), f"parameters of input {name!r}")
-    strange = [key for key in parameters if key.startswith("shared_memory")]
-    if strange:
-        raise RequestError(400, f"input {name!r}: parameter {strange[0]}: shared memory is not served; send the data")
-    size = parameters.get("binary_data_size")
-    if size is None:
-        array = array_from_json(name, row.get("data"), dtype_of(datatype), shape, _count(shape))
-    elif "data" in row:
-        raise RequestError(400, f"input {name!r} has both data and binary_data_size; expected one of them")
+    size, placement = parameters.get("binary_data_size"), Placement.of(f"input {name!r}", parameters)
+    if (size is not None) + (placement is not None) + ("data" in row) > 1:
+        raise RequestError(
+            400, f"input {name!r} has more than one of data, binary_data_size and shared_memory_region; expected one"
+        )
+    if placement is not None:
+        _check_size(name, datatype, shape, "shared_memory_byte_size", placement.byte_size)
+        array = _array_from_binary(name, datatype, shape, shared.take(placement))
+    elif size is not None:
+        _check_size(name, datatype, shape, "binary_data_size", size)
+        array = _array_from_binary(name, datatype, shape, binary.take(size, name))
     else:
-        array = _array_from_binary(name, datatype, shape, size, binary)
+        array = array_from_json(name, row.get("data"), dtype_of(datatype), shape, _count(shape))
     return name, array, parameters.get("lod")
 
 
 def _datatype(name: str, given: Any, spec: TensorSpec | None) -> str:
     if not isinstance(given, str) or given not in DTYPES:
         raise RequestError(400, f"input {name!r}: datatype {str(given)[:40]!r}; expected one of {', '.join(DTYPES)}")
-    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else tuple(DTYPES)
+    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else TENSOR_DATATYPES
     if given not in wanted:
         raise RequestError(400, f"input {name!r}: datatype {given}; the model expects {' or '.join(wanted)}")
     return given
 
 
-def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], size: Any, binary: _Binary) -> np.ndarray:
-    """The next binary tensor, over the memory of the request; its size is compared before any of it is taken."""
-    dtype = dtype_of(datatype)
-    nbytes = _count(shape) * dtype.itemsize
-    if type(size) is not int or size != nbytes:
+def _check_size(name: str, datatype: str, shape: tuple[int, ...], parameter: str, size: Any) -> None:
+    """Compare the announced size of a tensor before any of it is taken."""
+    nbytes = size if datatype == "BYTES" else _count(shape) * dtype_of(datatype).itemsize
+    if type(size) is not int or size != nbytes or size < 0:
         raise RequestError(
-            400, f"input {name!r}: binary_data_size {str(size)[:40]}; {datatype} {list(shape)} takes {nbytes} bytes"
+            400, f"input {name!r}: {parameter} {str(size)[:40]}; {datatype} {list(shape)} takes {nbytes} bytes"
         )
+
+
+def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], data: memoryview) -> np.ndarray:
+    """A binary tensor, over the memory of the request where it is one of numbers."""
+    if datatype == "BYTES":
+        return from_binary(name, data, shape, _count(shape))
     # Bytes first: one that is neither 0 nor 1 is no bool to NumPy.
-    array = np.frombuffer(binary.take(size, name), np.uint8 if datatype == "BOOL" else dtype)
+    array = np.frombuffer(data, np.uint8 if datatype == "BOOL" else dtype_of(datatype))
     if datatype == "BOOL":
         if array.size and int(array.max()) > 1:
             raise RequestError(400, f"input {name!r}: BOOL is one byte for each element, 0 or 1")
@@ -179,9 +251,13 @@ def _count(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _joined_with_lod(
+def joined_with_lod(
     specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], parameters: dict[str, Any], limits: Limits
 ) -> dict[str, Tensor]:
+    """The inputs, each with its LoD, whether that came as tensors, with the input, or as parameters.
+
+    given: by name the array and the LoD that came with it, also of tensors of offsets. Raises RequestError.
+    """
     missing = [name for name in specs if name not in given]
     if missing:
         raise RequestError(400, f"{len(missing)} inputs are missing: {', '.join(map(repr, missing))}")
@@ -255,10 +331,11 @@ def _checked_lod(spec: TensorSpec, array: np.ndarray, levels: Any) -> list[list[
         raise RequestError(400, str(error)) from None
 
 
-def _outputs(rows: Any, signature: Signature, binary: bool) -> list[tuple[str, bool]]:
+def _take_outputs(request: InferRequest, rows: Any, signature: Signature, binary: bool) -> None:
     known = [spec.name for spec in signature.outputs]
     if rows is None or rows == []:
-        return [(name, binary) for name in known]
+        request.outputs = [(name, binary) for name in known]
+        return
     wanted: dict[str, bool] = {}
     for row in _list(rows, "outputs"):
         name = _dict(row, "an output").get("name")
@@ -266,11 +343,16 @@ def _outputs(rows: Any, signature: Signature, binary: bool) -> list[tuple[str, b
             all_names = ", ".join(map(repr, known))
             raise RequestError(400, f"the model has no output {str(name)[:100]!r}; it has {all_names}")
         parameters = _dict(row.get("parameters", {}), f"parameters of output {name!r}")
-        strange = [key for key in parameters if key.startswith("shared_memory") or key == "classification"]
-        if strange:
-            raise RequestError(400, f"output {name!r}: parameter {strange[0]} is not served")
+        placement = Placement.of(f"output {name!r}", parameters)
+        if placement is not None:
+            request.placed[name] = placement
+        classes = parameters.get("classification", 0)
+        if type(classes) is not int or not 0 <= classes <= MAX_CLASSES:
+            raise RequestError(400, f"output {name!r}: parameter classification: expected 0 to {MAX_CLASSES} classes")
+        if classes:
+            request.classes[name] = classes
         wanted[name] = bool(parameters.get("binary_data", binary))
-    return list(wanted.items())
+    request.outputs = list(wanted.items())
 
 
 def _timeout(value: Any) -> float | None:

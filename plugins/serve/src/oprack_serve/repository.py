@@ -10,17 +10,17 @@ import errno
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
 
+from oprack_serve.options.model_options import FILE, ModelOptions, read_options
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 VERSION = re.compile(r"[1-9][0-9]{0,17}")
-SETTINGS_FILE = "serve.toml"
 MAX_FILES = 100_000
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """Errors of a path that leads to nothing, unlike one that leads to what can't be read."""
@@ -41,14 +41,11 @@ class FoundModel:
     def key(self) -> Key:
         return self.name, self.version
 
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """What `serve.toml` beside a model says: its largest batch, its delay in seconds, and examples to warm it up."""
-
-    max_batch: int | None = None
-    max_delay: float | None = None
-    examples: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    def options(self) -> ModelOptions:
+        """What is set for it. Raises InvalidArgumentError that names file and key."""
+        folder = self.path if self.path.is_dir() else self.path.parent
+        above = [folder.parent / FILE] if folder.name == self.version and folder.parent.name == self.name else []
+        return read_options([*above, folder / FILE])
 
 
 def single(path: Path, name: str) -> list[FoundModel]:
@@ -112,7 +109,29 @@ def _versions(entry: Path, root: Path) -> list[FoundModel]:
         raise
     if not versions:
         return [FoundModel(entry.name, "1", entry, _state(entry))]
-    return [FoundModel(entry.name, path.name, path, _state(path)) for path in versions]
+    shared = _state_of_file(entry / FILE)
+    found = [FoundModel(entry.name, path.name, path, (*_state(path), *shared)) for path in versions]
+    return [model for model in found if _is_served(entry, model, found)]
+
+
+def _is_served(entry: Path, model: FoundModel, found: list[FoundModel]) -> bool:
+    """Whether the file for all versions has this one served; one that is wrong is reported when they are loaded."""
+    try:
+        options = read_options([entry / FILE])
+    except InvalidArgumentError:
+        return True
+    return options.serves(model.version, [each.version for each in found])
+
+
+def _state_of_file(path: Path) -> tuple[Any, ...]:
+    """As `_state` has it, of a file that may be there or not."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
+        return ()
+    return ((os.fspath(path), found.st_size, found.st_mtime_ns, found.st_ino),)
 
 
 def _is_folder(path: Path, root: Path) -> bool:
@@ -144,55 +163,3 @@ def _state(folder: Path) -> tuple[Any, ...]:
             if len(rows) > MAX_FILES:
                 return tuple(rows)
     return tuple(sorted(rows))
-
-
-def model_settings(path: Path) -> ModelSettings:
-    """What serve.toml beside the model says. Raises InvalidArgumentError that names the line's key."""
-    file = (path if path.is_dir() else path.parent) / SETTINGS_FILE
-    if not file.is_file():
-        return ModelSettings()
-    try:
-        data = tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"{os.fspath(file)!r}: {error}") from error
-    strange = set(data) - {"max_batch", "max_delay_ms", "examples"}
-    if strange:
-        raise InvalidArgumentError(
-            f"{os.fspath(file)!r}: {', '.join(sorted(strange))}; expected max_batch, max_delay_ms or examples"
-        )
-    batch, delay = _max_batch(file, data.get("max_batch")), _max_delay(file, data.get("max_delay_ms"))
-    examples = data.get("examples", [])
-    right = isinstance(examples, list) and all(isinstance(e, dict) for e in examples)
-    if not right:
-        raise InvalidArgumentError(f"{os.fspath(file)!r}: examples; expected tables [[examples]]")
-    return ModelSettings(batch, delay, [_example(file, e) for e in examples])
-
-
-def _max_batch(file: Path, given: Any) -> int | None:
-    if given is not None and (type(given) is not int or given < 1):
-        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_batch = {given!r}; expected a number from 1")
-    return given
-
-
-def _max_delay(file: Path, given: Any) -> float | None:
-    """Seconds, from the file's milliseconds."""
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 10_000:
-        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_delay_ms = {given!r}; expected milliseconds")
-    return given / 1e3
-
-
-def _example(file: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found = {}
-    for name, value in table.items():
-        row = value if isinstance(value, dict) else {"shape": value}
-        shape, lod = row.get("shape"), row.get("lod", [])
-        sizes = isinstance(shape, list) and shape and all(type(d) is int and 0 <= d < 1 << 31 for d in shape)
-        if not sizes or not isinstance(lod, list) or set(row) - {"shape", "lod"}:
-            raise InvalidArgumentError(
-                f"{os.fspath(file)!r}: example of {name!r}; expected a shape, [1, 3, 48, 320], or "
-                "{ shape = [5, 1], lod = [[0, 2, 5]] }"
-            )
-        found[name] = {"shape": shape, "lod": lod}
-    return found

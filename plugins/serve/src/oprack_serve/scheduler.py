@@ -75,7 +75,7 @@ class Lane:
         """Queue a request. Raises RequestError with status 503 when the queue is full."""
         if self.closed:
             raise RequestError(503, "this version of the model was taken away; send the request again")
-        if self.waiting >= self.max_queue:
+        if self.waiting >= self.max_queue and not job.admitted:
             raise RequestError(503, f"{self.waiting} requests wait for this model already; try again later")
         if not self.waiting and not self.running:
             self.time_used = max(self.time_used, self.scheduler.least_time())

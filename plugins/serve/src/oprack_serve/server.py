@@ -8,11 +8,14 @@ import ctypes
 import resource
 import socket
 import time
+from importlib.util import find_spec
 
 import uvicorn
+from oprack.errors import InvalidArgumentError
 from starlette.applications import Starlette
 
 from oprack_serve import repository
+from oprack_serve.access.tls import check_tls
 from oprack_serve.app import make_app, server_version
 from oprack_serve.edge import health
 from oprack_serve.fronts import manager
@@ -54,8 +57,10 @@ class _Server(uvicorn.Server):
         end = time.monotonic() + self._drain_delay
         while time.monotonic() < end and not self.force_exit:
             await asyncio.sleep(0.05)
-        if self.models is not None and self.models.fronts is not None:
-            self.models.fronts.begin_stop()
+        if self.models is not None:
+            self.models.on_stop()
+            if self.models.fronts is not None:
+                self.models.fronts.begin_stop()
         await super().shutdown(sockets)
         if self._probes is not None:
             await self._probes.stop()
@@ -89,6 +94,37 @@ def _connections(settings: Settings, log: JsonLog) -> int:
     return allowed
 
 
+def _check_fronts(settings: Settings) -> None:
+    """Raise InvalidArgumentError for what one process has to do, where several take requests."""
+    alone = {"--allow-pipelines": settings.allow_pipelines, "--shared-memory": settings.shared_memory}
+    given = [option for option, wanted in alone.items() if wanted]
+    if settings.fronts > 1 and given:
+        raise InvalidArgumentError(
+            f"{given[0]} works in one process alone, and --fronts {settings.fronts} has {settings.fronts} take "
+            f"requests; start without --fronts or without {given[0]}"
+        )
+
+
+def _check_extras(settings: Settings) -> None:
+    """Raise InvalidArgumentError for what needs a package that is missing, OSError where the port of gRPC is taken."""
+    if settings.otlp:
+        _need("opentelemetry.exporter.otlp.proto.http", "--otlp", "otel")
+    if settings.grpc_port is not None:
+        _need("grpc", "--grpc-port", "grpc")
+        _listen(settings.host, settings.grpc_port).close()
+
+
+def _need(module: str, option: str, extra: str) -> None:
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        raise InvalidArgumentError(
+            f"{option} needs {module}, which is not installed: pip install oprack-serve[{extra}]"
+        )
+
+
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT: then finish what runs, refuse the rest, and return.
 
@@ -99,14 +135,17 @@ def serve(settings: Settings) -> int:
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
+    _check_fronts(settings)
+    _check_extras(settings)
+    scheme = "https" if check_tls(settings.tls_cert, settings.tls_key) else "http"
     count, addresses = settings.fronts, (settings.host, settings.port)
     with contextlib.ExitStack() as listeners:
         shared = [listeners.enter_context(each) for each in _listen_together(*addresses, count)]
-        ports = {"url": _url(shared[0])}
+        ports = {"url": _url(scheme, shared[0])}
         probed = None
         if settings.health_port is not None:
             probed = listeners.enter_context(_listen(settings.host, settings.health_port))
-            ports["health_url"] = _url(probed)
+            ports["health_url"] = _url(scheme, probed)
         others = None
         if count > 1:
             settings = manager.shares(settings)
@@ -153,9 +192,9 @@ def _listen_together(host: str, port: int, count: int) -> list[socket.socket]:
     return found
 
 
-def _url(listener: socket.socket) -> str:
+def _url(scheme: str, listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.Config:
@@ -174,6 +213,8 @@ def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
     )
 
 
@@ -190,6 +231,6 @@ def _serve(
         log("listening", **ports, version=server_version())
 
     app = make_app(settings, log, started, fronts=others)
-    probes = None if probed is None else health.HealthServer(app.state.health, probed)
+    probes = None if probed is None else health.HealthServer(app.state.health, probed, settings)
     server = _Server(uvicorn_config(app, settings, log), settings.drain_delay, probes)
     server.run(sockets=[listener])

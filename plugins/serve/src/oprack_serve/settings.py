@@ -15,17 +15,20 @@ class Settings:
     """Settings of one server; the command's options set them.
 
     model, name: a single model and its name. models: a folder of models. health_port: another port for health and
-    metrics, 0 for any free one, None for none. workers: how many batches run at once.
-    threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined batch, and seconds that a
-    request waits for others though a worker is free. max_queue: requests that wait for one model. timeout: seconds
-    from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
-    answer. max_inflight: bytes of all bodies and answers at once. memory_limit: bytes that one op's outputs may take,
-    0 for no limit. worker_memory: bytes that a worker may take for itself before another takes its place, 0 for no
-    limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all the same.
-    grace: seconds that it then waits for what it has. poll: seconds between looks for changed models. log: "all"
-    requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
-    for nowhere. int8, bf16: whether ops may compute in these (Config.enable_mkldnn_int8, enable_mkldnn_bfloat16).
-    fronts: processes that take requests, this one among them.
+    metrics, 0 for any free one, None for none. grpc_port: where gRPC is served as well, None for nowhere. workers: how
+    many batches run at once. threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined
+    batch, and seconds that a request waits for others though a worker is free. max_queue: requests that wait for one
+    model. timeout: seconds from a request's arrival to its results. read_timeout: seconds for a client to send a
+    request or take its answer. max_inflight: bytes of all bodies and answers at once. memory_limit: bytes that one op's
+    outputs may take, 0 for no limit. worker_memory: bytes that a worker may take for itself before another takes its
+    place, 0 for no limit. drain_delay: seconds in which a server that is stopped is not ready and takes requests all
+    the same. grace: seconds that it then waits for what it has. poll: seconds between looks for changed models.
+    allow_pipelines: whether folders of models may bring Python code. log: "all" requests, or only those that "failed".
+    cache: where rewritten models are kept (Config.set_optim_cache_dir), None for nowhere. int8, bf16: whether ops may
+    compute in these (Config.enable_mkldnn_int8, enable_mkldnn_bfloat16) where serve.toml of a model sets no precision.
+    fronts: processes that take requests, this one among them. shared_memory: whether clients may register POSIX shared
+    memory. tls_cert, tls_key: files in PEM, None for no TLS. token_file: tokens, one of which each request brings.
+    otlp: URL of an OpenTelemetry collector that gets traces, None for none.
     """
 
     model: Path | None = None
@@ -34,6 +37,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     health_port: int | None = None
+    grpc_port: int | None = None
     workers: int = 1
     threads: int = 0
     max_batch: int = 32
@@ -50,7 +54,13 @@ class Settings:
     drain_delay: float = 0.0
     grace: float = 30.0
     poll: float = 2.0
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    token_file: Path | None = None
+    otlp: str | None = None
     allow_trace: bool = False
+    allow_pipelines: bool = False
+    shared_memory: bool = False
     log: str = "all"
     cache: Path | None = None
     fronts: int = 1
@@ -69,9 +79,9 @@ class Settings:
         found = {name: Path(value) if name in paths and value is not None else value for name, value in data.items()}
         return cls(**found | {"limits": Limits(**data["limits"])})
 
-    def precisions(self) -> str:
-        """Names of the dtypes that ops may compute in besides their own, separated by commas."""
-        return ",".join(name for name in ("int8", "bf16") if getattr(self, name))
+    def precisions(self) -> tuple[str, ...]:
+        """Dtypes that ops may compute in besides their own, by the names that serve.toml has for them."""
+        return ("bfloat16",) * self.bf16 + ("int8",) * self.int8
 
     def threads_of_a_worker(self) -> int:
         """The CPUs shared among the workers, unless the operator says otherwise."""

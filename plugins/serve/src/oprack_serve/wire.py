@@ -17,6 +17,7 @@ import numpy as np
 from oprack.tensor import numpy_dtype
 
 from oprack_serve.datatypes import dtype_name
+from oprack_serve.extensions.bytes_tensors import from_binary, to_binary
 from oprack_serve.json_data import to_json
 
 _SIZES = struct.Struct("<IQ")
@@ -26,8 +27,11 @@ _JOIN_BELOW, _FIRST = 1 << 16, 1 << 14
 
 def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
     """The pieces of a message, as few as large arrays allow."""
-    kept = [np.ascontiguousarray(array) for array in arrays]
-    rows = [[dtype_name(array.dtype), list(np.shape(original))] for array, original in zip(kept, arrays, strict=True)]
+    kept = [_plain(array) for array in arrays]
+    rows = [
+        [dtype_name(original.dtype), list(np.shape(original)), *([array.size] if original.dtype == object else [])]
+        for array, original in zip(kept, arrays, strict=True)
+    ]
     text = to_json({"header": header, "arrays": rows}).encode()
     text += b" " * (-(_SIZES.size + len(text)) % _ALIGN)  # arrays of a message that is received whole are aligned
     size = 0
@@ -42,15 +46,27 @@ def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
     return [head, *(piece for piece in body if len(piece))]
 
 
+def _plain(array: np.ndarray) -> np.ndarray:
+    """The array as it lies in memory; elements of BYTES one behind the other."""
+    if array.dtype == object:
+        return np.frombuffer(to_binary(array), np.uint8)
+    return np.ascontiguousarray(array)
+
+
 def unpack(text: Any, body: memoryview) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Header and arrays, which use the memory of `body`."""
     message = json.loads(bytes(text))
     arrays, at = [], 0
-    for name, shape in message["arrays"]:
-        dtype = np.dtype(numpy_dtype(name))
+    for name, shape, *nbytes in message["arrays"]:
         count = math.prod(shape)
-        arrays.append(np.frombuffer(body, dtype, count, at).reshape(shape) if count else np.empty(shape, dtype))
-        at += count * dtype.itemsize
+        if nbytes:
+            size = nbytes[0]
+            arrays.append(from_binary(name, body[at : at + size], tuple(shape), count))
+        else:
+            dtype = np.dtype(numpy_dtype(name))
+            size = count * dtype.itemsize
+            arrays.append(np.frombuffer(body, dtype, count, at).reshape(shape) if count else np.empty(shape, dtype))
+        at += size
         at += -at % _ALIGN
     return message["header"], arrays
 

@@ -109,7 +109,7 @@ class Worker:
             answer = {"outputs": [[name, found[name].lod] for name in header["outputs"]]}
             sent = [found[name].array for name in header["outputs"]]
         except Exception as error:
-            answer = {"error": [_status(error), f"{type(error).__name__}: {error}"]}
+            answer = {"error": [status_of(error), f"{type(error).__name__}: {error}"]}
         answer["run_ms"] = round(self._ran_ms, 3)
         answer["memory"] = self._memory() - self._shared
         if profiler is not None:
@@ -120,19 +120,23 @@ class Worker:
         return answer, sent
 
     def _outputs_of(self, feed: Feed) -> dict[str, Tensor]:
-        predictor, start = self._predictor, time.perf_counter()
-        for name, tensor in feed.items():
-            value = LoDTensor(tensor.array, tensor.lod)
-            predictor.get_input_handle(name).share_external_data(value)
+        start = time.perf_counter()
         try:
-            predictor.run()
+            return run_predictor(self._predictor, feed)
         finally:
             self._ran_ms += (time.perf_counter() - start) * 1e3
-        outputs = {}
-        for name in predictor.get_output_names():
-            handle = predictor.get_output_handle(name)
-            outputs[name] = Tensor(handle.copy_to_cpu(), handle.lod())
-        return outputs
+
+
+def run_predictor(predictor: Predictor, feed: Feed) -> dict[str, Tensor]:
+    """The outputs of one run, by name."""
+    for name, tensor in feed.items():
+        predictor.get_input_handle(name).share_external_data(LoDTensor(tensor.array, tensor.lod))
+    predictor.run()
+    outputs = {}
+    for name in predictor.get_output_names():
+        handle = predictor.get_output_handle(name)
+        outputs[name] = Tensor(handle.copy_to_cpu(), handle.lod())
+    return outputs
 
 
 def _proved_before(dims: dict[str, tuple[int, ...]]) -> str:
@@ -140,7 +144,7 @@ def _proved_before(dims: dict[str, tuple[int, ...]]) -> str:
     return ""
 
 
-def _status(error: Exception) -> int:
+def status_of(error: Exception) -> int:
     """Whose fault an error of a run is: inputs that no rule of an op accepts are the client's."""
     if isinstance(error, MemoryLimitError):
         return 413

@@ -8,6 +8,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from oprack_serve.http import bounded_protocol
+from oprack_serve.settings import Settings
 
 CONNECTIONS = 32
 """Of the port; a probe that comes when there are as many takes the place of the one that says nothing for longest."""
@@ -20,9 +21,10 @@ class HealthServer(uvicorn.Server):
     Args:
         app: The routes.
         listener: The socket of the port.
+        settings: The server's, whose TLS is that of this port, too.
     """
 
-    def __init__(self, app: Starlette, listener: socket.socket) -> None:
+    def __init__(self, app: Starlette, listener: socket.socket, settings: Settings) -> None:
         config = uvicorn.Config(
             app,
             http=bounded_protocol(READ_SECONDS, CONNECTIONS),
@@ -36,6 +38,8 @@ class HealthServer(uvicorn.Server):
             date_header=False,
             timeout_graceful_shutdown=1,
             backlog=CONNECTIONS,
+            ssl_certfile=settings.tls_cert,
+            ssl_keyfile=settings.tls_key,
         )
         super().__init__(config)
         self._listener = listener

@@ -30,6 +30,7 @@ from oprack_serve.joining import JoinRule
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.model import READY, UNAVAILABLE, WARM_UP_WITH, Model
 from oprack_serve.models import Failure, Models, keep_what_is_there
+from oprack_serve.options.model_options import ModelOptions
 from oprack_serve.repository import FoundModel
 from oprack_serve.scheduler import Scheduler
 from oprack_serve.server import WAITING_IN_THE_SYSTEM, return_large_memory, uvicorn_config
@@ -68,6 +69,7 @@ class FrontModel(Model):
         self.signature = Signature.from_json(message["signature"])
         self.lane.rule = JoinRule(**message["rule"])
         self.lane.max_batch, self.lane.max_delay = message["max_batch"], message["max_delay"]
+        self.lane.max_queue, self.options = message["max_queue"], ModelOptions.from_json(message["options"])
         self.state = READY
         scheduler.lanes.append(self.lane)
 
@@ -123,7 +125,7 @@ class FrontModels(Models):
         self._channel = Channel(control, self._hear, self._server_ended)
         self._relays: dict[int, tuple[list[str], asyncio.Future[bytes]]] = {}
         self._relayed = 0
-        self.relay_metrics = self._ask_for_metrics
+        self.relay = self._ask
         self._informed = asyncio.Event()
 
     async def informed(self) -> None:
@@ -203,18 +205,18 @@ class FrontModels(Models):
             self._channel.send(message)
         self._channel.send({"lost_lines": self._log.lost})
 
-    async def _ask_for_metrics(self) -> bytes:
-        """The metrics of all fronts. Raises RequestError when the server does not answer."""
+    async def _ask(self, of: dict[str, Any]) -> bytes:
+        """What all fronts have counted, as the server tells it. Raises RequestError when the server does not answer."""
         self._tell_counts()
         self._relayed = number = self._relayed + 1
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._relays[number] = [], answer
-        self._channel.send({"metrics": number})
+        self._channel.send({"metrics": number, "what": of})
         try:
             async with asyncio.timeout(RELAY_SECONDS):
                 return await answer
         except TimeoutError:
-            raise RequestError(503, "the server did not give its metrics in time; try again later") from None
+            raise RequestError(503, "the server did not say in time what it has counted; try again later") from None
         finally:
             self._relays.pop(number, None)
 

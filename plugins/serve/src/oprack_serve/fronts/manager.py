@@ -84,14 +84,14 @@ class Fronts:
         self._fronts: dict[int, _Front] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._models: Models | None = None
-        self._text: Callable[[], bytes] = bytes
+        self._text: Callable[[dict[str, Any]], bytes] = lambda _: b""
         self._stopping = self._were_ready = False
         self.restarts = 0
         self._gone: dict[Key, ModelMetrics] = {}
         self._lost_lines = 0
 
-    async def start(self, models: Models, text: Callable[[], bytes]) -> None:
-        """Start them. text: makes the metrics of all fronts."""
+    async def start(self, models: Models, text: Callable[[dict[str, Any]], bytes]) -> None:
+        """Start them. text: says what all fronts have counted, of what a front asks for."""
         self._models, self._text = models, text
         await asyncio.gather(*(self._start(number) for number in range(1, len(self._listeners) + 1)))
 
@@ -110,7 +110,7 @@ class Fronts:
             theirs.close()
         channel = Channel(ours, lambda message, _: self._hear(front, message), lambda: self._ended(front))
         front = self._fronts[number] = _Front(number, channel, process)
-        channel.send({"settings": self._settings.to_json(), "number": number})
+        channel.send({"settings": replace(self._settings, grpc_port=None).to_json(), "number": number})
 
     def _ended(self, front: _Front) -> None:
         """Put another in its place, unless the server is being stopped."""
@@ -209,7 +209,7 @@ class Fronts:
         elif "outgrown" in message:
             self._outgrown(message)
         elif "metrics" in message:
-            text = self._text().decode()
+            text = self._text(message["what"]).decode()
             for start in range(0, len(text), PIECE):
                 more = start + PIECE < len(text)
                 front.channel.send({"text": text[start : start + PIECE], "of": message["metrics"], "more": more})

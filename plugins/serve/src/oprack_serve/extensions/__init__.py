@@ -1,0 +1,1 @@
+"""Extensions of the open inference protocol: what a server may have, and says of itself that it has."""

@@ -1,0 +1,1 @@
+"""What operators decide of single models, in files beside them."""

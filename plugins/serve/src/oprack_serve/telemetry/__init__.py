@@ -1,0 +1,1 @@
+"""What other systems hear of each request."""
