@@ -80,6 +80,15 @@ def _gru(net: Any, rows: np.ndarray, suffix: str) -> np.ndarray:
     return np.array(found).reshape(-1, u.shape[1])
 
 
+def test_linear_takes_arrays_and_refuses_lists_as_ops_do() -> None:
+    layer, x = nn.Linear(3, 2), np.ones((2, 3), np.float32)
+    want = x @ layer.weight.numpy() + layer.bias.numpy()
+    for given in (x, oprack.to_tensor(x)):
+        np.testing.assert_allclose(layer(given).numpy(), want, rtol=1e-6)
+    with pytest.raises(InvalidArgumentError, match="expected a tensor or an array"):
+        layer(x.tolist())
+
+
 @pytest.mark.parametrize("time_major", [False, True])
 def test_a_gru_runs_over_sequences(time_major: bool) -> None:
     net = nn.GRU(4, 3, direction="bidirect", time_major=time_major)

@@ -26,8 +26,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Returns:
         Tensor [..., out]; its rows are the sequences of x, where x has LoD.
     """
-    # As in Paddle, matmul_v2 drops LoD
-    y = F.mul(x, weight, x_num_col_dims=x.ndim - 1) if x.lod_level else F.matmul_v2(x, weight)
+    # As in Paddle, matmul_v2 drops LoD; arrays have none
+    y = F.mul(x, weight, x_num_col_dims=x.ndim - 1) if getattr(x, "lod_level", 0) else F.matmul_v2(x, weight)
     return y if bias is None else F.elementwise_add(y, bias)
 
 
