@@ -19,6 +19,7 @@ from oprack_serve.access.tokens import Authorized, Tokens
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
 from oprack_serve.extensions.openapi import openapi
+from oprack_serve.extensions.server_metadata import server_metadata, server_version
 from oprack_serve.extensions.statistics import statistics
 from oprack_serve.fronts.manager import Fronts
 from oprack_serve.http import Bodies
@@ -31,19 +32,6 @@ from oprack_serve.settings import Settings
 
 SWEEP_SECONDS = 0.02
 MAX_REGION_BODY = 4096
-EXTENSIONS = ["binary_tensor_data", "classification", "model_repository", "model_configuration", "statistics", "lod"]
-
-
-def server_version() -> str:
-    """Version of this distribution."""
-    from importlib.metadata import version
-
-    return version("oprack-serve")
-
-
-def server_metadata() -> dict[str, Any]:
-    """The server metadata of the protocol."""
-    return {"name": "oprack", "version": server_version(), "extensions": EXTENSIONS}
 
 
 def json_response(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:

@@ -13,9 +13,7 @@ from typing import Any
 
 from oprack_serve import repository
 from oprack_serve.errors import RequestError
-from oprack_serve.fronts.manager import Fronts
 from oprack_serve.http import Bodies
-from oprack_serve.metrics import Metrics
 from oprack_serve.model import LOADING, READY, UNAVAILABLE, LoadError, Model
 from oprack_serve.pipelines import definition as pipelines
 from oprack_serve.pipelines.pipeline import Pipeline
@@ -52,10 +50,10 @@ class Models:
         self._settings, self._event = settings, event
         self.scheduler = Scheduler(settings.workers, 0 if settings.fronts > 1 else None)
         self.bodies = Bodies(settings.max_body, settings.max_inflight)
-        self.fronts: Fronts | None = None
+        self.fronts: Any = None  # those of oprack_serve.fronts.manager, which know the models
         self.relay: Callable[[dict[str, Any]], Awaitable[bytes]] | None = None
         """In a front that is not the server: asks that one for what all have counted."""
-        self.metrics: Metrics | None = None
+        self.metrics: Any = None  # those of oprack_serve.metrics, which know the models
         self.serving: dict[Key, Model] = {}
         self._failed: dict[Key, Failure] = {}
         self._loading: set[Key] = set()

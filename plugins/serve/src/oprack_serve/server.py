@@ -16,8 +16,9 @@ from starlette.applications import Starlette
 
 from oprack_serve import repository
 from oprack_serve.access.tls import check_tls
-from oprack_serve.app import make_app, server_version
+from oprack_serve.app import make_app
 from oprack_serve.edge import health
+from oprack_serve.extensions.server_metadata import server_version
 from oprack_serve.fronts import manager
 from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all

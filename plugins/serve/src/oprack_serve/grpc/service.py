@@ -18,10 +18,10 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
 
 from oprack_serve.access.tokens import Tokens
-from oprack_serve.app import server_metadata
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
+from oprack_serve.extensions.server_metadata import server_metadata
 from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.extensions.statistics import statistics
 from oprack_serve.grpc import messages

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -16,9 +16,6 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-if TYPE_CHECKING:
-    from oprack_serve.infer import Call
 
 PATH = "/v1/traces"
 
@@ -39,8 +36,8 @@ class Spans:
         self._tracer = self._provider.get_tracer("oprack_serve", version)
         self._propagator = TraceContextTextMapPropagator()
 
-    def record(self, call: Call, status: int, error: str) -> None:
-        """Make the spans of a request that has been answered, if it is sampled."""
+    def record(self, call: Any, status: int, error: str) -> None:
+        """Make the spans of a request, a Call of oprack_serve.infer, that has been answered, if it is sampled."""
         now = time.monotonic()
         offset = time.time() - now
 
@@ -66,7 +63,7 @@ class Spans:
         self._provider.shutdown()
 
 
-def _attributes(call: Call, status: int) -> dict[str, str | int | float]:
+def _attributes(call: Any, status: int) -> dict[str, str | int | float]:
     found: dict[str, str | int | float] = {
         "rpc.system": "grpc" if call.protocol == "grpc" else "http",
         "http.response.status_code": status,
