@@ -52,8 +52,7 @@ def test_a_group_refuses_what_the_optimizer_does_not_have() -> None:
         optimizer.SGD(0.1, parameters=[{"params": [a], "lr": 0.1}]).step()
     with pytest.raises(InvalidArgumentError, match="one argument"):
         optimizer.SGD(0.1, parameters=[a], parameter_list=[a])
-    with pytest.raises(InvalidArgumentError, match=r"SGD\(0.001, parameters=net.parameters\(\)\)"):
-        optimizer.SGD([a], 0.1)
+    optimizer.SGD([a], 0.1).step()  # parameters first, as in PyTorch
 
 
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
@@ -181,8 +180,6 @@ def test_jit_says_what_it_can_not_write_down() -> None:
         oprack.jit(lambda t: t if t.sum() > 0 else -t)(x)
     with pytest.raises(Exception, match="Python runs once, for all inputs"):
         oprack.jit(lambda t: t * float(t.sum()))(x)
-    with pytest.raises(AttributeError, match=r"write traced = oprack\.to_program"):
-        oprack.jit.save  # noqa: B018
 
 
 def test_summary_counts_and_leaves_the_net_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def test_the_gradient_of_a_split_table_is_sparse_where_it_is_asked_for() -> None
     ids, flow = RNG.integers(0, 10, (4, 3)), RNG.standard_normal((4, 3, 4))
     ids[0] = [2, 2, 9]
     want = table.copy()
-    np.add.at(want, ids[ids != 2], -0.5 * flow[ids != 2])
+    np.add.at(want, ids, -0.5 * flow)  # as Paddle, sparse gradients of whole tables have the row of padding
 
     def rank(world: Any) -> Any:
         parallel.strict()

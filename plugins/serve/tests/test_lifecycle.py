@@ -330,7 +330,7 @@ class Loads:
 
     def __init__(self, found, *_):
         self.found, self.name, self.version, self.state, self.recorded = found, found.name, "1", "READY", None
-        self.ready = True
+        self.ready, self.needs = True, []
 
     async def load(self, recorded):
         pass
@@ -451,13 +451,15 @@ def test_a_pause_is_for_workers_that_end_before_they_have_been_warmed_up(warm):
 
 
 @pytest.mark.parametrize(
-    ("options", "precisions"), [([], ""), (["--int8"], "int8"), (["--bf16", "--int8"], "int8,bf16")]
+    ("options", "precisions"),
+    [([], ()), (["--int8"], ("int8",)), (["--bf16", "--int8"], ("bfloat16", "int8"))],
 )
 def test_precisions_reach_the_predictor(
-    options: list[str], precisions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str], precisions: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from oprack import inference
     from oprack_serve import host, server
+    from oprack_serve.options.model_options import ModelOptions
     from oprack_serve.settings import Settings
 
     found: list[Settings] = []
@@ -466,7 +468,6 @@ def test_precisions_reach_the_predictor(
     assert found[0].precisions() == precisions
     configs: list[inference.Config] = []
     monkeypatch.setattr(inference, "create_predictor", configs.append)
-    host.load(
-        str(Path(__file__).parents[3] / "tests" / "data" / "small_models" / "resnet.pdmodel"), 0, precisions=precisions
-    )
-    assert set(configs[0].precisions()) == {{"bf16": "bfloat16"}.get(p, p) for p in precisions.split(",") if p}
+    path = str(Path(__file__).parents[3] / "tests" / "data" / "small_models" / "resnet.pdmodel")
+    host.load(path, 0, options=ModelOptions().or_else(found[0].precisions()).of_predictor())
+    assert set(configs[0].precisions()) == set(precisions)
