@@ -171,7 +171,6 @@ def test_descriptors_never_run_out(models):
     assert server.other == []
 
 
-@pytest.mark.xfail(reason="since gRPC and fronts were merged, answers that nobody reads are not refused here any more")
 def test_answers_that_nobody_reads_count(models):
     server = served.Served(str(models / "scaled" / "2"), "--name", "scaled", "--max-inflight", "24M", "--log", "failed")
     x = np.ones((1_000_000, 2), np.float32)
