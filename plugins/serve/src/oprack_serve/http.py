@@ -6,14 +6,43 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from oprack_serve.errors import RequestError
+from oprack_serve.settings import Settings
 
 MAX_HEAD = 64 << 10
 GATHERED = 64 << 10
 KEEP_ALIVE = 30
 NEVER = float("inf")
+
+
+def port_config(app: Any, settings: Settings, protocol: type[HttpToolsProtocol], **options: Any) -> uvicorn.Config:
+    """How uvicorn serves a port of this server: it logs nothing, says nothing of itself, and has the server's TLS.
+
+    Args:
+        app: The application.
+        settings: The server's.
+        protocol: Of connections.
+        **options: What the port has of its own, as uvicorn.Config names it.
+
+    Returns:
+        The configuration.
+    """
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+        **options,
+    )
 
 
 def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProtocol]:

@@ -20,7 +20,7 @@ from oprack_serve.app import make_app
 from oprack_serve.edge import health
 from oprack_serve.extensions.server_metadata import server_version
 from oprack_serve.fronts import manager
-from oprack_serve.http import KEEP_ALIVE, bounded_protocol
+from oprack_serve.http import KEEP_ALIVE, bounded_protocol, port_config
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
@@ -200,22 +200,15 @@ def _url(scheme: str, listener: socket.socket) -> str:
 
 def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.Config:
     """How uvicorn runs a front."""
-    return uvicorn.Config(
+    return port_config(
         app,
-        http=bounded_protocol(settings.read_timeout, _connections(settings, log)),
-        ws="none",
+        settings,
+        bounded_protocol(settings.read_timeout, _connections(settings, log)),
         lifespan="on",
         loop="auto",  # uvloop where it is installed
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,
-        ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,
     )
 
 

@@ -7,7 +7,7 @@ import socket
 import uvicorn
 from starlette.applications import Starlette
 
-from oprack_serve.http import bounded_protocol
+from oprack_serve.http import bounded_protocol, port_config
 from oprack_serve.settings import Settings
 
 CONNECTIONS = 32
@@ -25,21 +25,9 @@ class HealthServer(uvicorn.Server):
     """
 
     def __init__(self, app: Starlette, listener: socket.socket, settings: Settings) -> None:
-        config = uvicorn.Config(
-            app,
-            http=bounded_protocol(READ_SECONDS, CONNECTIONS),
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            date_header=False,
-            timeout_graceful_shutdown=1,
-            backlog=CONNECTIONS,
-            ssl_certfile=settings.tls_cert,
-            ssl_keyfile=settings.tls_key,
+        protocol = bounded_protocol(READ_SECONDS, CONNECTIONS)
+        config = port_config(
+            app, settings, protocol, lifespan="off", date_header=False, timeout_graceful_shutdown=1, backlog=CONNECTIONS
         )
         super().__init__(config)
         self._listener = listener
