@@ -330,7 +330,7 @@ class Inference:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
         wanted = answers.wanted_outputs(decoded, model.signature)
-        self._expect(body, model, decoded, wanted)
+        self._expect(request, body, decoded, wanted)
         deadline = request.started + settings.timeout
         job = Job(decoded.inputs, wanted, deadline, request.finish, decoded.trace, source=request.source, queued=queued)
         request.job = job
@@ -362,10 +362,13 @@ class Inference:
         return pieces
 
     @staticmethod
-    def _expect(body: Body, model: Model, decoded: protocol.InferRequest, wanted: list[str]) -> None:
+    def _expect(call: Call, body: Body, decoded: protocol.InferRequest, wanted: list[str]) -> None:
         """Have the answer count before it is computed. Raises RequestError when there is no room for it."""
+        model = call.model
+        assert model is not None
         sizes, rule = model.answer_sizes, model.lane.rule
-        as_json = [name for name, binary in decoded.outputs if not binary and name not in decoded.classes]
+        as_json = [] if call.protocol != "http" else [name for name, binary in decoded.outputs if not binary]
+        as_json = [name for name in as_json if name not in decoded.classes and name not in decoded.placed]
         # two bytes for each number at least
         answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
         body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
