@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import oprack
 import pytest
 from native_calls import has_avx512
 from numpy_kernels import call, numpy_result
@@ -190,8 +191,16 @@ def test_gates_of_any_number():
     np.testing.assert_allclose(got["Reserve"], want["Reserve"], rtol=1e-6, atol=1e-30)
 
 
+@pytest.fixture
+def roomy():
+    """Primitives of this test are kept, however full the caches of this process are."""
+    oprack.set_cache_limit(1 << 40)
+    yield
+    oprack.set_cache_limit(None)
+
+
 @pytest.mark.parametrize("shape", [(64, 48, 3, 3), (32, 64, 5, 5), (128, 144, 1, 1), (64, 64, 2, 7)], ids=str)
-def test_filters_out_of_blocks(any_size, shape):
+def test_filters_out_of_blocks(any_size, roomy, shape):
     outputs, inputs, *window = shape
     x, dy = image(2, inputs, 11, 9), image(2, outputs, 12 - window[0], 10 - window[1], seed=1)
     arrays = {"Input": x, "Filter": normal(*shape, seed=2), "Output_grad": dy}

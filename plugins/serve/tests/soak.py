@@ -38,7 +38,7 @@ from oprack.tensor import LoDTensor
 
 OPTIONS = ("--poll", "0.2", "--max-delay", "3", "--max-body", "1M", "--read-timeout", "2", "--workers", "2")
 DESCRIPTORS = 600
-CACHE = 48 << 20
+CACHE = 8 << 20
 SIZES = [(h, w) for h in range(16, 116) for w in range(16, 66)]
 WEIGHT = 0.1
 
