@@ -435,6 +435,23 @@ def lend(edge: Any, memory: Memory) -> None:
         node.lent = node.lent | {j: (memory, memory.version)}
 
 
+def lend_without_gradient(node: Node, j: int, output: Tensor) -> None:
+    """Note that the gradients of a call read an output that has none itself, such as the indices of topk.
+
+    Such an output knows no node, so the node has to know its memory from the beginning.
+
+    Args:
+        node: The call.
+        j: Number of the output.
+        output: It.
+    """
+    memory = output._memory
+    if memory is None:
+        memory = output._memory = Memory()
+        output._meta = output._meta.with_tracking
+    node.lent = node.lent | {j: (memory, memory.version)}
+
+
 def split_edge(edge: Any) -> tuple[Any, int]:
     """Split an edge into (node or leaf, number of the output)."""
     return (edge.node, edge.index) if type(edge) is Edge else (edge, 0)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from oprack.eager_tensor import Edge, Node, Tensor, share_memory
+from oprack.eager_tensor import Edge, Node, Tensor, lend_without_gradient, share_memory
 from oprack.eager_tensor.meta import TensorMeta
 from oprack.eager_tensor.tensor import Rule
 from oprack.interpreter.bound_expr import BoundExpr
@@ -88,6 +88,7 @@ class CallGenerator:
             "may_overwrite": may_overwrite,
             "put": put,
             "share_memory": share_memory,
+            "lend_without_gradient": lend_without_gradient,
             "let_interruptions_pass": let_interruptions_pass,
             "reference": bound.reference,
             "activate": bound.run.device.activate,
@@ -177,6 +178,8 @@ class CallGenerator:
                     yield f"_o{j}._lod = {r.lod}"
                 if viewed:
                     yield f"share_memory(_o{j}, {self.args[self.places[viewed][0]]})"
+                if self.rule is not None and not wants and ("out", j, True) in self.rule.saved:
+                    yield f"lend_without_gradient(_n, {j}, _o{j})"
         yield f"return {self._result()}"
 
     def _node_of(self, j: int) -> str:

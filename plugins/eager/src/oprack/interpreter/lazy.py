@@ -66,9 +66,9 @@ def _by_slot(expr: OpExpr, variables: Sequence[Any]) -> dict[str, Sequence[Any]]
 
 def _new_outputs(expr: OpExpr, helper: LayerHelper, written: Collection[str]) -> dict[str, Sequence[Any]]:
     """New variables for all output slots but those of `written`, for which in-place ops reuse their inputs."""
-    protos = expr.proto.outputs
+    stopped = {slot for slot, p in expr.proto.outputs.items() if p.intermediate or p.stop_gradient}
     return {
-        slot: [helper.create_variable_for_type_inference(stop_gradient=protos[slot].intermediate) for _ in wanted]
+        slot: [helper.create_variable_for_type_inference(stop_gradient=slot in stopped) for _ in wanted]
         for slot, wanted in expr.outputs
         if slot not in written
     }

@@ -40,13 +40,13 @@ def check_splitting(call: OpCall, ranks: Sequence[int] = (2, 3)) -> tuple[int, l
     Returns:
         (How many signatures that split something were tried, what differs.)
     """
-    expr, values = _expression(call)
-    if expr is None:
+    expr, values = expression(call)
+    if expr is None or expr.info.sbp is None:
         return 0, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            reference = _computed(expr, [_tensor(v) for v in values])
+            reference = _computed(expr, [leaf(v) for v in values])
         except OprackError:
             return 0, []  # the case is of an error, or needs what only a program has
         tried, found = 0, []
@@ -64,11 +64,19 @@ def check_splitting(call: OpCall, ranks: Sequence[int] = (2, 3)) -> tuple[int, l
     return tried, found
 
 
-def _expression(call: OpCall) -> tuple[OpExpr | None, list[Any]]:
+def expression(call: OpCall) -> tuple[OpExpr | None, list[Any]]:
+    """A call as eager ones are described.
+
+    Args:
+        call: The op with inputs and attributes.
+
+    Returns:
+        (The expression, None where an input is no LoDTensor; the values of its inputs, None for one that is absent).
+    """
     info = default_manager().op_info(call.type)
     values = [call.values.get(n) for s in info.proto.inputs for n in call.inputs.get(s, ())]
     dense = [v is None or isinstance(v, LoDTensor) for v in values]
-    if info.sbp is None or not all(dense):
+    if not all(dense):
         return None, []
     attrs = {k: v for k, v in call.attrs.items() if k in info.proto.attrs and k not in COMMON_ATTRS}
     inputs = tuple((s, len(call.inputs[s])) for s in info.proto.inputs if call.inputs.get(s))
@@ -79,7 +87,8 @@ def _expression(call: OpCall) -> tuple[OpExpr | None, list[Any]]:
     return OpExpr(info, checked, inputs, outputs, flat=True), values
 
 
-def _tensor(value: LoDTensor | None) -> Tensor | None:
+def leaf(value: LoDTensor | None) -> Tensor | None:
+    """A tensor of its own memory, whose gradient is asked for where it has one."""
     import oprack
 
     if value is None:
@@ -159,12 +168,12 @@ def _on_ranks(
     grid = placement()  # of this rank's world
     leaves, args = [], []
     for (slot, _), value in zip(_slots(expr.inputs), values, strict=True):
-        leaf = _tensor(value)
-        leaves.append(leaf)
+        own = leaf(value)
+        leaves.append(own)
         sbp = signature.inputs.get(slot, broadcast)
-        if leaf is not None and sbp.kind == "P" and not leaf._meta.differentiable:
+        if own is not None and sbp.kind == "P" and not own._meta.differentiable:
             sbp = broadcast
-        args.append(None if leaf is None else leaf.to_global(grid, sbp, from_whole=True))
+        args.append(None if own is None else own.to_global(grid, sbp, from_whole=True))
     outputs, _ = _computed(expr, args)
     return outputs, [None if a is None or a.grad is None else a.grad.numpy() for a in leaves]
 
