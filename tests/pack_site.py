@@ -15,6 +15,8 @@ from typing import Any
 import importlib_metadata
 
 ROOT = Path(__file__).parents[1]
+CORE = [ROOT / "core" / "src", ROOT / "plugins" / "names" / "src"]
+"""The core, with what pip installs with it."""
 FIXTURES = Path(__file__).parent / "fixtures" / "packs"
 GROUP = "oprack.packs"
 
@@ -76,7 +78,7 @@ def libraries(directory: Path) -> Path:
 def environment(paths: Iterable[Path], **variables: str) -> dict[str, str]:
     """Environment of an interpreter (run with -S) that finds core and `paths`, with the cache off."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPRACK_", "PYTHON"))}
-    path = os.pathsep.join(map(str, [ROOT / "core" / "src", *paths]))
+    path = os.pathsep.join(map(str, [*CORE, *paths]))
     return kept | {"PYTHONPATH": path, "OPRACK_CACHE": "0", "OPENBLAS_NUM_THREADS": "1"} | variables
 
 

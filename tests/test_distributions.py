@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oprack.packs.advice import home, names
+from oprack.names.tables import home, names
 
 ROOT = Path(__file__).parents[1]
 PACKS = sorted(p.parent for p in ROOT.glob("op_packages/*/pyproject.toml"))

@@ -10,9 +10,9 @@ import pytest
 from oprack import PackManager
 from oprack.cli.main import main
 from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
-from oprack.packs import advice
-from oprack.packs.advice import known, spellings, tables
+from oprack.names import tables
 from oprack.packs.manager import use_manager
+from oprack.python.rooms import AbsentRoomError, AbsentRooms
 from oprack.testing.review.manifest import homes_text
 
 MODEL = Path(__file__).parent / "data" / "small_models" / "resnet.pdmodel"
@@ -29,26 +29,26 @@ def test_the_table_says_what_the_installed_packs_bring():
     # a plugin that brings neither ops, names, formats, commands nor passes, but a place, has no row
     ours = [p for p in manager.packs() if p.name != "core" and (p.op_types or p.layers)]
     formats = {(owner, json.loads(key)["suffix"]) for owner, key, _ in manager.targets("format")}
-    assert formats == {(d, suffix) for d, kinds in advice.homes().items() for suffix in kinds.get("formats", ())}
+    assert formats == {(d, suffix) for d, kinds in tables.homes().items() for suffix in kinds.get("formats", ())}
     commands = {(owner, json.loads(key)["name"]) for owner, key, _ in manager.targets("command")}
-    assert commands == {(d, name) for d, kinds in advice.homes().items() for name in kinds.get("commands", ())}
+    assert commands == {(d, name) for d, kinds in tables.homes().items() for name in kinds.get("commands", ())}
     passes = {(owner, json.loads(key)["name"]) for owner, key, _ in manager.targets("pass")}
-    assert passes == {(d, name) for d, kinds in advice.homes().items() for name in kinds.get("passes", ())}
+    assert passes == {(d, name) for d, kinds in tables.homes().items() for name in kinds.get("passes", ())}
     others = {owner for owner, _ in formats | commands | passes}
-    assert {p.distribution for p in ours} | others == set(advice.homes())
+    assert {p.distribution for p in ours} | others == set(tables.homes())
     for pack in ours:
-        kinds = advice.homes()[pack.distribution]
+        kinds = tables.homes()[pack.distribution]
         assert sorted(kinds.get("ops", ())) == sorted(pack.op_types)
         unnamed = ("ops", "roles", "formats", "commands", "passes")
         named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in unnamed for name in names}
         assert named == {key for key in pack.layers if not key.startswith(("fuzz.", "fuzz_lives."))}
     roles = [(owner, role) for owner, role, _ in manager.targets("role")]
-    assert sorted(roles) == sorted((d, r) for d, kinds in advice.homes().items() for r in kinds.get("roles", ()))
+    assert sorted(roles) == sorted((d, r) for d, kinds in tables.homes().items() for r in kinds.get("roles", ()))
 
 
 def test_no_two_distributions_bring_one_op_in_the_table():
-    found = [t for kinds in advice.homes().values() for t in kinds.get("ops", ())]
-    assert len(found) == len(set(found)) == len(list(advice.names("ops")))
+    found = [t for kinds in tables.homes().values() for t in kinds.get("ops", ())]
+    assert len(found) == len(set(found)) == len(list(tables.names("ops")))
 
 
 def test_rendering_is_stable_and_read_back():
@@ -130,16 +130,16 @@ def test_missing_ops_of_paddle(capsys):
     code, text = missing(capsys, "--missing", "--json")
     rows = json.loads(text)
     installed = set(oprack.default_manager().op_types())
-    assert code == 1 and [r["op"] for r in rows] == [t for t in advice.paddle_ops() if t not in installed]
+    assert code == 1 and [r["op"] for r in rows] == [t for t in tables.paddle_ops() if t not in installed]
     assert not any(r["distribution"] for r in rows) and all(r["reason"] for r in rows)
-    assert len(advice.paddle_ops()) == 784
+    assert len(tables.paddle_ops()) == 784
 
 
 def test_a_reason_is_given_for_each_op_that_no_distribution_brings_and_for_no_other():
-    brought = {*advice.names("ops"), "feed", "fetch"}  # core's own
-    assert sorted(advice.missing_reasons()) == [t for t in advice.paddle_ops() if t not in brought]
-    assert advice.why_missing("send_and_recv") == advice.missing_reasons()["send_and_recv"]
-    assert advice.why_missing("conv2d") == advice.why_missing("not_an_op") == ""
+    brought = {*tables.names("ops"), "feed", "fetch"}  # core's own
+    assert sorted(tables.missing_reasons()) == [t for t in tables.paddle_ops() if t not in brought]
+    assert tables.why_missing("send_and_recv") == tables.missing_reasons()["send_and_recv"]
+    assert tables.why_missing("conv2d") == tables.why_missing("not_an_op") == ""
 
 
 def test_missing_ops_are_printed_with_their_reason(capsys):
@@ -149,31 +149,13 @@ def test_missing_ops_are_printed_with_their_reason(capsys):
 
 def test_paddles_list_is_that_of_the_reference():
     reference = Path(__file__).parent / "data" / "reference" / "op_protos.json"
-    assert sorted(json.loads(reference.read_text("utf-8"))["ops"]) == list(advice.paddle_ops())
+    assert sorted(json.loads(reference.read_text("utf-8"))["ops"]) == list(tables.paddle_ops())
 
 
-def test_without_the_tables_errors_say_less(bare, monkeypatch, capsys):
-    caches = [f for m in (tables, spellings, known) for f in vars(m).values() if hasattr(f, "cache_clear")]
-    assert len(set(caches)) == 8
-    monkeypatch.setattr(tables, "table", lambda filename: None)
-    monkeypatch.setattr(advice, "table", lambda filename: None)
-    for function in caches:
-        function.cache_clear()
-    try:
-        with use_manager(bare):
-            with pytest.raises(UnknownOpError, match=r"^op 'relu' is unknown: no installed pack brings it; install"):
-                oprack.op_info("relu")
-            with pytest.raises(UnknownLayerError, match=r"^operator \+ of Tensors is unknown: .*; install the pack"):
-                oprack.to_tensor([1.0]) + 1
-            with pytest.raises(AttributeError, match=r"^'Tensor' object has no attribute or op 'reshape'$"):
-                oprack.to_tensor([1.0]).reshape([1])
-            with pytest.raises(UnknownLayerError, match=r"^oprack\.layers has no 'fc': no installed pack brings it"):
-                oprack.layers.fc  # noqa: B018
-        assert main(["ops", "--missing"]) != 0 and main(["manifest", "--homes", "--check", "."]) != 0
-        assert "pip install oprack-names" in capsys.readouterr().err
-    finally:
-        for function in caches:
-            function.cache_clear()
+def test_a_core_without_the_tables_says_what_brings_them():
+    """pip installs them with the core, but they can be uninstalled."""
+    with pytest.raises(AbsentRoomError, match=r"^no module 'oprack.names': .* pip install oprack-names"):
+        AbsentRooms.find_spec("oprack.names")
 
 
 def test_the_command_checks_the_table(capsys):
@@ -190,7 +172,7 @@ def test_packs_are_found_by_what_they_bring(capsys, monkeypatch):
     assert "oprack-sequence" in capsys.readouterr().out
     assert main(["packs", "--search", "no_pack_has_this"]) == 1
     told = {"oprack-snake": {"summary": "Periodic activations", "url": "https://example.org", "brings": "snake_act"}}
-    monkeypatch.setattr("oprack.packs.advice.known.known_packs", lambda: told)
+    monkeypatch.setattr("oprack.names.known.known_packs", lambda: told)
     for word in ("SNAKE_act", "periodic", "oprack-snake"):
         assert main(["packs", "--search", word]) == 0
         out = capsys.readouterr().out

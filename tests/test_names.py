@@ -10,7 +10,7 @@ from typing import Any
 
 import oprack
 import pytest
-from oprack.packs.advice.spellings import instead, keywords_instead, spellings
+from oprack.names.spellings import instead, keywords_instead, spellings
 
 ROOT = Path(__file__).parents[1]
 PAGE = runpy.run_path(str(ROOT / "docs" / "site" / "names_page.py"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import oprack
-from oprack.packs.advice.known import KnownPack, known_to_exist
+from oprack.names.known import KnownPack, known_to_exist
 
 HEAD = """# Packs
 
@@ -29,7 +29,7 @@ def page() -> str:
 
 
 def _own() -> set[str]:
-    from oprack.packs.advice import homes
+    from oprack.names.tables import homes
 
     return {"oprack", *homes()}
 

@@ -201,11 +201,12 @@ def _function(name: str) -> Any:
     try:
         return _imported("oprack.functional.tensor").public(name)
     except _imported("oprack.errors").NotFoundError as error:
-        advice = _imported("oprack.packs.advice")
-        found = advice.same("oprack", name)
-        if found is not advice.ABSENT:
+        spellings = _imported("oprack.names.spellings")
+        found = spellings.same("oprack", name)
+        if found is not spellings.ABSENT:
             return _imported("oprack.packs.changes").kept_names(globals()).keep(name, found)
-        raise AttributeError(f"module 'oprack' has no attribute {name!r}{advice.no_such_name(name, error)}") from error
+        advice = _imported("oprack.packs.advice").no_such_name(name, error)
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}{advice}") from error
 
 
 def _imported(module: str) -> Any:

@@ -97,11 +97,8 @@ def _write_protos(path: str, op_types: Sequence[str], manager: PackManager) -> N
 # What is missing ------------------------------------------------------------------------------------------------------
 def _run_missing(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
     """List the op types of a model, or of Paddle, that match a pattern and are missing."""
-    from oprack.errors import NotFoundError
-    from oprack.packs.advice import DISTRIBUTION, paddle_ops
+    from oprack.names.tables import paddle_ops
 
-    if not args.missing and not paddle_ops():
-        raise NotFoundError(f"the op types of {PADDLE} are in another distribution: pip install {DISTRIBUTION}")
     op_types = _of_model(args) if args.missing else paddle_ops()
     matching = sorted({t for t in op_types if fnmatchcase(t, pattern)})
     rows = _missing_rows([t for t in matching if not manager.has_op(t)], manager)
@@ -127,7 +124,7 @@ def _missing_rows(missing: Iterable[str], manager: PackManager) -> list[dict[str
     """For each op type, the distribution that brings it or the reason why none does, and the state of an installed pack
     that brings it in vain.
     """
-    from oprack.packs.advice import home, why_missing
+    from oprack.names.tables import home, why_missing
 
     states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
     return [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
-from oprack.packs.advice.known import known_to_exist
+from oprack.names.known import known_to_exist
 
 if TYPE_CHECKING:
     from oprack.packs.choice import Settlement
@@ -25,7 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the allow-list of the packs in use, with the hashes of their files, for OPRACK_ALLOW=FILE",
     )
-
 
     parser.add_argument(
         "--search",

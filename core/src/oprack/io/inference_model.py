@@ -21,7 +21,7 @@ from oprack.io.parameters import (
     set_values,
     variable_path,
 )
-from oprack.packs import advice
+from oprack.names import tables
 from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import default_manager
 from oprack.program import Program
@@ -63,7 +63,7 @@ def suffixes() -> Iterator[str]:
     """Suffixes of program files besides `.pdmodel`: of the formats in use, and of those of plugins not installed."""
     in_use = [found.suffix for found in formats()]
     yield from in_use
-    yield from (suffix for suffix in advice.names("formats") if suffix not in in_use)
+    yield from (suffix for suffix in tables.names("formats") if suffix not in in_use)
 
 
 def parse_program(data: bytes | memoryview, suffix: str = "") -> Program:
@@ -85,8 +85,8 @@ def parse_program(data: bytes | memoryview, suffix: str = "") -> Program:
         found = next((f for f in formats() if begin.startswith(f.starts.encode())), None)
         if found is not None:
             return found.read(data)
-        if suffix and suffix in advice.names("formats") and not any(f.suffix == suffix for f in formats()):
-            reader = advice.home("formats", suffix)
+        if suffix and suffix in tables.names("formats") and not any(f.suffix == suffix for f in formats()):
+            reader = tables.home("formats", suffix)
             raise MissingPackError(
                 f"program files {suffix} are read by {reader}, which is not installed or not in use: "
                 f"pip install {reader}"
@@ -94,8 +94,8 @@ def parse_program(data: bytes | memoryview, suffix: str = "") -> Program:
     try:
         return Program.parse(data)
     except CorruptModelError as error:
-        absent = [s for s in advice.names("formats") if all(f.suffix != s for f in formats())]
-        others = [f"{s} by {advice.home('formats', s)}" for s in absent]
+        absent = [s for s in tables.names("formats") if all(f.suffix != s for f in formats())]
+        others = [f"{s} by {tables.home('formats', s)}" for s in absent]
         if not others:
             raise
         raise CorruptModelError(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oprack.errors import UnknownLayerError
-from oprack.packs.advice.spellings import ABSENT, same
+from oprack.names.spellings import ABSENT, same
 from oprack.packs.changes import kept_names
 
 

@@ -17,8 +17,8 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oprack.errors import UnknownLayerError
+from oprack.names.tables import home
 from oprack.packs import advice
-from oprack.packs.advice import home
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 

@@ -1,4 +1,4 @@
-"""What to say of packs, and of names that are not there: which distribution brings one, how it is spelled here."""
+"""What errors say of packs, and of what no pack brings."""
 
 from __future__ import annotations
 
@@ -6,51 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.errors import NotFoundError, did_you_mean
-from oprack.packs.advice.spellings import (
-    ABSENT as ABSENT,
-)
-from oprack.packs.advice.spellings import (
-    instead as instead,
-)
-from oprack.packs.advice.spellings import (
-    keywords_instead as keywords_instead,
-)
-from oprack.packs.advice.spellings import (
-    refuse_others as refuse_others,
-)
-from oprack.packs.advice.spellings import (
-    require_keywords as require_keywords,
-)
-from oprack.packs.advice.spellings import (
-    same as same,
-)
-from oprack.packs.advice.tables import (
-    DISTRIBUTION as DISTRIBUTION,
-)
-from oprack.packs.advice.tables import (
-    FILENAME as FILENAME,
-)
-from oprack.packs.advice.tables import (
-    home as home,
-)
-from oprack.packs.advice.tables import (
-    homes as homes,
-)
-from oprack.packs.advice.tables import (
-    missing_reasons as missing_reasons,
-)
-from oprack.packs.advice.tables import (
-    names as names,
-)
-from oprack.packs.advice.tables import (
-    paddle_ops as paddle_ops,
-)
-from oprack.packs.advice.tables import (
-    table as table,
-)
-from oprack.packs.advice.tables import (
-    why_missing as why_missing,
-)
+from oprack.names.spellings import instead
+from oprack.names.tables import home, homes, names, paddle_ops, why_missing
 from oprack.packs.installed.entry_points import BUILTIN, HERE, FoundPack
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
+from oprack.names.tables import home
 from oprack.packs import advice
-from oprack.packs.advice import home
 from oprack.packs.choice import Choice, Settlement
 from oprack.packs.extensions import NamespaceIndex
 from oprack.packs.installed.entry_points import HERE

@@ -51,14 +51,18 @@ class AbsentRooms:
             return None
         import importlib
 
-        if distribution := importlib.import_module("oprack.packs.advice").home("rooms", room):
+        if room == "names":  # the room with the table
+            distribution = "oprack-names"
+        else:
+            distribution = importlib.import_module("oprack.names.tables").home("rooms", room)
+        if distribution:
             # Python passes over an error that names the module itself: `from oprack import nn` would not say why.
             raise AbsentRoomError(
                 f"no module {name!r}: the distribution {distribution} brings it; pip install {distribution}, or "
                 '"oprack[cpu]" for everything on the CPU',
                 name=distribution.replace("-", "_"),
             )
-        spellings = importlib.import_module("oprack.packs.advice.spellings")
+        spellings = importlib.import_module("oprack.names.spellings")
         if spellings.door_target(room) is None:
             return None
         from importlib.machinery import ModuleSpec
@@ -70,7 +74,7 @@ class AbsentRooms:
         """The module of a door, as loaders make one."""
         import importlib
 
-        spellings = importlib.import_module("oprack.packs.advice.spellings")
+        spellings = importlib.import_module("oprack.names.spellings")
         room = spec.name.partition(".")[2]
         door: ModuleType = spellings.Door(room, spellings.door_target(room))
         return door

@@ -1,1 +1,1 @@
-"""The distribution of tables of names, which lie in `oprack/names`; they are data, and nothing of it is imported."""
+"""The distribution that brings the room `oprack.names`."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from oprack.cli.main import FINDING, OK
-from oprack.errors import NotFoundError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,18 +28,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _homes(paths: Sequence[Path], check: bool) -> int:
-    from oprack.packs import advice
+    from oprack.names.tables import HOMES
     from oprack.testing.review.manifest import homes_text
     from oprack.testing.review.pack_source import brought, find_source
 
-    file = advice.table(advice.FILENAME)
-    if file is None:
-        raise NotFoundError(f"there is no {advice.FILENAME} to write: the distribution {advice.DISTRIBUTION} brings it")
     sources = [find_source(path) for path in paths]
     contributions = {source.distribution: brought(source) for source in sources}
     ops = sum(len(kinds["ops"]) for kinds in contributions.values())
     return _put(
-        file,
+        HOMES,
         homes_text(contributions),
         f"{len(contributions)} distributions, {ops} ops",
         "oprack manifest --homes PATH... of all packs and plugins (make homes)",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
-from oprack.packs.advice.spellings import in_other_words, refuse_others
+from oprack.names.spellings import in_other_words, refuse_others
 
 if TYPE_CHECKING:
     from oprack import Tensor

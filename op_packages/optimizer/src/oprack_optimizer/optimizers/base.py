@@ -22,7 +22,7 @@ from oprack.layers import (
     op_role_guard,
     unique_name,
 )
-from oprack.packs.advice.spellings import accept_other_names, require_keywords
+from oprack.names.spellings import accept_other_names, require_keywords
 
 from oprack_optimizer.clip import GradientClip
 from oprack_optimizer.optimizers.accumulators import Accumulator, beta_powers

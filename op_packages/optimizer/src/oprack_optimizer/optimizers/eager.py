@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from oprack.errors import PreconditionNotMetError
-from oprack.packs.advice.spellings import ABSENT, instead, same
+from oprack.names.spellings import ABSENT, instead, same
 
 if TYPE_CHECKING:
     from oprack.layers import Variable

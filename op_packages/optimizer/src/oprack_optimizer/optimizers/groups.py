@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError, did_you_mean
-from oprack.packs.advice import keywords_instead
+from oprack.names.spellings import keywords_instead
 
 from oprack_optimizer.regularizer import L2Decay
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError, did_you_mean
-from oprack.packs.advice.spellings import ABSENT, instead, same
+from oprack.names.spellings import ABSENT, instead, same
 
 from oprack_optimizer.optimizers.cycles import CosineAnnealingWarmRestarts, CyclicLR, LinearLR, OneCycleLR
 from oprack_optimizer.optimizers.scheduler import LRScheduler, require_positive

@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError
-from oprack.packs.advice.spellings import ABSENT, accept_other_names, instead, require_keywords, same
+from oprack.names.spellings import ABSENT, accept_other_names, instead, require_keywords, same
 
 
 class LRScheduler:

@@ -20,8 +20,8 @@ from oprack.interpreter.current import current_or_none
 from oprack.interpreter.modes import current_mode
 from oprack.io.export import save_inference_model
 from oprack.layers.variable import Variable
+from oprack.names.spellings import ABSENT, instead, same
 from oprack.nn.module import Module
-from oprack.packs.advice.spellings import ABSENT, instead, same
 from oprack.tensor import LoDTensor
 from oprack.tensor.kinds import KINDS
 

@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
     except UnknownFunctionError as error:
         found = written(name)
         if found is None:
-            from oprack.packs.advice import ABSENT, instead, same
+            from oprack.names.spellings import ABSENT, instead, same
 
             if (other := same("functional", name)) is not ABSENT:
                 return other

@@ -16,12 +16,11 @@ from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
 from oprack.layers.append import lost_lod
 from oprack.layers.variable import Variable
+from oprack.names.spellings import keywords_instead, renamed, spellings, with_other_names
 from oprack.op import OpInfo, OpProto
 from oprack.op.proto import AttrProto
 from oprack.op.signature import function_signature, outputs_along_axis, snake_case, told_outputs
 from oprack.packs import op_for
-from oprack.packs.advice import keywords_instead
-from oprack.packs.advice.spellings import renamed, spellings, with_other_names
 from oprack.packs.manager import default_manager
 from oprack.tensor.kinds import KINDS
 from oprack.types import dtype_enum

@@ -13,8 +13,8 @@ from typing import Any
 from oprack.errors import UnknownOpError, did_you_mean
 from oprack.functional.generated import UnknownFunctionError
 from oprack.functional.generated import function as function_of
-from oprack.packs.advice import home, instead
-from oprack.packs.advice.spellings import same_method, with_other_names
+from oprack.names.spellings import instead, same_method, with_other_names
+from oprack.names.tables import home
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 

@@ -13,7 +13,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'oprack.nn.functional' has no attribute {name!r}")
     from oprack.errors import NotFoundError
     from oprack.functional.tensor import public
-    from oprack.packs.advice import ABSENT, same
+    from oprack.names.spellings import ABSENT, same
 
     try:
         return public(name)

@@ -13,8 +13,8 @@ from oprack.functional.advice import shown
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.variable import Initializer
+from oprack.names.spellings import ABSENT, accept_other_names, instead, require_keywords, same
 from oprack.nn.parameter import Parameter, create_parameter
-from oprack.packs.advice.spellings import ABSENT, accept_other_names, instead, require_keywords, same
 from oprack.tensor import LoDTensor, numpy_dtype
 
 

@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from oprack.packs.advice.tables import homes, known_packs
+from oprack.names.tables import homes, known_packs
 
 if TYPE_CHECKING:
     from oprack.packs.pack import PackInfo

@@ -1,4 +1,4 @@
-"""How names and arguments of other libraries are spelled here, by `spellings.toml` of the distribution oprack-names.
+"""How names and arguments of other libraries are spelled here, by the table spellings.toml beside this file.
 
 What means the same under another name runs: names of [same.<space>], and arguments of [keywords] that are only called
 otherwise (`dim = ["axis=..."]`). What means something else, or is not there, is an error that says what to write: each
@@ -26,7 +26,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from oprack.errors import did_you_mean
-from oprack.packs.advice.tables import text
+from oprack.names.tables import text
 
 ABSENT: Any = object()
 """What `same` gives for a name that the table does not have."""
@@ -37,7 +37,7 @@ def spellings() -> dict[str, Any]:
     """The table: "same", "write" and "absent" by space and name, and "keywords" by name."""
     import tomllib
 
-    return {"same": {}, "write": {}, "absent": {}, "keywords": {}} | tomllib.loads(text("spellings.toml"))
+    return tomllib.loads(text("spellings.toml"))
 
 
 # Names that lead on ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The tables of the distribution oprack-names, in `oprack/names`; without it they are empty, and messages say less.
+"""Which distribution brings which name: the tables beside this file.
 
 `homes.toml` lists what oprack's own distributions bring (`oprack manifest --homes` writes it), so that an unknown op
 can be answered with the command that installs it. `paddle_ops.txt` lists the op types of Paddle 2.6.2, and
@@ -11,23 +11,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-DISTRIBUTION = "oprack-names"
-FILENAME = "homes.toml"
+HOMES = Path(__file__).with_name("homes.toml")
 Homes = dict[str, dict[str, tuple[str, ...]]]
 
 
-def table(filename: str) -> Path | None:
-    """Where a table lies; None where oprack-names is not installed."""
-    import oprack
-
-    files = (Path(folder, "names", filename) for folder in oprack.__path__)
-    return next((file for file in files if file.is_file()), None)
-
-
 def text(filename: str) -> str:
-    """The text of a table, "" where oprack-names is not installed."""
-    file = table(filename)
-    return "" if file is None else file.read_text(encoding="utf-8")
+    """The text of a table."""
+    return HOMES.with_name(filename).read_text(encoding="utf-8")
 
 
 @cache
@@ -37,7 +27,7 @@ def homes() -> Homes:
 
     return {
         distribution: {kind: tuple(names.split()) for kind, names in kinds.items()}
-        for distribution, kinds in tomllib.loads(text(FILENAME)).items()
+        for distribution, kinds in tomllib.loads(text(HOMES.name)).items()
     }
 
 

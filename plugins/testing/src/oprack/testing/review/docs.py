@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from oprack.names.tables import paddle_ops
 from oprack.op import OpProto
-from oprack.packs.advice import paddle_ops
 from oprack.testing.review.subject import Finding, Subject
 
 
