@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oprack import Executor, Program, Scope, SelectedRows, optimizer
+from oprack import Executor, Program, Scope, SelectedRows, checkpoint, optimizer
+from oprack.checkpoint.manifest import unseal
 from oprack.errors import (
     CheckpointError,
     CheckpointMismatchError,
@@ -21,8 +22,7 @@ from oprack.errors import (
     MissingParameterError,
     NotFoundError,
 )
-from oprack.io import checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
-from oprack.io.manifest import unseal
+from oprack.io import latest_checkpoint, load_checkpoint, save_checkpoint
 from training_models import Training, dropout_mlp, regression, started, state, train
 
 SCRIPT = Path(__file__).with_name("killed_saves.py")
@@ -274,7 +274,7 @@ def test_newer_format(saved: tuple[Path, Training, Any]) -> None:
 )
 def test_hostile_manifest(saved: tuple[Path, Training, Any], body: Any) -> None:
     """A manifest with a right checksum but without what is read of it."""
-    from oprack.io.manifest import seal
+    from oprack.checkpoint.manifest import seal
 
     directory, model, scope = saved
     (directory / "manifest.json").write_bytes(seal(body))

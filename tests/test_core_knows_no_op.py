@@ -32,9 +32,8 @@ OTHERWISE_MEANT = {
     "layers/variable.py": {"shape"},  # an attribute of ops that fill a variable
     "desc/var_desc.py": {"shape"},  # a field of VarDesc, as in the next two
     "runtime/prepared.py": {"shape"},
-    "cli/show.py": {"shape"},
-    "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
-    "io/manifest.py": {"shape", "size"},
+    "checkpoint/__init__.py": {"shape", "size"},  # a tensor's, and a file's in bytes
+    "checkpoint/manifest.py": {"shape", "size"},
     "nn/init.py": {"leaky_relu"},  # a nonlinearity, as PyTorch names it
     "nn/module.py": {"shape"},  # Python's attribute of arrays and tensors
     # how tensors lie over ranks, and MPI's reductions and split

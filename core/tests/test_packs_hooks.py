@@ -119,8 +119,8 @@ def test_hook_oprack_commands(pack, monkeypatch, capsys):
     with use_manager(both), pytest.warns(PackWarning, match="'thing' is brought by a .* and by b .*: that of a is"):
         assert pack_commands()["thing"].owner == "oprack-a"
     with (
-        use_manager(manager_of(pack("c", oprack_commands=brings("show")))),
-        pytest.warns(PackWarning, match="'show' of oprack-c is left out, since oprack itself brings"),
+        use_manager(manager_of(pack("c", oprack_commands=brings("doctor")))),
+        pytest.warns(PackWarning, match="'doctor' of oprack-c is left out, since oprack itself brings"),
     ):
         assert not pack_commands()
     with use_manager(manager_of(pack("d", oprack_commands=brings("thing", "fixture_command:nothing")))):

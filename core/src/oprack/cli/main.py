@@ -28,8 +28,6 @@ COMMANDS = {
     "packs": ("packs", "list the installed packs, also broken and blocked ones"),
     "ops": ("ops", "list ops, with the pack that brings each and the places that it has kernels for"),
     "op": ("op", "describe an op: documentation, slots, attributes, gradient, kernels, and who provides what"),
-    "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them"),
-    "convert": ("convert", "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel"),
     "completion": ("completion", "print what makes a shell complete command lines of oprack"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
 }

@@ -114,35 +114,6 @@ def working(what: str) -> Iterator[None]:
         status.stop()
 
 
-# How ops compute ----------------------------------------------------------------------------------------------------
-def add_precisions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--int8",
-        action="store_true",
-        help="multiply bytes where the model quantises both factors, as those of `oprack quantize` do; needs VNNI",
-    )
-    parser.add_argument(
-        "--bf16", action="store_true", help="let convolutions and products round what they multiply to bfloat16"
-    )
-
-
-def precisions_of(args: argparse.Namespace) -> dict[str, None]:
-    """The dtypes that ops may compute in besides their own, as oprack.ir.select_passes takes them."""
-    return {name: None for name, given in (("bfloat16", args.bf16), ("int8", args.int8)) if given}
-
-
-def add_threads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--threads", type=_threads, metavar="N", help="threads of NumPy and kernel libraries (default: as they decide)"
-    )
-
-
-def _threads(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; expected 1 to 1024")
-    return int(text)
-
-
 # Models ---------------------------------------------------------------------------------------------------------------
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -1,7 +1,8 @@
-"""Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them, and checkpoints of training.
+"""Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them.
 
-The distribution of eager calls brings two things more: the state of modules and optimizers in one file, and data for
-training, that is Dataset, DataLoader, samplers, and `lod_collate` for batches of sequences without padding.
+The distribution of eager calls brings three things more: the state of modules and optimizers in one file, checkpoints
+from which training resumes, and data for training, that is Dataset, DataLoader, samplers, and `lod_collate` for batches
+of sequences without padding.
 
 Names are imported on first use: who loads a model needs no checkpoints, and protobuf only for programs on the wire.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oprack.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+    from oprack.checkpoint.state import load, load_state, save, save_state
     from oprack.data.data_loader import DataLoader, default_collate, lod_collate
     from oprack.data.dataset import (
         BatchSampler,
@@ -26,15 +29,13 @@ if TYPE_CHECKING:
         random_split,
     )
     from oprack.data.workers import WorkerInfo, get_worker_info
-    from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
     from oprack.io.export import inference_program, save_inference_model
     from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
     from oprack.io.parameters import load_vars, persistable_vars, save_vars
-    from oprack.nn.state import load, load_state, save, save_state
 
 _HOMES = {
     "BatchSampler": "data.dataset",
-    "Checkpoint": "io.checkpoint",
+    "Checkpoint": "checkpoint",
     "ConcatDataset": "data.dataset",
     "DataLoader": "data.data_loader",
     "Dataset": "data.dataset",
@@ -50,20 +51,20 @@ _HOMES = {
     "default_collate": "data.data_loader",
     "get_worker_info": "data.workers",
     "inference_program": "io.export",
-    "latest_checkpoint": "io.checkpoint",
-    "load": "nn.state",
-    "load_checkpoint": "io.checkpoint",
+    "latest_checkpoint": "checkpoint",
+    "load": "checkpoint.state",
+    "load_checkpoint": "checkpoint",
     "load_from_buffers": "io.inference_model",
     "load_inference_model": "io.inference_model",
-    "load_state": "nn.state",
+    "load_state": "checkpoint.state",
     "load_vars": "io.parameters",
     "lod_collate": "data.data_loader",
     "persistable_vars": "io.parameters",
     "random_split": "data.dataset",
-    "save": "nn.state",
-    "save_checkpoint": "io.checkpoint",
+    "save": "checkpoint.state",
+    "save_checkpoint": "checkpoint",
     "save_inference_model": "io.export",
-    "save_state": "nn.state",
+    "save_state": "checkpoint.state",
     "save_vars": "io.parameters",
 }
 __all__ = [

@@ -73,7 +73,7 @@ class AtomicSave:
                 for temporary, final in self._written:
                     os.replace(temporary, final)
                 for directory in dict.fromkeys(final.parent for _, final in self._written):
-                    _sync_directory(directory)
+                    sync_directory(directory)
         finally:
             for temporary, _ in self._written:
                 temporary.unlink(missing_ok=True)
@@ -115,60 +115,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
         file.write(data)
 
 
-@contextlib.contextmanager
-def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Create a directory that becomes `path`, with all its data on disk, at the end of the `with` block.
-
-    Until then it is named `<path>.tmp`. It is removed when the block raises; if the process dies, it remains, and the
-    next call replaces it.
-
-    Raises:
-        OSError: When `path` exists.
-    """
-    final = Path(path)
-    temporary = final.with_name(f"{final.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        for file in temporary.iterdir():
-            with open(file, "rb+") as opened:
-                os.fsync(opened.fileno())
-        _sync_directory(temporary)
-        os.rename(temporary, final)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    _sync_directory(final.parent)
-
-
-@contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory, which is released at the latest when the process ends; no-op without flock.
-
-    Raises:
-        BlockingIOError: Another process or thread holds it.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        # Windows, where atomic_directory alone keeps processes from interfering.
-        yield
-        return
-    fd = os.open(directory, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if isinstance(error, BlockingIOError):
-                raise
-            # The file system has no locks, so saving continues without one.
-        yield
-    finally:
-        os.close(fd)
-
-
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Make renames in a directory durable. Windows neither allows nor needs this."""
     if os.name != "nt":
         fd = os.open(directory, os.O_RDONLY)

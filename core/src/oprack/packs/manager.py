@@ -15,7 +15,7 @@ from oprack.errors import (
     PreconditionNotMetError,
     UnknownOpError,
 )
-from oprack.packs import advice, choice, saved
+from oprack.packs import advice, checks, choice
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names
 from oprack.packs.extensions import Extensions
@@ -281,8 +281,8 @@ class PackManager:
         return self._definer(op_type).pack
 
     def adopt(self, sources: Mapping[str, tuple[str, str]]) -> None:
-        """Let ops that nothing else decides between be those with which a program was saved; see `saved.adopted`."""
-        if found := saved.adopted(self._loaded().settled, sources):
+        """Let ops that nothing else decides between be those with which a program was saved; see `checks.adopted`."""
+        if found := checks.adopted(self._loaded().settled, sources):
             with self.lock:
                 self._saved_with = {**self._saved_with, **found}
                 self.refresh()
@@ -356,8 +356,8 @@ class PackManager:
         versions: Mapping[str, int] | None = None,
         sources: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
-        """Check that every op of a program can be had; see `oprack.packs.saved.require_ops`."""
-        saved.require_ops(self, op_types, versions or {}, sources or {})
+        """Check that every op of a program can be had; see `oprack.packs.checks.require_ops`."""
+        checks.require_ops(self, op_types, versions or {}, sources or {})
 
     # Kernels ----------------------------------------------------------------------------------------------------------
     def kernel_map(self, op_type: str, place_kind: str) -> OpKernelMap:

@@ -16,18 +16,16 @@ from oprack.cli.output import (
     add_block,
     add_json,
     add_model,
-    add_precisions,
-    add_threads,
     check_file,
     manager_of,
     model_arguments,
-    precisions_of,
     print_json,
     print_table,
     track,
     working,
 )
 from oprack_ir.feeds import add_feeds
+from oprack_ir.precisions import add_precisions, precisions_of
 
 if TYPE_CHECKING:
     from oprack.io.inference_model import InferenceModel
@@ -44,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--place", type=_place, metavar="PLACE", help="where to run: cpu, cuda, or cuda:1 (default: cpu)"
     )
-    add_threads(parser)
+    _add_threads(parser)
     add_precisions(parser)
     parser.add_argument(
         "--cache",
@@ -80,6 +78,18 @@ def _place(text: str) -> Place:
     if kind != "cuda" or (number or "0").strip("0123456789"):
         raise argparse.ArgumentTypeError(f"{text!r} is no place; expected cpu, cuda, or cuda:N")
     return CUDAPlace(int(number or 0))
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads", type=_threads, metavar="N", help="threads of NumPy and kernel libraries (default: as they decide)"
+    )
+
+
+def _threads(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; expected 1 to 1024")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,7 +21,15 @@ def oprack_passes(register: Register) -> None:
 
 @hookimpl
 def oprack_commands(register: Register) -> None:
-    """The command `oprack passes`."""
+    """What describes, converts and rewrites models."""
+    register.command(
+        "show", f"{__package__}.show:configure", "describe a model: inputs, outputs, ops and the packs that bring them"
+    )
+    register.command(
+        "convert",
+        f"{__package__}.convert:configure",
+        "write a model of another format, such as Paddle 3's, or of several files as one .pdmodel",
+    )
     register.command(
         "passes",
         f"{__package__}.passes:configure",

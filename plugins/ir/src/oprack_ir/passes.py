@@ -12,10 +12,8 @@ from oprack.cli.output import (
     add_block,
     add_json,
     add_model,
-    add_precisions,
     manager_of,
     model_arguments,
-    precisions_of,
     print_json,
     print_table,
     working,
@@ -23,6 +21,7 @@ from oprack.cli.output import (
 from oprack.python.text import printable
 
 from oprack_ir.feeds import add_feeds, explained, read_feeds
+from oprack_ir.precisions import add_precisions, precisions_of
 
 if TYPE_CHECKING:
     from oprack.io.inference_model import InferenceModel

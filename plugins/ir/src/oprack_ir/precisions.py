@@ -1,11 +1,10 @@
-"""What became of the dtypes that a command line lets ops compute in."""
+"""The dtypes that a command line lets ops compute in, and what became of them."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
-
-from oprack.ir import registered_passes
 
 if TYPE_CHECKING:
     from oprack.ir import Optimized
@@ -18,6 +17,22 @@ _REASONS = {
 }
 
 
+def add_precisions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--int8",
+        action="store_true",
+        help="multiply bytes where the model quantises both factors, as those of `oprack quantize` do; needs VNNI",
+    )
+    parser.add_argument(
+        "--bf16", action="store_true", help="let convolutions and products round what they multiply to bfloat16"
+    )
+
+
+def precisions_of(args: argparse.Namespace) -> dict[str, None]:
+    """The dtypes that ops may compute in besides their own, as oprack.ir.select_passes takes them."""
+    return {name: None for name, given in (("bfloat16", args.bf16), ("int8", args.int8)) if given}
+
+
 def unused_precisions(wanted: Iterable[str], optimized: Optimized, manager: PackManager) -> Iterator[str]:
     """For each dtype that no op of a rewritten model computes in, why that may be.
 
@@ -26,6 +41,8 @@ def unused_precisions(wanted: Iterable[str], optimized: Optimized, manager: Pack
         optimized: What the passes did.
         manager: The packs that brought them.
     """
+    from oprack.ir import registered_passes
+
     by_dtype: dict[str, set[str]] = {}
     for one in registered_passes(manager):
         by_dtype.setdefault(one.precision, set()).add(one.name)

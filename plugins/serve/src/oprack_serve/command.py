@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack serve`."""
-    from oprack.cli.output import add_precisions
+    from oprack_ir.precisions import add_precisions
 
     from oprack_serve.settings import Settings
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack ui`."""
-    from oprack.cli.output import add_block, add_precisions
+    from oprack.cli.output import add_block
+    from oprack_ir.precisions import add_precisions
 
     parser.add_argument(
         "model", nargs="?", help="folder with __model__ or one .pdmodel; such a file; or its path without ending"
@@ -44,7 +45,8 @@ def _number(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until the process is told to stop."""
-    from oprack.cli.output import manager_of, precisions_of
+    from oprack.cli.output import manager_of
+    from oprack_ir.precisions import precisions_of
 
     from oprack_ui.app import make_app
     from oprack_ui.model import ShownModel

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from oprack.cli.output import model_arguments
-from oprack.cli.show import describe_model, parameter_problem
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.io.inference_model import freeze_parameters, load_inference_model, load_program
@@ -24,6 +23,7 @@ from oprack.packs.manager import PackManager
 from oprack.runtime import Executor, Profiler
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
 from oprack_ir.feeds import explained
+from oprack_ir.show import describe_model, parameter_problem
 
 from oprack_ui.graph import draw
 from oprack_ui.search import find

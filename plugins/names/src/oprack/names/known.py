@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from oprack.names.tables import homes, known_packs
 
-if TYPE_CHECKING:
-    from oprack.packs.pack import PackInfo
-
 _SHOWN = 6
+
+
+class InstalledPack(Protocol):
+    """What `oprack.packs()` says of one."""
+
+    @property
+    def distribution(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def op_types(self) -> tuple[str, ...]: ...
+    @property
+    def layers(self) -> tuple[str, ...]: ...
 
 
 class KnownPack(NamedTuple):
@@ -45,7 +55,7 @@ class KnownPack(NamedTuple):
         return {**self._asdict(), "names": list(self.names)}
 
 
-def known_to_exist(packs: Iterable[PackInfo]) -> list[KnownPack]:
+def known_to_exist(packs: Iterable[InstalledPack]) -> list[KnownPack]:
     """All packs that are known to exist, sorted by distribution.
 
     Args:

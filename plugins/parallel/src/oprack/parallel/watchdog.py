@@ -38,7 +38,7 @@ def time_limit() -> float:
 def last_checkpoint() -> str:
     """The checkpoint that this process saved last; "none" before the first one."""
     # Without importing what writes checkpoints, which a program may never do.
-    return getattr(sys.modules.get("oprack.io.checkpoint"), "last_saved", [""])[0] or "none"
+    return getattr(sys.modules.get("oprack.checkpoint"), "last_saved", [""])[0] or "none"
 
 
 def failure(world: Communicator, reason: str, trace: TracebackType | None = None) -> str:

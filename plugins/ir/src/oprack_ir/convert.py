@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--to", choices=["pdmodel"], default="pdmodel", help="the format to write (default: %(default)s)"
     )
     parser.add_argument("out", metavar="OUT", help="where to write: OUT.pdmodel and OUT.pdiparams")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

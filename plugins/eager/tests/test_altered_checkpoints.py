@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
+from oprack.checkpoint.manifest import seal, unseal
 from oprack.errors import (
     CheckpointBusyError,
     CheckpointError,
@@ -22,7 +23,6 @@ from oprack.errors import (
     UnsafeNameError,
 )
 from oprack.io import load_checkpoint, save_checkpoint, save_vars
-from oprack.io.manifest import seal, unseal
 
 # More in a nightly run: OPRACK_FUZZ=20000.
 COUNT = int(os.environ.get("OPRACK_FUZZ", "1500"))
@@ -130,7 +130,7 @@ def test_a_writer_whose_directory_is_swept_away(
     """Where the file system has no locks, the other writer removes what looks like a killed save."""
     import shutil
 
-    from oprack.io import checkpoint as module
+    from oprack import checkpoint as module
 
     root, program, scope = checkpoint
     write = module._write_values

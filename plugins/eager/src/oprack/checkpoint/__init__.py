@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from oprack.checkpoint.directory import atomic_directory, locked
+from oprack.checkpoint.manifest import check_plain, check_program, seal, unseal
 from oprack.desc import VarDesc
 from oprack.errors import (
     CheckpointBusyError,
@@ -27,8 +29,7 @@ from oprack.errors import (
     InvalidLoDError,
     NotFoundError,
 )
-from oprack.io.atomic import atomic_directory, locked, write_atomic
-from oprack.io.manifest import check_plain, check_program, seal, unseal
+from oprack.io.atomic import write_atomic
 from oprack.io.parameters import Value, check_fits, collect_values, open_view, persistable_vars, set_values
 from oprack.io.streams import read_variable, write_variable
 from oprack.python.interruption import let_interruptions_pass
