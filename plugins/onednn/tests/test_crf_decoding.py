@@ -43,6 +43,8 @@ def test_paths(monkeypatch, lengths, tags, ties):
     emission, transition = scores(sum(lengths), tags, ties=ties), scores(tags + 2, tags, ties=ties)
     got, want = both(monkeypatch, context(lengths), emission, transition)
     np.testing.assert_array_equal(got, want)
+    other_order = map(np.asfortranarray, (emission, transition))
+    np.testing.assert_array_equal(both(monkeypatch, context(lengths), *other_order)[0], want)
 
 
 @pytest.mark.parametrize("lengths", [[9], [4, 40, 5, 0], list(range(30))], ids=str)

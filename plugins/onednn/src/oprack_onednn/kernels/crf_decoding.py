@@ -84,7 +84,7 @@ class Block:
 
 def _pairs(arrays: tuple[Array, ...], n: int) -> Array:
     """Scores of one label after another for n sequences, as Block takes them."""
-    follow = arrays[0][2:]
+    follow = np.ascontiguousarray(arrays[0][2:])  # a tile of one keeps the order of a transposed matrix
     if n >= _INNER:
         return np.repeat(follow.T.reshape(-1), n)
     return np.tile(follow, (n, 1, 1))
