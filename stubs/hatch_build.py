@@ -28,7 +28,8 @@ class StubsHook(BuildHookInterface):  # type: ignore[type-arg]
         """
         folder = Path(self.root, PACKAGE)
         if not folder.is_dir():
-            folder = write_stubs(Path(self.root).parent, Path(tempfile.mkdtemp()))
+            self._scratch = tempfile.TemporaryDirectory()  # gone when the archive was built
+            folder = write_stubs(Path(self.root).parent, Path(self._scratch.name))
         build_data["force_include"][str(folder)] = PACKAGE
 
 

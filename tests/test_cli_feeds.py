@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +263,16 @@ def test_progress_is_for_terminals_alone(capsys: Any, monkeypatch: pytest.Monkey
         time.sleep(0.3)
     out, err = capsys.readouterr()
     assert out == "" and "waiting ..." in err
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(capsys: Any, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("image.npy", "w", force_zip64=True) as member:
+            header = {"descr": "|u1", "fortran_order": False, "shape": (1100 << 20,)}
+            np.lib.format.write_array_header_1_0(member, header)
+            for _ in range(1100):
+                member.write(bytes(1 << 20))
+    _, err = run(capsys, "run", NET, "--feed", tmp_path / "x.npz", code=3)
+    assert "would unpack to 1,153,433," in err and "numpy.savez" in err
+    np.savez_compressed(tmp_path / "small.npz", image=np.zeros((1, 3, 32, 32), np.float32))
+    run(capsys, "run", NET, "--feed", tmp_path / "small.npz", "--out", tmp_path / "y.npz")

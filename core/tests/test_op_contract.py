@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import keyword
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ def test_slots_attributes_and_names_come_from_the_class() -> None:
     assert proto.doc == "Out = X * Y."
     assert (param_name("Out@GRAD@GRAD"), slot_name("Out_grad_grad", grads=True)) == ("Out_grad_grad", "Out@GRAD@GRAD")
     assert slot_name("Out_grad", grads=False) == "Out_grad"
+    for odd in ("F1-Score", "x=print(1), y", "1st", "a\nb", "a\0", "class"):  # code and stubs are written with them
+        assert param_name(odd).isidentifier() and not keyword.iskeyword(param_name(odd))
 
 
 def test_defaults_are_filled_and_copied() -> None:

@@ -31,7 +31,8 @@ class NativeHook(BuildHookInterface):
         source = Path(self.root, "src", "oprack_onednn", "c", "build.py")
         builder = _module(source)
         editable = version == "editable"
-        folder = source.parent if editable else Path(tempfile.mkdtemp())
+        self._scratch = tempfile.TemporaryDirectory()  # gone when the wheel was built
+        folder = source.parent if editable else Path(self._scratch.name)
         for problem in builder.build(folder):
             self.app.display_warning(f"oprack-onednn will be slower: {problem}")
         if not editable:

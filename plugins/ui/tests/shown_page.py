@@ -13,12 +13,19 @@ import uvicorn
 from oprack_ui.app import make_app
 from oprack_ui.model import ShownModel
 
+TOKEN = "a-token-of-tests"
+
+
+def cookie(address: str) -> str:
+    """What a browser sends that opened the page by its token."""
+    return f"oprack_ui_{address.rpartition(':')[2]}={TOKEN}"
+
 
 @contextlib.contextmanager
 def served(model: Path) -> Iterator[str]:
     """The address of `oprack ui MODEL`."""
     manager = oprack.default_manager()
-    app = make_app(manager, ShownModel(str(model), None, manager, 2 << 30, 1000))
+    app = make_app(manager, ShownModel(str(model), None, manager, 2 << 30, 1000), TOKEN)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(16)  # who asks before the server runs, waits

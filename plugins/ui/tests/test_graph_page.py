@@ -12,7 +12,7 @@ from oprack import Program, layers, program_guard
 from oprack.io import save_inference_model
 from oprack.runtime import Executor
 from oprack.tensor import Scope
-from shown_page import served
+from shown_page import TOKEN, served
 
 DATA = Path(__file__).parents[3] / "tests" / "data"
 LOOP = DATA / "programs" / "while_loop"
@@ -74,7 +74,7 @@ def _net(name: str) -> Path:
 )
 def test_the_beginning_is_in_view(name: str, least: int, dense_net: Path) -> None:
     """At once, on a desk and on a phone, and again after "all" and "start"; "" is DenseNet-201."""
-    with served(_net(name) if name else dense_net) as address, open_page(f"{address}/") as page:
+    with served(_net(name) if name else dense_net) as address, open_page(f"{address}/?token={TOKEN}") as page:
         for width, height, wanted in ((1300, 850, least), (390, 844, 2)):
             page.set_viewport_size({"width": width, "height": height})
             page.reload()
@@ -90,14 +90,14 @@ def test_the_beginning_is_in_view(name: str, least: int, dense_net: Path) -> Non
 
 
 def test_chains_stand_straight(dense_net: Path) -> None:
-    with served(dense_net) as address, open_page(f"{address}/", width=1300) as page:
+    with served(dense_net) as address, open_page(f"{address}/?token={TOKEN}", width=1300) as page:
         page.wait_for_selector(".box")
         centers = [x for x, _ in page.evaluate(CENTERS)]
         assert len(centers) > 190 and max(centers) - min(centers) < 2
 
 
 def test_keys_lead_from_box_to_box() -> None:
-    with served(LOOP) as address, open_page(f"{address}/", width=1300) as page:
+    with served(LOOP) as address, open_page(f"{address}/?token={TOKEN}", width=1300) as page:
         page.wait_for_selector(".box")
         chosen = "document.querySelector('.box.chosen')?.getAttribute('aria-label') ?? ''"
         page.focus(".box[tabindex='0']")
@@ -117,7 +117,7 @@ def test_keys_lead_from_box_to_box() -> None:
 
 
 def test_search_goes_to_boxes_of_any_block_and_in_chains() -> None:
-    with served(DATA / "zoo" / "nmt_beam") as address, open_page(f"{address}/", width=1300) as page:
+    with served(DATA / "zoo" / "nmt_beam") as address, open_page(f"{address}/?token={TOKEN}", width=1300) as page:
         page.fill("#find", "layer_norm")
         page.wait_for_selector("#places button")
         inner = page.locator("#places button", has_text="block 1").first
@@ -138,7 +138,7 @@ def test_search_goes_to_boxes_of_any_block_and_in_chains() -> None:
 
 
 def test_a_drag_moves_and_chooses_nothing() -> None:
-    with served(LOOP) as address, open_page(f"{address}/", width=1300) as page:
+    with served(LOOP) as address, open_page(f"{address}/?token={TOKEN}", width=1300) as page:
         page.wait_for_selector(".box")
         before = page.get_attribute("#world", "transform")
         box = page.locator(".box.op >> nth=0").bounding_box()
@@ -151,7 +151,7 @@ def test_a_drag_moves_and_chooses_nothing() -> None:
 
 
 def test_two_fingers_zoom() -> None:
-    with served(LOOP) as address, open_page(f"{address}/", width=390, height=844) as page:
+    with served(LOOP) as address, open_page(f"{address}/?token={TOKEN}", width=390, height=844) as page:
         page.wait_for_selector(".box")
         scale = "Number(document.getElementById('world').getAttribute('transform').match(/scale\\(([\\d.]+)/)[1])"
         before = page.evaluate(scale)

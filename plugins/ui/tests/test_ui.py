@@ -19,7 +19,7 @@ from oprack.cli.main import main
 from oprack.io.inference_model import load_program
 from oprack_ui import installed
 from oprack_ui.graph import draw
-from shown_page import served
+from shown_page import TOKEN, cookie, served
 
 ROOT = Path(__file__).parents[3]
 MODEL = ROOT / "tests" / "data" / "small_models" / "resnet"
@@ -36,7 +36,8 @@ def address() -> Iterator[str]:
 
 def ask(url: str, body: bytes | None = None, **headers: str) -> tuple[int, dict]:
     """Status and answer."""
-    request = urllib.request.Request(url, body, {k.replace("_", "-"): v for k, v in headers.items()})
+    headers = {"Cookie": cookie(url.partition("/api")[0])} | {k.replace("_", "-"): v for k, v in headers.items()}
+    request = urllib.request.Request(url, body, headers)
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             status, text = answer.status, answer.read()
@@ -153,6 +154,15 @@ def test_other_names_of_the_host_are_refused(address: str, host: str) -> None:
     assert ask(f"{address}/index.html", Host=host)[0] == 400
 
 
+def test_who_has_no_token_gets_nothing(address: str) -> None:
+    port = address.rpartition(":")[2]
+    for path in ("/", "/index.html", "/api/packs", "/api/model/passes", "/?token=wrong", "/api/packs?token="):
+        for sent in ("", f"oprack_ui_{port}=", f"oprack_ui_{port}=wrong", f"oprack_ui={TOKEN}"):
+            assert ask(f"{address}{path}", Cookie=sent)[0] == 403
+    assert ask(f"{address}/api/packs?token={TOKEN}", Cookie="")[0] == 200
+    assert ask(f"{address}/api/model/passes", Sec_Fetch_Site="cross-site", Origin="http://evil.example")[0] == 403
+
+
 def test_a_form_of_another_page_cannot_run_the_model(address: str) -> None:
     for kind in ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data"):
         status, answer = ask(f"{address}/api/model/profile", b"{}", Content_Type=kind)
@@ -165,7 +175,7 @@ def test_bodies_that_are_no_object_are_refused(address: str, body: bytes) -> Non
 
 
 def test_answers_forbid_what_the_page_does_not_need(address: str) -> None:
-    with urllib.request.urlopen(f"{address}/", timeout=30) as answer:
+    with urllib.request.urlopen(f"{address}/index.html?token={TOKEN}", timeout=30) as answer:
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy and answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -174,7 +184,8 @@ def test_answers_forbid_what_the_page_does_not_need(address: str) -> None:
 @pytest.mark.parametrize("path", ["/../app.py", "/%2e%2e/app.py", "/static/../../pack.py"])
 def test_files_beside_the_page_are_not_served(address: str, path: str) -> None:
     with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=10) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            f"Cookie: {cookie(address)}\r\n\r\n".encode())
         assert b" 404 " in connection.recv(100)
 
 
@@ -194,9 +205,10 @@ def test_the_command_listens_at_this_machine_alone() -> None:
     command = [sys.executable, "-m", "oprack", "ui", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            url = re.match(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
-            assert ask(f"{url[0]}/api/packs")[1]["model"] is None
-            assert ask(f"{url[0]}/api/model")[0] == 404
+            url = re.match(r"(http://127\.0\.0\.1:\d+)/(\?token=[\w-]{20,})  ", process.stdout.readline())
+            assert ask(f"{url[1]}/api/packs{url[2]}")[1]["model"] is None
+            assert ask(f"{url[1]}/api/model{url[2]}")[0] == 404
+            assert ask(f"{url[1]}/api/packs")[0] == 403
         finally:
             process.terminate()
             process.wait(20)
@@ -204,7 +216,7 @@ def test_the_command_listens_at_this_machine_alone() -> None:
 
 # In a browser ---------------------------------------------------------------------------------------------------------
 def test_the_page_in_a_browser(address: str) -> None:
-    with open_page(f"{address}/", width=1300, height=850) as page:
+    with open_page(f"{address}/?token={TOKEN}", width=1300, height=850) as page:
         page.set_default_timeout(30_000)
         page.click("nav button[data-view=ops]")
         page.fill("#search", "nn relu")

@@ -12,7 +12,7 @@ from oprack.types import AttrType
 
 
 def param_name(slot: str) -> str:
-    """How Python spells a slot or attribute: `Out@GRAD` -> `Out_grad`, `lambda` -> `lambda_`.
+    """How Python spells a slot or attribute: `Out@GRAD` -> `Out_grad`, `F1-Score` -> `F1_Score`, `lambda` -> `lambda_`.
 
     Args:
         slot: The slot or attribute.
@@ -21,8 +21,10 @@ def param_name(slot: str) -> str:
         An identifier that is no keyword.
     """
     import keyword
+    import re
 
-    name = slot.replace("@GRAD", "_grad")
+    # Code is written with it, so nothing of a name but letters, digits and _ gets there.
+    name = re.sub(r"\W|^(?=\d)", "_", slot.replace("@GRAD", "_grad"))
     return name + "_" if keyword.iskeyword(name) else name
 
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import FeedDtypeError, FeedError, FeedLoDError, FeedNameError, OprackError
 
+_UNPACKED, _RATIO = 1 << 30, 20
+"""Bytes that arrays of a compressed archive may take, and how many times the archive."""
+
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -197,7 +200,9 @@ def _arrays(given: str, name: str, file: str, names: Sequence[str]) -> Iterator[
                         f"--feed {given}: the archive has {', '.join(map(repr, loaded.files)) or 'no arrays'}; "
                         f"expected one named {name!r}, or leave {name}= out to feed all of them"
                     )
-                for key in [name] if name else loaded.files:
+                wanted = [name] if name else loaded.files
+                _check_unpacked(given, file, loaded.zip, wanted)
+                for key in wanted:
                     yield key, loaded[key]
     except OSError as error:
         raise FeedError(
@@ -212,6 +217,17 @@ def _arrays(given: str, name: str, file: str, names: Sequence[str]) -> Iterator[
             f"--feed {given}: {file!r} can't be read as .npy or .npz without unpickling{reason}; write it with "
             "numpy.save or numpy.savez from an array of numbers"
         ) from error
+
+
+def _check_unpacked(given: str, file: str, archive: zipfile.ZipFile, wanted: Sequence[str]) -> None:
+    """Raise FeedError if arrays of a small archive would fill the memory."""
+    unpacked = sum(m.file_size for m in archive.infolist() if m.filename.removesuffix(".npy") in wanted)
+    packed = Path(file).stat().st_size
+    if unpacked > max(_UNPACKED, _RATIO * packed):
+        raise FeedError(
+            f"--feed {given}: {file!r} has {packed:,} bytes and would unpack to {unpacked:,}; expected at most "
+            f"{_UNPACKED:,} bytes, or {_RATIO} times the file; write it with numpy.savez, which does not compress"
+        )
 
 
 def _offsets(given: str, names: Sequence[str]) -> tuple[str, list[list[int]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -34,12 +35,14 @@ HEADERS = {
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(manager: PackManager, model: ShownModel | None) -> Starlette:
+def make_app(manager: PackManager, model: ShownModel | None, token: str) -> Starlette:
     """The application.
 
     Args:
         manager: The packs that it shows.
         model: The model that it shows; None for none.
+        token: What a request has to bring, once as `/?token=...` and then as the cookie that this gives: other users of
+            the machine can connect, too.
 
     Returns:
         An ASGI application. It answers requests that name this machine as their host, and no others: a page from
@@ -80,6 +83,7 @@ def make_app(manager: PackManager, model: ShownModel | None) -> Starlette:
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False),
             Middleware(_Headers),
+            Middleware(_Token, token=token),
         ],
     )
 
@@ -97,6 +101,35 @@ class _Headers:
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+class _Token:
+    """Lets requests with the token pass, and refuses others with status 403.
+
+    Args:
+        app: What answers those that pass.
+        token: The token.
+    """
+
+    def __init__(self, app: Any, token: str) -> None:
+        self.app, self._token = app, token
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope)
+        cookie = f"oprack_ui_{scope['server'][1]}"  # cookies of one host are those of all its ports
+        given = request.query_params.get("token", "")
+        answer: Any = self.app
+        if request.headers.get("sec-fetch-site", "none") == "cross-site" and request.url.path != "/":
+            answer = PlainTextResponse("a page from elsewhere may not ask for this", 403)
+        elif scope["path"] == "/" and self._fits(given):
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(cookie, self._token, httponly=True, samesite="lax")
+        elif not self._fits(given or request.cookies.get(cookie, "")):
+            answer = PlainTextResponse("open the address that `oprack ui` printed, with its token", 403)
+        await answer(scope, receive, send)
+
+    def _fits(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self._token.encode())
 
 
 def _json(value: Any, status: int = 200) -> Response:

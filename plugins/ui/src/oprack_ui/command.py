@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 from pathlib import Path
 
 
@@ -57,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     if args.model:
         limits = args.memory_limit, args.loop_limit
         model = ShownModel(args.model, args.params, manager, *limits, precisions=precisions_of(args))
-    return serve(make_app(manager, model), args.port)
+    token = secrets.token_urlsafe(16)
+    return serve(make_app(manager, model, token), args.port, token)
 
 
 def configure_graph(parser: argparse.ArgumentParser) -> None:

@@ -88,17 +88,15 @@ def _library(file: str, dtype: str) -> tuple[ctypes.CDLL, dict[str, list[str]]]:
             f'extern "C" void run_{name}(unsigned blocks, {parameters}) {{ gridDim.x = blocks; blockDim.x = 1; '
             f"for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {name}({arguments}); }}"
         )
-    folder = Path(tempfile.mkdtemp(prefix="oprack_cuda_"))
-    text, library = folder / "source.cpp", folder / "source.so"
-    body = re.sub(r"#include <cuda_\w+.h>", _HALVES, source.replace('extern "C" __global__', "__global__"))
-    text.write_text(_SHIM + body + "\n" + "\n".join(launchers))
-    command = [found, "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-o", str(library), str(text)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{file} for {dtype} does not compile as C++:\n{done.stderr}")
-    opened = ctypes.CDLL(str(library))
-    shutil.rmtree(folder)
-    return opened, kernels
+    with tempfile.TemporaryDirectory(prefix="oprack_cuda_") as folder:
+        text, library = Path(folder, "source.cpp"), Path(folder, "source.so")
+        body = re.sub(r"#include <cuda_\w+.h>", _HALVES, source.replace('extern "C" __global__', "__global__"))
+        text.write_text(_SHIM + body + "\n" + "\n".join(launchers))
+        command = [found, "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-o", str(library), str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{file} for {dtype} does not compile as C++:\n{done.stderr}")
+        return ctypes.CDLL(str(library)), kernels
 
 
 def find(file: str, name: str, dtype: str) -> Callable[..., None]:

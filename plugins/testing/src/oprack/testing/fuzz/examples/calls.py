@@ -14,7 +14,7 @@ from oprack.desc import OpDesc
 from oprack.errors import OprackError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
-from oprack.tensor import LoDTensor, LoDTensorArray, SparseValue
+from oprack.tensor import LoDTensor, LoDTensorArray
 from oprack.testing.any_kind import as_value, elements
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.fuzz.examples.values import fresh
@@ -143,7 +143,7 @@ def _values_of(
 def _size(value: Any) -> int:
     if isinstance(value, LoDTensorArray):
         return sum(_size(t) for t in value if t is not None)
-    return int(elements(value).size) if isinstance(value, LoDTensor | SparseValue) else 0
+    return int(elements(value).size)
 
 
 def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
