@@ -20,6 +20,7 @@ from oprack.kernel.commit import Commit
 from oprack.packs.manager import default_manager
 from oprack.runtime.prepared import PreparedCache
 from oprack.tensor import CPUPlace, SelectedRows
+from oprack.testing.fuzz.examples.example import Example
 from oprack.testing.fuzz.injection import Injections, Interrupter
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import update as native_updates
@@ -38,6 +39,21 @@ def test_interruptions_at_random_lines_come_out_as_they_are_and_leave_nothing_to
     report = Injections(default_manager(), seed=7).run(seconds=15, most=120)
     assert not report.failures
     assert report.injected > 10
+
+
+@pytest.mark.parametrize("rounds", [3, None])
+def test_programs_that_never_end_are_not_interrupted(rounds: int | None) -> None:
+    main = Program()
+    with program_guard(main, Program()):
+        i = layers.fill_constant([1], "int64", 0)
+        end = layers.fill_constant([1], "int64", 3)
+        goes_on = layers.less_than(i, end)
+        loop = layers.While(goes_on)
+        with loop.block():
+            layers.increment(i, 1 if rounds else -1, in_place=True)
+            layers.less_than(i, end, cond=goes_on)
+    example = Example(main, {}, [{}], [i.name])
+    assert Injections(default_manager(), seed=7).ends(example) is (rounds is not None)
 
 
 def test_locks_are_taken_by_with_alone() -> None:

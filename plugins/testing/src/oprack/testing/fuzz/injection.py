@@ -10,6 +10,7 @@ from __future__ import annotations
 import copyreg
 import faulthandler
 import linecache
+import os
 import random
 import signal
 import sys
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from oprack import layers
@@ -41,6 +43,7 @@ KINDS = ("interrupt", "handler", "timer")
 _SIGNAL = signal.SIGUSR1
 # Of a net of four layers, relative to the largest number of an array: kernels of a plan may sum in another order.
 _CLOSE = 1e-4
+_ROUNDS = 20_000  # of the loops of a run; generated ones that end have a few
 _WARM = 3  # runs until a plan is compiled and has met the shapes
 
 
@@ -277,6 +280,8 @@ class Injections:
 
     # Other ways to run ------------------------------------------------------------------------------------------------
     def _paths(self, example: Example, until: float) -> None:
+        if not self.ends(example):
+            return
         self.paths.reference(example)
         names = ("plan", "eager", "jit", "predictor with passes", "predictor with passes and libraries, 1 thread")
         for path in (p for p in self.paths.all() if p.name in names):
@@ -292,6 +297,11 @@ class Injections:
                     one = self._draw(lines, duration)
                     if self._interrupted(what, one, partial(path.run, example)):
                         self._compare(what, one, path, example, expected)
+
+    def ends(self, example: Example) -> bool:
+        """Whether a program comes to an end: loops of generated ones may not, and nobody stops this process."""
+        with patch.dict(os.environ, OPRACK_LOOP_LIMIT=str(_ROUNDS)):
+            return all(outcome.refused != "LoopLimitError" for outcome in self.paths.reference(example))
 
     def _compare(self, what: str, one: Interrupter, path: Path, example: Example, expected: Sequence[Any]) -> None:
         for number, (want, got) in enumerate(zip(expected, path.run(example) or (), strict=True)):

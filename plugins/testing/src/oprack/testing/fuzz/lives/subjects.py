@@ -30,7 +30,7 @@ FUZZ_LIVES = "fuzz_lives"
 WIDTH = 3
 _HELD = 4  # calls whose tensors are looked at after every action
 _STEP = 1e-5  # of central differences, in float64
-_LARGE = 1e5  # a gradient of which central differences no longer have the digits that are compared
+_LARGE = 1e4  # a gradient of which central differences no longer have the digits that are compared
 
 
 def fresh(shape: Sequence[int], number: int, dtype: str = "float64") -> np.ndarray:
