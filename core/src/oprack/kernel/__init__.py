@@ -2,7 +2,7 @@
 
 import logging
 
-from oprack.kernel.context import Array, ArrayModule, KernelContext
+from oprack.kernel.context import Array, ArrayModule, KernelContext, RequiredArray
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
 from oprack.kernel.invoke import decline
 from oprack.kernel.kernel_map import (
@@ -37,6 +37,7 @@ __all__ = [
     "OpKernelMap",
     "OpKernelType",
     "Predicate",
+    "RequiredArray",
     "Specialize",
     "attr",
     "bind_signature",

@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+    RequiredArray: TypeAlias = Array | Any
 else:
-    # Annotations are text at run time, so that naming the type imports no array library.
+    # Annotations are text at run time, so that naming the types imports no array library.
     Array: TypeAlias = Any
-"""An array of the place: NumPy's on the host, CuPy's on a GPU. CuPy brings no types, so a type checker sees NumPy's."""
+    RequiredArray: TypeAlias = Any
+"""An array of the place: NumPy's on the host, CuPy's on a GPU. CuPy brings no types, so a type checker sees NumPy's.
+
+RequiredArray is for `X: RequiredArray = None` in a kernel: the parameter has a default because one before it may be
+absent, or because the op's shape rule asks for X only with the attributes with which the kernel reads it. So it is there
+where it is read, and a type checker asks for no test of None.
+"""
 
 ArrayModule: TypeAlias = ModuleType
 """The array library of the place, NumPy or CuPy, as kernels get it in `xp`."""

@@ -117,7 +117,7 @@ class GradScaler:
                 f"GradScaler: the gradients of this {type(optimizer).__name__} were unscaled already; call it once "
                 "between backward() and update()"
             )
-        having = [p for p in optimizer.parameter_list or () if p.grad is not None]
+        having = [(p, p.grad) for p in optimizer.parameter_list or () if p.grad is not None]
         # An optimizer of which each rank has a part asks the other ranks, so that all step or none does.
         any_rank = getattr(optimizer, "any_rank", None)
         if not having and any_rank is None:
@@ -126,14 +126,14 @@ class GradScaler:
                 "scaler.scale(loss).backward() first"
             )
         bad: Any = None
-        for dtype in dict.fromkeys(p.grad.dtype for p in having):
-            group = [p for p in having if p.grad.dtype == dtype]
-            values = [_values(p.grad) for p in group]
+        for dtype in dict.fromkeys(gradient.dtype for _, gradient in having):
+            group = [(p, gradient) for p, gradient in having if gradient.dtype == dtype]
+            values = [_values(gradient) for _, gradient in group]
             with no_grad():
                 out, found = functional.check_finite_and_unscale(values, self._scale.astype(dtype))
                 bad = found if bad is None else functional.logical_or(bad, found)
-            for p, value in zip(group, out, strict=True):
-                p.grad = _with_values(p.grad, value)
+            for (p, gradient), value in zip(group, out, strict=True):
+                p.grad = _with_values(gradient, value)
         if any_rank is not None:
             bad = to_tensor([any_rank(bad is not None and bool(bad.item()))], place=self._scale.place)
         self._found[id(optimizer)] = bad

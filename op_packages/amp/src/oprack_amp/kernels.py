@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, kernel
@@ -80,7 +82,8 @@ def update_loss_scaling(
     out = [xp.where(bad.reshape((1,) * x.ndim), x.dtype.type(0), x) for x in X]
     state = PrevLossScaling, InGoodSteps, InBadSteps
     values = [s.reshape(-1)[:1] for s in state]
-    new = _adapted(bad, *values, rule, xp)
+    scale, good_steps, bad_steps = values
+    new: Sequence[Array] = _adapted(bad, scale, good_steps, bad_steps, rule, xp)
     if StopUpdate is not None:
         stop = StopUpdate.reshape(-1)[:1]
         new = [xp.where(stop, old, moved) for old, moved in zip(values, new, strict=True)]

@@ -27,6 +27,8 @@ from oprack_nn.modules.norm import BatchNorm1D
 class Affine(Linear):
     """A fully connected layer."""
 
+    bias: Parameter
+
     def __init__(self) -> None:
         super().__init__(WIDTH, WIDTH)
 
@@ -75,6 +77,8 @@ class Normalised(BatchNorm1D):
     """A batch norm."""
 
     writes = trains = True
+    weight: Parameter
+    bias: Parameter
 
     def __init__(self) -> None:
         super().__init__(WIDTH)

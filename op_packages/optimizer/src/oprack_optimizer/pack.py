@@ -43,8 +43,8 @@ def oprack_layers(register: Register) -> None:
     register.layer("Accumulator", f"{here}.base:Accumulator", namespace="optimizer")
     register.layer("lr", f"{here}:lr", namespace="optimizer")
     for how in ("Value", "Norm", "GlobalNorm"):
-        names = (f"ClipGradBy{how}", f"GradientClipBy{how}")
-        register.layers(f"{__package__}.clip", *names, namespace="optimizer")
+        clips = (f"ClipGradBy{how}", f"GradientClipBy{how}")
+        register.layers(f"{__package__}.clip", *clips, namespace="optimizer")
     register.layers(f"{__package__}.clip", "GradientClip", namespace="optimizer")
     decays = ("L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer", "WeightDecay", "append_regularization")
     register.layers(f"{__package__}.regularizer", *decays, namespace="optimizer")

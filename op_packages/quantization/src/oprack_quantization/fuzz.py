@@ -12,7 +12,7 @@ from oprack_quantization.post_training.scales import GREATEST
 
 def rounded(net: Net, x: str) -> str:
     """x by a scale that is given, in one of two spellings; the scale may be far too small or too large."""
-    scale = _parameter(net, np.float32([net.choose(1.0, 0.5, 3.0, 0.02)]))
+    scale = _parameter(net, np.array([net.choose(1.0, 0.5, 3.0, 0.02)], np.float32))
     if net.flag():
         attrs = {"is_test": True, "bit_length": 8, "round_type": net.choose(0, 1)}
         y = net.name()

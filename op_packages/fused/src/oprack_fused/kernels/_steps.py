@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from oprack import op_info
 from oprack.kernel import Array, KernelContext
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
+if TYPE_CHECKING:
+    from oprack.tensor.lod_tensor import LoD
+
 BOTH = ("cpu", "cuda")
 DTYPES = FLOATS
-
-Lod = Sequence[Sequence[int]]
 
 
 class Steps:
@@ -26,7 +27,7 @@ class Steps:
     def __init__(self, ctx: KernelContext) -> None:
         self._ctx = ctx
 
-    def __call__(self, op_type: str, *, lods: Mapping[str, Lod] | None = None, want: str = "", **given: Any) -> Array:
+    def __call__(self, op_type: str, *, lods: Mapping[str, LoD] | None = None, want: str = "", **given: Any) -> Array:
         """One op.
 
         Args:
@@ -40,7 +41,7 @@ class Steps:
         """
         return self.all(op_type, lods=lods, **given)[want or next(iter(op_info(op_type).proto.outputs))]
 
-    def all(self, op_type: str, *, lods: Mapping[str, Lod] | None = None, **given: Any) -> dict[str, Any]:
+    def all(self, op_type: str, *, lods: Mapping[str, LoD] | None = None, **given: Any) -> dict[str, Any]:
         """One op, as a call does it; the arrays of all outputs by slot."""
         proto = op_info(op_type).proto
         slots = {slot.param: slot.name for slot in proto.inputs.values()}

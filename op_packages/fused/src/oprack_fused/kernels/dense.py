@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.kernel import Array, KernelContext, kernel
 
 from oprack_fused.kernels._steps import BOTH, DTYPES, Steps
@@ -20,7 +22,8 @@ def _unary(step: Steps, name: str, x: Array, scale: float) -> Array:
 def _unary_grad(step: Steps, name: str, x: Array, out: Array, gradient: Array, scale: float) -> Array:
     if name == "scale":
         return step("scale", X=gradient, scale=scale)
-    return step(f"{name}_grad", **{_READS[name]: out if _READS[name] == "Out" else x}, Out_grad=gradient)
+    read: dict[str, Any] = {_READS[name]: out if _READS[name] == "Out" else x}
+    return step(f"{name}_grad", **read, Out_grad=gradient)
 
 
 def pair(
@@ -117,7 +120,7 @@ def fused_fc_elementwise_layernorm(
     """fc, elementwise_add, layer_norm."""
     step = Steps(ctx)
     total = step("elementwise_add", X=step.dense(X, W, Bias0, activation_type, x_num_col_dims), Y=Y)
-    norm = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
+    norm: dict[str, Any] = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
     found = step.all("layer_norm", X=total, Scale=Scale, Bias=Bias1, **norm)
     return found["Y"], found["Mean"].reshape(-1), found["Variance"].reshape(-1)
 
@@ -151,5 +154,5 @@ def skip_layernorm(
 ) -> Array:
     """elementwise_add, layer_norm."""
     step = Steps(ctx)
-    norm = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
+    norm: dict[str, Any] = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
     return step("layer_norm", X=step("elementwise_add", X=X, Y=Y), Scale=Scale, Bias=Bias, want="Y", **norm)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
-from oprack_fused.kernels._steps import BOTH, DTYPES, Lod, Steps
+from oprack_fused.kernels._steps import BOTH, DTYPES, Steps
+
+if TYPE_CHECKING:
+    from oprack.tensor.lod_tensor import LoD
 
 
 # lstm -----------------------------------------------------------------------------------------------------------------
@@ -30,7 +33,7 @@ def lstm(
     h0: Array | None,
     c0: Array | None,
     attrs: LstmAttrs,
-    lod: Lod,
+    lod: LoD,
     xp: ArrayModule,
 ) -> dict[str, Array]:
     """Hidden, Cell, XX, and the buffers that are empty.
@@ -158,7 +161,7 @@ def fusion_gru(
     """mul, gru."""
     step = Steps(ctx)
     rows, nothing = step("mul", X=X, Y=WeightX), xp.empty(0, X.dtype)
-    attrs = {"activation": activation, "gate_activation": gate_activation}
+    attrs: dict[str, Any] = {"activation": activation, "gate_activation": gate_activation}
     attrs |= {"is_reverse": is_reverse, "origin_mode": origin_mode}
     lods = {"Input": ctx.lod("X")}
     states = step("gru", Input=rows, H0=H0, Weight=WeightH, Bias=Bias, lods=lods, want="Hidden", **attrs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from oprack.errors import InvalidLoDError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
@@ -68,7 +69,7 @@ def fusion_seqconv_eltadd_relu(
 ) -> tuple[Array, Array]:
     """sequence_conv, elementwise_add, relu."""
     step = Steps(ctx)
-    window = {"contextLength": contextLength, "contextStart": contextStart}
+    window: dict[str, Any] = {"contextLength": contextLength, "contextStart": contextStart}
     out = step("sequence_conv", X=X, Filter=Filter, lods={"X": ctx.lod("X")}, **window)
     out = step("relu", X=step("elementwise_add", X=out, Y=Bias.reshape(-1), axis=-1))
     return out, xp.empty(0, X.dtype)

@@ -37,13 +37,13 @@ def fused_adam(
     weight_decay: float,
     use_adamw: bool,
     ctx: KernelContext,
-) -> tuple[list[Array], ...]:
+) -> tuple[list[Array | None], ...]:
     """adam or adamw, for one parameter after the other."""
     step, attrs = Steps(ctx), numbers._asdict()
     if use_adamw:
         attrs |= {"coeff": weight_decay, "with_decay": True}
     state = zip(Params, Grads, Moments1, Moments2, Beta1Pows, Beta2Pows, strict=True)
-    found: list[list[Array]] = [[] for _ in _OUTPUTS]
+    found: list[list[Array | None]] = [[] for _ in _OUTPUTS]
     for i, (param, grad, moment1, moment2, beta1_pow, beta2_pow) in enumerate(state):
         one = step.all(
             "adamw" if use_adamw else "adam",

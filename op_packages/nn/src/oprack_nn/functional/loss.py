@@ -141,7 +141,8 @@ def nll_loss(
     """
     check_reduction("nll_loss", reduction)
     found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
-    return found.out if isinstance(found, tuple) else found
+    several = isinstance(found, tuple)
+    return found.out if several else found
 
 
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
@@ -401,7 +402,8 @@ def squared_error(input: Tensor, label: Tensor) -> Tensor:
 def huber_error(input: Tensor, label: Tensor, delta: float) -> Tensor:
     """smooth_l1_loss without a reduction and a warning."""
     found = F.huber_loss(input, label, delta=float(delta))
-    return found.out if isinstance(found, tuple) else found
+    several = isinstance(found, tuple)
+    return found.out if several else found
 
 
 def warn_of_broadcast(call: str, input: Tensor, label: Tensor, depth: int = 3) -> None:

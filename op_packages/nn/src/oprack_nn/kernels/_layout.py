@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from oprack.kernel import Array, ArrayModule
 from oprack.tensor import ShapeOnly
 
 from oprack_nn.ops._layout import is_channel_last
 
 
+@overload
+def to_channel_first(x: Array, layout: str) -> Array: ...
+@overload
+def to_channel_first(x: ShapeOnly, layout: str) -> ShapeOnly: ...
 def to_channel_first(x: Array | ShapeOnly, layout: str) -> Array | ShapeOnly:
     """View of x as [N, C, *spatial]."""
     return x if not is_channel_last(layout) else x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1))

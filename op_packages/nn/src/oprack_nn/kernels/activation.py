@@ -204,10 +204,9 @@ def log_softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModul
     y = xp.empty_like(X) if out is None else out
     if X.size == 0:
         return y
-    if X.ndim == 0:
-        axis = None
-    xp.subtract(X, X.max(axis=axis, keepdims=True), out=y)
-    y -= xp.log(xp.exp(y).sum(axis=axis, keepdims=True))
+    over = axis if X.ndim else None
+    xp.subtract(X, X.max(axis=over, keepdims=True), out=y)
+    y -= xp.log(xp.exp(y).sum(axis=over, keepdims=True))
     return y
 
 
@@ -364,11 +363,10 @@ def softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -
     y = xp.empty_like(X) if out is None else out
     if X.size == 0:
         return y
-    if X.ndim == 0:
-        axis = None
-    xp.subtract(X, X.max(axis=axis, keepdims=True), out=y)
+    over = axis if X.ndim else None
+    xp.subtract(X, X.max(axis=over, keepdims=True), out=y)
     xp.exp(y, out=y)
-    y /= y.sum(axis=axis, keepdims=True)
+    y /= y.sum(axis=over, keepdims=True)
     return y
 
 

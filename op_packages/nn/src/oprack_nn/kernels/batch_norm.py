@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.norm import double_grad, input_grad, inverse_std, moments, scale_shift
@@ -31,8 +31,8 @@ def batch_norm(
     X: Array,
     Scale: Array | None = None,
     Bias: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
     MomentumTensor: Array | None = None,
     *,
     is_test: bool,
@@ -64,8 +64,8 @@ def batch_norm(
 
 def _normalised(
     x: Array,
-    mean: Array | None,
-    variance: Array | None,
+    mean: RequiredArray,
+    variance: RequiredArray,
     saved_mean: Array,
     saved_inv_std: Array,
     attrs: Mapping[str, Any],
@@ -84,11 +84,11 @@ def _normalised(
 def batch_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
-    Y_grad: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     data_layout: str,
     ctx: KernelContext,
@@ -115,11 +115,11 @@ def batch_norm_grad(
 def batch_norm_grad_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
-    DY: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
+    DY: RequiredArray = None,
     DDX: Array | None = None,
     DDScale: Array | None = None,
     DDBias: Array | None = None,

@@ -74,7 +74,7 @@ def tdm_sampler(
     seed: int,
     dtype: int,
     ctx: KernelContext,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, ...]:
     """Layer by layer for all items: the nodes with the smallest of random keys, of which the path's is the greatest."""
     items = X.reshape(-1).astype(np.int64)
     if items.size and not (0 <= items.min() and items.max() < len(Travel)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
@@ -16,6 +16,11 @@ from oprack.types import FLOATS
 
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.ops.conv import conv_transpose_out, resolve_dilations
+
+if TYPE_CHECKING:
+    from types import EllipsisType
+
+    Index: TypeAlias = int | slice | EllipsisType
 
 # maps -----------------------------------------------------------------------------------------------------------------
 # Convolution as matrix products: the three bilinear maps of (input, filter, output) that all conv kernels use.
@@ -55,7 +60,7 @@ class Geometry:
     def taps(self) -> Iterator[tuple[int, ...]]:
         return product(*(range(k) for k in self.ksize))
 
-    def tap(self, tap: Sequence[int], out: Sequence[int]) -> tuple[slice, ...]:
+    def tap(self, tap: Sequence[int], out: Sequence[int]) -> tuple[Index, ...]:
         """Where one tap of the kernel reads the padded input, for `out` outputs."""
         return tuple(
             slice(t * d, t * d + (o - 1) * s + 1, s)
@@ -69,7 +74,7 @@ def pad_spatial(x: Array, pads: Sequence[tuple[int, int]], xp: ArrayModule, valu
         return x
     sides = list(zip(x.shape[2:], pads, strict=True))
     padded = xp.full((*x.shape[:2], *(max(s + a + b, 0) for s, (a, b) in sides)), value, x.dtype)
-    source = tuple(slice(max(-a, 0), max(s + min(b, 0), 0)) for s, (a, b) in sides)
+    source: tuple[Index, ...] = tuple(slice(max(-a, 0), max(s + min(b, 0), 0)) for s, (a, b) in sides)
     inner = tuple(slice(max(a, 0), max(s + a + min(b, 0), 0)) for s, (a, b) in sides)
     padded[(..., *inner)] = x[(..., *source)]
     return padded
@@ -107,7 +112,7 @@ def _row_blocks(rows: int, per_row: int, xp: ArrayModule) -> Iterator[tuple[int,
     return ((r, min(r + step, rows)) for r in range(0, rows, step))
 
 
-def _channel_blocks(channels: int, per_channel: int, xp: ArrayModule) -> Iterator[slice]:
+def _channel_blocks(channels: int, per_channel: int, xp: ArrayModule) -> Iterator[Index]:
     """Ranges of channels that fit the cache together."""
     step = max((1 << 16) // max(per_channel, 1), 1) if xp is np else max(channels, 1)
     return (slice(c, min(c + step, channels)) for c in range(0, channels, step))
@@ -242,8 +247,8 @@ def output_dims(
     if output_size:
         return tuple(output_size)
     out = [
-        conv_transpose_out(x, *rest)
-        for x, *rest in zip(spatial, geo.ksize, geo.pads, geo.strides, geo.dilations, strict=True)
+        conv_transpose_out(x, k, pad, stride, dilation)
+        for x, k, pad, stride, dilation in zip(spatial, geo.ksize, geo.pads, geo.strides, geo.dilations, strict=True)
     ]
     return tuple(o + e for o, e in zip(out, output_padding or [0] * len(out), strict=True))
 

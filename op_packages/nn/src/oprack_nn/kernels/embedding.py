@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
@@ -69,6 +69,20 @@ def look_up_rows(table: SelectedRows, ids: Array, padding_idx: int, missing_is_z
     return out
 
 
+@overload
+def gradient_of_rows(
+    height: int,
+    ids: Array,
+    dout: Array,
+    is_sparse: Literal[False],
+    padding_idx: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array: ...
+@overload
+def gradient_of_rows(
+    height: int, ids: Array, dout: Array, is_sparse: bool, padding_idx: int, ctx: KernelContext, xp: ArrayModule
+) -> Array | SelectedRows: ...
 def gradient_of_rows(
     height: int, ids: Array, dout: Array, is_sparse: bool, padding_idx: int, ctx: KernelContext, xp: ArrayModule
 ) -> Array | SelectedRows:
@@ -104,7 +118,7 @@ def table_grad_rows(
     padding_idx: int,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> SelectedRows:
+) -> Array | SelectedRows:
     """The gradient of a table of which only some rows are there."""
     return gradient_of_rows(W.height, Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
 

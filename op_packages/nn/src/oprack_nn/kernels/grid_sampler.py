@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Any
 
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
@@ -59,12 +60,14 @@ def _corners(
     """(corner, index into the flattened spatial dims, inside, weights per dim) of the elements around each point."""
     if mode == "nearest":
         lows = [xp.copysign(xp.floor(xp.abs(p) + 0.5), p) for p in positions]
-        choices = [(0,)] * len(spatial)
+        choices: list[tuple[int, ...]] = [(0,)] * len(spatial)
     else:
         lows = [xp.floor(p) for p in positions]
         choices = [(0, 1)] * len(spatial)
     for corner in product(*choices):
-        index, inside, weights = 0, True, []
+        index: Array | Any = 0  # an array from the first dim on, as the next one
+        inside: Array | Any = True
+        weights: list[Array] = []
         for p, low, size, step in zip(positions, lows, spatial, corner, strict=True):
             at = low + step
             # Paddle: the nearest element of a point counts as long as it is inside; in volumes the point has to be

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.batch_norm import batch_norm, batch_norm_grad
@@ -16,8 +16,8 @@ def inplace_abn(
     X: Array,
     Scale: Array | None = None,
     Bias: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
     MomentumTensor: Array | None = None,
     *,
     is_test: bool,
@@ -59,10 +59,10 @@ def inplace_abn_grad(
     Y_grad: Array,
     Scale: Array | None = None,
     Bias: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
     *,
     data_layout: str,
     is_test: bool,

@@ -183,7 +183,7 @@ def cos_sim(X: Array, Y: Array, *, xp: ArrayModule) -> tuple[Array, ...]:
 @kernel("cos_sim_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def cos_sim_grad(
     X: Array, Y: Array, XNorm: Array, YNorm: Array, Out: Array, Out_grad: Array, *, ctx: KernelContext
-) -> dict[str, Array]:
+) -> dict[str, Array | None]:
     x, y = _rows(X), _rows(Y)
     scale = Out_grad / (XNorm * YNorm)
     dx = dy = None
@@ -379,7 +379,7 @@ def margin_rank_loss(X1: Array, X2: Array, Label: Array, *, margin: float, xp: A
 
 
 @kernel("margin_rank_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def margin_rank_loss_grad(Activated: Array, Label: Array, Out_grad: Array, *, ctx: KernelContext) -> dict[str, Array]:
+def margin_rank_loss_grad(Activated: Array, Label: Array, Out_grad: Array, *, ctx: KernelContext) -> dict[str, Array | None]:
     dx2 = Out_grad * Activated * Label
     return {"X1@GRAD": -dx2 if ctx.wants("X1@GRAD") else None, "X2@GRAD": dx2}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import Array, KernelContext, kernel
+from oprack.kernel import Array, KernelContext, RequiredArray, kernel
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS
 
@@ -89,7 +89,7 @@ def nce_grad(
     SampleLabels: Array,
     SampleWeight: Array | None = None,
     CustomDistProbs: Array | None = None,
-    Cost_grad: Array | None = None,
+    Cost_grad: RequiredArray = None,
     *,
     is_sparse: bool,
     ctx: KernelContext,
@@ -107,6 +107,7 @@ def nce_grad(
         if is_sparse:
             grads["Weight_grad"] = SelectedRows(SampleLabels.reshape(-1), rows, len(Weight))
         else:
-            grads["Weight_grad"] = np.zeros_like(Weight)
-            np.add.at(grads["Weight_grad"], SampleLabels.reshape(-1), rows)
+            full = np.zeros_like(Weight)
+            np.add.at(full, SampleLabels.reshape(-1), rows)
+            grads["Weight_grad"] = full
     return grads

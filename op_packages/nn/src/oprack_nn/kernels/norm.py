@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.ops._layout import is_channel_last
@@ -55,9 +55,9 @@ def input_grad(dy: Array, xhat: Array, inv_std: Array, scale: Array | None, axes
 
 def double_grad(
     dy: Array,
-    ddx: Array,
-    ddscale: Array,
-    ddbias: Array,
+    ddx: Array | None,
+    ddscale: Array | None,
+    ddbias: Array | None,
     xhat: Array,
     inv_std: Array,
     scale: Array,
@@ -107,9 +107,9 @@ def affine_channel(
 
 @kernel("affine_channel_grad", place=_PLACES, dtypes=FLOATS)
 def affine_channel_grad(
-    X: Array | None = None,
-    Scale: Array | None = None,
-    Out_grad: Array | None = None,
+    X: RequiredArray = None,
+    Scale: RequiredArray = None,
+    Out_grad: RequiredArray = None,
     *,
     data_layout: str,
     ctx: KernelContext,
@@ -195,6 +195,10 @@ def _grouped(x: Array, groups: int, layout: str) -> tuple[Array, tuple[int, int]
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, math.prod(x.shape[2:])), (2, 3), (0, 3)
 
 
+@overload
+def _broadcast(v: Array, x: Array, axes: tuple[int, ...]) -> Array: ...
+@overload
+def _broadcast(v: None, x: Array, axes: tuple[int, ...]) -> None: ...
 def _broadcast(v: Array | None, x: Array, axes: tuple[int, ...]) -> Array | None:
     """v with dims of 1 at `axes` of x."""
     return None if v is None else v.reshape([1 if a in axes else s for a, s in enumerate(x.shape)])
@@ -225,9 +229,9 @@ def group_norm(
 def group_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    Y_grad: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     epsilon: float,
     groups: int,
@@ -255,6 +259,10 @@ def _planes(x: Array) -> Array:
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
 
 
+@overload
+def _per_channel(v: Array) -> Array: ...
+@overload
+def _per_channel(v: None) -> None: ...
 def _per_channel(v: Array | None) -> Array | None:
     return None if v is None else v.reshape(1, -1, 1)
 
@@ -278,9 +286,9 @@ def instance_norm(
 def instance_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
-    Y_grad: Array | None = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     ctx: KernelContext,
     xp: ArrayModule,
@@ -302,9 +310,9 @@ def instance_norm_grad(
 def instance_norm_double_grad(
     x: Array,
     fwd_scale: Array | None = None,
-    saved_mean: Array | None = None,
-    saved_variance: Array | None = None,
-    grad_y: Array | None = None,
+    saved_mean: RequiredArray = None,
+    saved_variance: RequiredArray = None,
+    grad_y: RequiredArray = None,
     grad_x_grad: Array | None = None,
     grad_scale_grad: Array | None = None,
     grad_bias_grad: Array | None = None,
@@ -357,9 +365,9 @@ def layer_norm(
 def layer_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    Y_grad: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     epsilon: float,
     begin_norm_axis: int,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from oprack.device import constant
-from oprack.kernel import Array, ArrayModule, kernel
+from oprack.kernel import Array, ArrayModule, RequiredArray, kernel
 from oprack.tensor import ShapeOnly
 from oprack.types import ALL_DTYPES, COMPLEX, FLOATS
 
@@ -41,7 +41,7 @@ def _sources(size: int, pair: tuple[int, int], mode: str) -> Array:
     return np.clip(i, 0, size - 1)
 
 
-def padded(x: Array, pairs: Sequence[tuple[int, int]], first: int, mode: str, value: float, xp: ArrayModule) -> Array:
+def padded(x: Array, pairs: list[tuple[int, int]], first: int, mode: str, value: float, xp: ArrayModule) -> Array:
     """x with its dims from `first` on padded by one pair each."""
     if mode == "constant":
         return filled(x, [(0, 0)] * first + pairs + [(0, 0)] * (x.ndim - first - len(pairs)), value, xp)
@@ -102,7 +102,7 @@ def pad2d(
 def pad2d_grad(
     X: ShapeOnly,
     Paddings: Array | None = None,
-    Out_grad: Array | None = None,
+    Out_grad: RequiredArray = None,
     *,
     paddings: list[int],
     mode: str,
@@ -132,7 +132,7 @@ def pad3d(
 def pad3d_grad(
     X: ShapeOnly,
     Paddings: Array | None = None,
-    Out_grad: Array | None = None,
+    Out_grad: RequiredArray = None,
     *,
     paddings: list[int],
     mode: str,
@@ -146,7 +146,7 @@ def pad3d_grad(
 @kernel("pad3d_double_grad", place=PLACES, dtypes=FLOATS | COMPLEX)
 def pad3d_double_grad(
     Paddings: Array | None = None,
-    grad_x_grad: Array | None = None,
+    grad_x_grad: RequiredArray = None,
     *,
     paddings: list[int],
     mode: str,

@@ -78,7 +78,7 @@ def _slice(w: Windows, tap: int) -> slice:
     return slice(tap, tap + (w.count - 1) * w.step + 1, w.step)
 
 
-def _padded(x: Array, axis: int, w: Windows, value: float, xp: ArrayModule) -> Array:
+def _padded(x: Array, axis: int, w: Windows, value: float | np.float32, xp: ArrayModule) -> Array:
     """x along `axis` as the windows see it, from the first element of the first to the last of the last."""
     length = (w.count - 1) * w.step + w.k
     taken = min(w.size, length - w.pad)

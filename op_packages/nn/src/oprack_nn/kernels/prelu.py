@@ -24,7 +24,7 @@ def prelu(X: Array, Alpha: Array, *, mode: str, data_format: str, xp: ArrayModul
 @kernel("prelu_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def prelu_grad(
     X: Array, Alpha: Array, Out_grad: Array, *, mode: str, data_format: str, ctx: KernelContext, xp: ArrayModule
-) -> dict[str, Array]:
+) -> dict[str, Array | None]:
     shape = _slope_shape(X, mode, data_format)
     positive = X > 0
     dx = dalpha = None

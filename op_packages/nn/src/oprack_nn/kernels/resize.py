@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from oprack.device import constant
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS, HALF_FLOATS
 
@@ -34,7 +34,7 @@ def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: np.dtype
     k = np.arange(out)
     if edges:
         # Paddle finds the position in float64 in the ops without _v2, in float32 in the others
-        real = np.float64 if wide else np.float32
+        real: type[np.float64] | type[np.float32] = np.float64 if wide else np.float32
         position = real(step) * (k.astype(real) + real(0.5)) - real(0.5)
         first = np.maximum(position.astype(np.int64), 0)
         fraction = np.maximum(position.astype(np.float32), 0) - first.astype(np.float32)
@@ -45,7 +45,7 @@ def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: np.dtype
     return first + np.arange(2)[:, None], np.stack([np.float32(1) - fraction, fraction]).astype(dtype)
 
 
-def _cubic(step: np.float32, out: int, align_corners: bool, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+def _cubic(step: np.float32, out: int, align_corners: bool, dtype: np.dtype[Any] | str) -> tuple[Any, Any]:
     k = np.arange(out)
     position = step * k.astype(np.float32) if align_corners else np.float64(step) * (k + 0.5) - 0.5
     position = position.astype(dtype)
@@ -96,7 +96,7 @@ def resample(x: Array, axis: int, index: Array, weight: Array | None, xp: ArrayM
     if weight is None:
         return x.take(constant(index[0], xp), axis=axis)
     shape = (-1,) + (1,) * (x.ndim - axis - 1)
-    total = None
+    total: Array | Any = None  # an array from the first tap on
     for i, w in zip(index, weight, strict=True):
         part = x.take(constant(i, xp), axis=axis)
         part *= constant(w, xp).reshape(shape)
@@ -124,6 +124,10 @@ def resample_adjoint(y: Array, axis: int, size: int, index: Array, weight: Array
     return xp.moveaxis(x, 0, axis)
 
 
+@overload
+def numbers(value: Array) -> Sequence[Any]: ...
+@overload
+def numbers(value: None) -> None: ...
 def numbers(value: Array | None) -> Sequence[Any] | None:
     """A small tensor as a list; None when absent."""
     return None if value is None else value.reshape(-1).tolist()
@@ -197,7 +201,7 @@ def interp_grad(
     OutSize: Array | None = None,
     SizeTensor: Sequence[Array] = (),
     Scale: Array | None = None,
-    Out_grad: Array | None = None,
+    Out_grad: RequiredArray = None,
     *,
     data_layout: str,
     ctx: KernelContext,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.parallel.rings import ring
 from oprack.types import FLOATS
 
@@ -26,8 +26,8 @@ def sync_batch_norm(
     X: Array,
     Scale: Array | None = None,
     Bias: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
     MomentumTensor: Array | None = None,
     *,
     is_test: bool,
@@ -70,11 +70,11 @@ def sync_batch_norm(
 def sync_batch_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
-    Y_grad: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     data_layout: str,
     is_test: bool,

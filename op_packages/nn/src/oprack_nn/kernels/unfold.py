@@ -22,7 +22,7 @@ def _geometry(
     strides: Sequence[int],
     paddings: Sequence[int],
     dilations: Sequence[int],
-) -> tuple[Geometry, tuple[int, int]]:
+) -> tuple[Geometry, tuple[int, ...]]:
     geo = Geometry(tuple(ksize), tuple(strides), tuple(unfold_pads(paddings)), tuple(dilations), 1)
     steps = zip(spatial, geo.ksize, geo.pads, geo.strides, geo.dilations, strict=True)
     return geo, tuple(conv_out(*step) for step in steps)
@@ -43,7 +43,7 @@ def folded(columns: Array, sizes: Sequence[int], windows: Windows, xp: ArrayModu
     columns = columns.reshape(n, c, *geo.ksize, *out)
     x = xp.zeros((n, c, *(s + a + b for s, (a, b) in zip(sizes, geo.pads, strict=True))), columns.dtype)
     for tap in geo.taps():
-        x[(..., *geo.tap(tap, out))] += columns[(slice(None), slice(None), *tap)]
+        x[(..., *geo.tap(tap, out))] += columns[(slice(None),) * 2 + tap]
     return crop_spatial(x, geo.pads, sizes, xp).copy()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, check_variable
@@ -26,7 +27,7 @@ def resolve_padding(value: Sequence[int] | int | str, channel_last: bool, layer:
             raise InvalidArgumentError(f"{layer}: padding is {value!r}; expected 'SAME', 'VALID' or numbers")
         return [0, 0], value.upper()
     if isinstance(value, list | tuple) and len(value) == 4 and all(isinstance(v, list | tuple) for v in value):
-        spatial = value[1:3] if channel_last else value[2:4]
+        spatial: Sequence[Any] = value[1:3] if channel_last else value[2:4]
         value = [v for pair in spatial for v in pair]
     if isinstance(value, list | tuple) and len(value) == 4:
         top, bottom, left, right = value
@@ -62,7 +63,7 @@ def check_groups(groups: int | None, channels: int, num_filters: int, layer: str
     return groups
 
 
-def add_bias(helper: LayerHelper, out: Variable | None, last: bool) -> Variable:
+def add_bias(helper: LayerHelper, out: Variable, last: bool) -> Variable:
     """out with a bias per channel, and the activation."""
     start = 3 if last else 1
     return helper.append_activation(helper.append_bias_op(out, dim_start=start, dim_end=start + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, check_variable, int_list
@@ -19,7 +20,7 @@ _OPS = {
 
 def image_resize(
     input: Variable,
-    out_shape: Sequence[Variable | int] | None = None,
+    out_shape: Sequence[Variable | int] | Variable | None = None,
     scale: float | Variable | None = None,
     name: str | None = None,
     resample: str = "BILINEAR",
@@ -61,7 +62,7 @@ def image_resize(
         "align_mode": align_mode,
         "data_layout": data_format,
     }
-    inputs = {"X": input}
+    inputs: dict[str, Any] = {"X": input}
     if scale is not None:
         if isinstance(scale, int | float):
             attrs["scale"] = float(scale)
@@ -82,7 +83,7 @@ def image_resize(
 # The layer resize_bilinear.
 def resize_bilinear(
     input: Variable,
-    out_shape: Sequence[Variable | int] | None = None,
+    out_shape: Sequence[Variable | int] | Variable | None = None,
     scale: float | Variable | None = None,
     name: str | None = None,
     align_corners: bool = True,

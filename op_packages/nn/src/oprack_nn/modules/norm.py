@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack import functional as F
@@ -58,7 +58,7 @@ class BatchNorm(_Affine):
         self._make([num_features], weight_attr, bias_attr)
         self.register_buffer("mean", np.zeros(num_features, np.float32))
         self.register_buffer("variance", np.ones(num_features, np.float32))
-        self.attrs = {
+        self.attrs: dict[str, Any] = {
             "momentum": momentum,
             "epsilon": epsilon,
             "data_layout": data_format,

@@ -69,9 +69,9 @@ def pool_geometry(ctx: InferShapeContext, spatial: Sequence[int]) -> PoolGeometr
     return geo
 
 
-def ksize_attr(**flags: bool) -> Attr:
+def ksize_attr(support_tensor: bool = False) -> Attr:
     doc = "Size of the windows; with adaptive the size of the output."
-    return Attr(REQUIRED, doc, type=AttrType.INTS, **flags)
+    return Attr(REQUIRED, doc, type=AttrType.INTS, support_tensor=support_tensor)
 
 
 def max_pool_dims(ctx: InferShapeContext) -> tuple[int, ...]:

@@ -78,7 +78,7 @@ def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     n, c, spatial = split_dims(dims, layout)
     size_tensor = _listed_sizes(ctx, dims, len(spatial))
     scale = _numbers(ctx.value("Scale")) if ctx.has_input("Scale") else None
-    out_size = _numbers(ctx.value("OutSize")) if ctx.has_input("OutSize") else None
+    out_size: Sequence[int] | None = _numbers(ctx.value("OutSize")) if ctx.has_input("OutSize") else None
     if not ctx.is_runtime and out_size is None and (ctx.has_input("OutSize") or ctx.has_input("Scale")):
         out_size = (-1,) * len(spatial)
     out, _ = output_size(spatial, ctx.attrs, size_tensor, scale, out_size)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from oprack.ir import Match, OpNode, PatternBuilder
 from oprack.kernel import Array
+
+if TYPE_CHECKING:
+    Numbers: TypeAlias = Array | np.float64
+"""One number for each channel, or one for all of them."""
 
 BATCH_NORM_STATS = ("MeanOut", "VarianceOut")
 
@@ -38,7 +42,7 @@ def affine_ops(p: PatternBuilder, x: Any) -> tuple[Any, Any, Any, Any, Any]:
     )
 
 
-def affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Array, Array] | None:
+def affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Numbers, Numbers] | None:
     """(a, b) of an affine op: float64 arrays of shape [] or [C], C at dim `channel` of x.
 
     None when it is unlike, or its parameters are not finite: moved elsewhere, these would make other infinities.
@@ -47,7 +51,7 @@ def affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Array, Arr
     return found if found is not None and all(np.isfinite(v).all() for v in found) else None
 
 
-def representable(value: Array, model: Array) -> bool:
+def representable(value: Numbers, model: Array) -> bool:
     """Whether a float64 array stays finite in the dtype of another array."""
     if not value.size:
         return True
@@ -55,7 +59,7 @@ def representable(value: Array, model: Array) -> bool:
     return bool(value.max() <= largest and value.min() >= -largest)  # False for NaN
 
 
-def _affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Array, Array] | None:
+def _affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Numbers, Numbers] | None:
     if op.type == "scale":
         a, b = np.float64(m.attr(op, "scale")), np.float64(m.attr(op, "bias"))
         return a, b if m.attr(op, "bias_after_scale") else a * b

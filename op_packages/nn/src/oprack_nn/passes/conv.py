@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.ir import Match, OpNode, PatternBuilder, VarNode, fusion
+from oprack.ir import Match, NewVar, OpNode, PatternBuilder, VarNode, fusion
 from oprack.kernel import Array
 from oprack.op.families import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
 from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
+
+if TYPE_CHECKING:
+    from oprack_nn.passes._affine import Numbers
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv3d")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
@@ -25,7 +28,7 @@ def _geometry(m: Match, conv: Any) -> tuple[int, int, int, bool]:
     return rank, channel, m.attr(conv, "groups"), m.op_of(conv).type in TRANSPOSED
 
 
-def _times_output(w: Array, a: Array, groups: int, transposed: bool) -> Array:
+def _times_output(w: Array, a: Numbers, groups: int, transposed: bool) -> Array:
     """Weights that give a times the output, a per output channel, as float64."""
     if a.ndim == 0:
         return np.multiply(w, a, dtype=np.float64)
@@ -37,7 +40,7 @@ def _times_output(w: Array, a: Array, groups: int, transposed: bool) -> Array:
     return np.multiply(split, a, dtype=np.float64).reshape(w.shape)
 
 
-def _times_input(w: Array, a: Array, groups: int) -> Array:
+def _times_input(w: Array, a: Numbers, groups: int) -> Array:
     """Weights of a convolution that takes x for a x, a per input channel, as float64."""
     if a.ndim == 0:
         return np.multiply(w, a, dtype=np.float64)
@@ -50,7 +53,9 @@ def _outputs(w: Array, groups: int, transposed: bool) -> int:
     return w.shape[1] * groups if transposed else w.shape[0]
 
 
-def _with_bias(m: Match, conv: Any, x: VarNode, w: Array, b: Array, rank: int, channel: int, outputs: int):
+def _with_bias(
+    m: Match, conv: Any, x: VarNode, w: Array, b: Numbers, rank: int, channel: int, outputs: int
+) -> NewVar | None:
     """The convolution of x by new weights w, plus b per output channel; None when they are too large for the dtype."""
     if not all(representable(v, m.value("w")) for v in (w, b)):
         return None
@@ -67,7 +72,7 @@ def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     conv = p.op((*CONVOLUTIONS, *TRANSPOSED), Input="x", Filter=p.param("w"))
     bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         rank, channel, groups, transposed = _geometry(m, conv)
         w = m.value("w")
         outputs = _outputs(w, groups, transposed)
@@ -90,7 +95,7 @@ def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
     before = affine_ops(p, "x")
     conv = p.op(CONVOLUTIONS, Input=p.either(*before), Filter=p.param("w"))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         rank, channel, groups, _ = _geometry(m, conv)
         op, w = next(m.op_of(op) for op in before if m.has(op)), m.value("w")
         affine = affine_of(m, op, rank, channel)
@@ -124,7 +129,7 @@ def fold_scale_before_padded_conv(p: PatternBuilder) -> tuple[Any, Callable[...,
     shifted = p.op("elementwise_add", X=scaled, Y=p.param("c"), commutative=True)
     conv = p.op(CONVOLUTIONS, Input=shifted, Filter=p.param("w"))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         a, c, w = m.value("a"), m.value("c"), m.value("w")
         if a.size != 1 or c.size != 1 or a.dtype.kind != "f":
             return None
@@ -137,8 +142,7 @@ def fold_scale_before_padded_conv(p: PatternBuilder) -> tuple[Any, Callable[...,
         scaled_w = w.astype(np.float64) * np.float64(a.item())
         if not representable(scaled_w, w):
             return None
-        w = m.new_param(scaled_w, like="w")
-        return m.op(m.root.type, Input=x, Filter=w, attrs=m.attrs(conv))
+        return m.op(m.root.type, Input=x, Filter=m.new_param(scaled_w, like="w"), attrs=m.attrs(conv))
 
     return conv, build
 

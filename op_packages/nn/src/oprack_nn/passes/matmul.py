@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.ir import Match, OpNode, PatternBuilder, fusion
+from oprack.ir import Match, NewVar, OpNode, PatternBuilder, fusion
 
 from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
 
@@ -29,7 +29,7 @@ def fold_affine_after_matmul(p: PatternBuilder) -> tuple[Any, Callable[..., Any]
     product = p.op(PRODUCTS, X="x", Y=p.param("w"))
     bias = p.maybe(p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         op, w = m.op_of(product), m.value("w")
         if not _columns_last(m, op) or (op.type == "matmul" and m.attr(op, "head_number") != 1):
             return None
@@ -47,7 +47,7 @@ def fold_affine_after_matmul(p: PatternBuilder) -> tuple[Any, Callable[..., Any]
         out = m.op(op.type, X=m["x"], Y=m.new_param(scaled, like="w"), attrs=m.attrs(product))
         if not np.any(shift):
             return out
-        shift = m.new_param(np.broadcast_to(shift, w.shape[1:]), like="w")
-        return m.op("elementwise_add", X=out, Y=shift, attrs={"axis": -1})
+        added = m.new_param(np.broadcast_to(shift, w.shape[1:]), like="w")
+        return m.op("elementwise_add", X=out, Y=added, attrs={"axis": -1})
 
     return p.either(*affine_ops(p, bias)), build

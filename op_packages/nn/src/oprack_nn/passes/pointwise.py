@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.ir import Match, OpNode, PatternBuilder, fusion
+from oprack.ir import Match, NewVar, OpNode, PatternBuilder, fusion
 from oprack.kernel import Array
 from oprack.op.families import pad_pairs
 
@@ -30,7 +30,7 @@ def merge_pointwise_convs(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     first = p.op("conv2d", Input="x", Filter=p.param("v"), where=_is_dense)
     second = p.op("conv2d", Input=first, Filter=p.param("w"), where=_is_dense)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         v, w = m.value("v"), m.value("w")
         if is_channel_last(m.attr(first, "data_format")) != is_channel_last(m.attr(second, "data_format")):
             return None

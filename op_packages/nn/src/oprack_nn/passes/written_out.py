@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from oprack.ir import Fusion, Match, OpNode, PatternBuilder, fusion
+from oprack.ir import Fusion, Match, NewParam, NewVar, OpNode, PatternBuilder, VarNode, fusion
 
 
 class _Number:
@@ -15,7 +15,7 @@ class _Number:
     def __init__(self, name: str, *ops: Any) -> None:
         self.name, self.patterns = name, ops
 
-    def _operand(self, m: Match, op: OpNode) -> float:
+    def _operand(self, m: Match, op: OpNode) -> float | None:
         value, x = m.value(self.name), m["x"].shape
         return value.item() if value.size == 1 and x is not None and value.ndim <= len(x) else None
 
@@ -30,7 +30,7 @@ class _Factor(_Number):
         over = p.op("elementwise_div", X=x, Y=p.param(name))
         super().__init__(name, scaled, times, over)
 
-    def value(self, m: Match) -> float:
+    def value(self, m: Match) -> float | None:
         op = self._found(m)
         if op.type == "scale":
             return m.attr(op, "scale")
@@ -44,7 +44,7 @@ class _Shift(_Number):
         plus = p.op("elementwise_add", X=x, Y=p.param(name), commutative=True)
         super().__init__(name, shifted, plus)
 
-    def value(self, m: Match) -> float:
+    def value(self, m: Match) -> float | None:
         op = self._found(m)
         return m.attr(op, "bias") if op.type == "scale" else self._operand(m, op)
 
@@ -68,7 +68,7 @@ class _Power(_Number):
         return (m.attr(op, "factor") if op.type == "pow" else self._operand(m, op)) == self.exponent
 
 
-def _close(value: float, wanted: float) -> bool:
+def _close(value: float | None, wanted: float) -> bool:
     """Whether a constant is the wanted one, as somebody wrote it in float32."""
     return value is not None and math.isclose(value, wanted, rel_tol=1e-6)
 
@@ -101,7 +101,7 @@ def gelu_of_erf(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     root_of_two = _Factor(p, "x", "root")
     halved = _Halved(p, "x", p.op("erf", X=p.either(*root_of_two.patterns)))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         fits = halved.fits(m) and _close(root_of_two.value(m), math.sqrt(0.5))
         return m.op("gelu", X=m["x"], attrs={"approximate": False}) if fits else None
 
@@ -117,7 +117,7 @@ def gelu_of_tanh(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     scaled = _Factor(p, polynomial, "scaled")
     halved = _Halved(p, "x", p.op("tanh", X=p.either(*scaled.patterns)))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         fits = halved.fits(m) and cube.fits(m) and _close(small.value(m), 0.044715)
         fits = fits and _close(scaled.value(m), math.sqrt(2 / math.pi))
         return m.op("gelu", X=m["x"], attrs={"approximate": True}) if fits else None
@@ -131,7 +131,7 @@ def swish_of_sigmoid(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     inner = _Factor(p, "x", "beta")
     gates = [p.op("sigmoid", X=p.either(*inner.patterns)), p.op("sigmoid", X="x")]
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         beta = 1.0 if m.has(gates[1]) else inner.value(m)
         return None if beta is None else m.op("swish", X=m["x"], attrs={"beta": beta})
 
@@ -147,7 +147,7 @@ def _over_last_dims(op: OpNode) -> bool:
 def _first_dim(op: OpNode) -> int | None:
     """The first of the last dims that are reduced; None when others are."""
     x, dims = op.input("X"), op.attr("dim", (0,))
-    if x.shape is None or not dims:
+    if x is None or x.shape is None or not dims:
         return None
     rank = len(x.shape)
     reduced = sorted(d % rank for d in dims)
@@ -168,7 +168,7 @@ def layer_norm_of_means(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         p.op("elementwise_mul", X=above, Y=p.op("rsqrt", X=shifted), commutative=True, attrs={"axis": -1}),
     ]
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         first = {_first_dim(m.op_of(op)) for op in (*means, variance)}
         small = epsilon.value(m)
         if len(first) > 1 or not square.fits(m) or small is None or not 0 <= small <= 0.001:
@@ -180,11 +180,11 @@ def layer_norm_of_means(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
 
 def _parameter_of(slot: str, op_type: str, *others: str) -> Fusion:
     def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
-        slots = {name: p.param(name, optional=True) for name in others}
+        slots: dict[str, Any] = {name: p.param(name, optional=True) for name in others}
         norm = p.op("layer_norm", X="x", **slots)
         root = p.op(op_type, X=norm, Y=p.param("new"), commutative=True)
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             op, new, dims = m.op_of(norm), m.value("new"), m["x"].shape
             start = m.attr(op, "begin_norm_axis")
             if dims is None or not 0 < start < len(dims):
@@ -197,7 +197,7 @@ def _parameter_of(slot: str, op_type: str, *others: str) -> Fusion:
                 return None
             if new.size != math.prod(last):
                 return None
-            found = {name: m[name] for name in others if m.has(name)}
+            found: dict[str, VarNode | NewParam] = {name: m[name] for name in others if m.has(name)}
             found[slot] = m.new_param(new.reshape(-1), like="new")
             return m.op("layer_norm", X=m["x"], attrs=m.attrs(norm), out="Y", **found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from oprack import functional as F
 from oprack import no_grad, to_tensor
@@ -103,10 +103,14 @@ def vector_to_parameters(vector: Tensor, parameters: Iterable[Tensor]) -> None:
         at += p.size
 
 
+def _is_tensor(value: Tensor | Iterable[Tensor]) -> TypeGuard[Tensor]:
+    return hasattr(value, "requires_grad")
+
+
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     """The gradients that there are; sparse ones as dense tensors, which replace them."""
     found = []
-    for p in [parameters] if hasattr(parameters, "requires_grad") else parameters:
+    for p in [parameters] if _is_tensor(parameters) else parameters:
         if p.grad is not None:
             if p.grad.is_sparse:
                 p.grad = to_tensor(p.grad.numpy(), place=p.place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from oprack.device import row_totals
@@ -26,10 +26,10 @@ _SHARED = 2
 
 def working(param: Array, master: Array | None, multi_precision: bool) -> Array:
     """The copy of a parameter that is updated: the master weights of a 16-bit one, else the parameter itself."""
-    return master if _has_master(param, master, multi_precision) else param
+    return master if _is_master(master, param, multi_precision) else param
 
 
-def _has_master(param: Array, master: Array | None, multi_precision: bool) -> bool:
+def _is_master(master: Array | None, param: Array, multi_precision: bool) -> TypeGuard[Array]:
     return multi_precision and master is not None and master.dtype != param.dtype
 
 
@@ -40,7 +40,7 @@ def scalar(tensor: Array, dtype: np.dtype[Any]) -> Array:
 
 def rounded(new: Array, param: Array, master: Array | None, multi_precision: bool) -> tuple[Array, Array | None]:
     """(ParamOut, MasterParamOut) from the updated working copy."""
-    if _has_master(param, master, multi_precision):
+    if _is_master(master, param, multi_precision):
         return new.astype(param.dtype), new
     return new, None
 

@@ -140,7 +140,8 @@ def ftrl_rows(
     totals = row_totals(Grad, xp)
     rows, old = totals.rows, (Param, SquaredAccumulator, LinearAccumulator)
     lr = scalar(LearningRate, Param.dtype)
-    found = _step(*(a[rows] for a in old), totals.value, lr, l1, l2, lr_power, xp)
+    p, squared, linear = (a[rows] for a in old)
+    found = _step(p, squared, linear, totals.value, lr, l1, l2, lr_power, xp)
     new = tuple(a.copy() for a in old)
     for target, value in zip(new, found, strict=True):
         target[rows] = value

@@ -36,10 +36,14 @@ def step(
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
     correction = xp.sqrt(kind(1) - b2pow)
-    numbers = (kind(beta1), kind(1 - beta1), kind(beta2), kind(1 - beta2))
-    numbers = (*numbers, kind(epsilon) * correction, lr * correction / (kind(1) - b1pow))
+    shares = (kind(beta1), kind(1 - beta1), kind(beta2), kind(1 - beta2))
+    numbers = (*shares, kind(epsilon) * correction, lr * correction / (kind(1) - b1pow))
     if is_large(p):
-        return by_blocks(lambda *blocks: _update_block(*blocks, *numbers), (p, g, m1, m2), 3, out, others, commit)
+
+        def block(given: Sequence[Array], made: Sequence[Array], work: Array) -> None:
+            _update_block(given, made, work, *numbers)
+
+        return by_blocks(block, (p, g, m1, m2), 3, out, others, commit)
     return _update_whole(p, g, m1, m2, *numbers, xp)
 
 
@@ -158,12 +162,12 @@ def update(
     out = out if p is param else None
     new_powers = powers(state, rates, rule)
     others, commit = (*new_powers, None), Commit()  # where the parameter itself is overwritten
-    if lazy:
-        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, others, commit, xp)
-    elif isinstance(grad, SelectedRows):
-        new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
-    else:
+    if not isinstance(grad, SelectedRows):
         new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out, others, commit)
+    elif lazy:
+        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, others, commit, xp)
+    else:
+        new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
     out, new_master = rounded(new, param, master, rule.multi_precision)
     return out, new1, new2, *new_powers, new_master
 
@@ -343,7 +347,7 @@ def lamb_rows(
 @kernel("merged_adam", place=BOTH, dtypes=REALS)
 def merged_adam(
     Param: list[Array], Grad: list[Array], states: AdamState, *, rule: AdamRule, xp: ArrayModule
-) -> tuple[list[Array], list[Array], list[Array], list[Array], list[Array], list[Array | None]]:
+) -> tuple[list[Array | None], ...]:
     found = []
     for i, param in enumerate(Param):
         one = AdamState(

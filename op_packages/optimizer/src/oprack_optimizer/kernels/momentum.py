@@ -24,7 +24,7 @@ def step(
     rule: MomentumRule,
     out: Array | None = None,
     commit: Commit | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """(parameter, velocity) after one step. out: memory that the parameter may have; commit: as in by_blocks."""
     kind, mu, nesterov = p.dtype.type, rule.mu, rule.use_nesterov
     g = grad.astype(p.dtype, copy=False)
@@ -33,8 +33,11 @@ def step(
     if rule.regularization_method == "l2_decay":
         g = g + kind(rule.regularization_coeff) * p
     if is_large(p):
-        given = (p, g, velocity)
-        return by_blocks(lambda *blocks: _update_block(*blocks, kind(mu), nesterov, lr), given, 2, out, (None,), commit)
+
+        def block(given: Sequence[Array], made: Sequence[Array], work: Array) -> None:
+            _update_block(given, made, work, kind(mu), nesterov, lr)
+
+        return by_blocks(block, (p, g, velocity), 2, out, (None,), commit)
     v = velocity * kind(mu) + g
     return p - (g + v * kind(mu) if nesterov else v) * lr, v
 
@@ -125,7 +128,7 @@ def lars_momentum(
 @kernel("merged_momentum", place=BOTH, dtypes=REALS)
 def merged_momentum(
     Param: list[Array], Grad: list[Array], states: MomentumState, *, rule: MomentumRule
-) -> tuple[list[Array], list[Array], list[Array | None]]:
+) -> tuple[list[Array | None], ...]:
     found = []
     for i, param in enumerate(Param):
         one = MomentumState(

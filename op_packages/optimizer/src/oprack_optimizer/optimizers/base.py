@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from oprack import initializer
 from oprack.autodiff import OpRole
@@ -114,7 +114,9 @@ class Optimizer(EagerSteps, Rates):
                 )
         parameter_list, self._groups = split_groups(parameter_list)
         self.parameter_list, self._paths = checked_parameters(parameter_list, self._kind)
-        self.regularization, self.grad_clip, self.name = regularization, grad_clip, name
+        # the loop above refused all else
+        self.regularization = cast("WeightDecay | None", regularization)
+        self.grad_clip, self.name = grad_clip, name
         self._rate_var: Variable | None
         self._rates: dict[float, Variable]
         self._state: dict[tuple[str, str], Variable]

@@ -59,7 +59,7 @@ class LBFGS(Optimizer):
         self._history: deque[tuple[Array, Array]] = deque(maxlen=history_size)
         self._last: tuple[Array, Array] | None = None  # the weights and their gradient before the last direction
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Lower the loss by up to max_iter directions; returns the loss before.
 
         Raises InvalidArgumentError without a closure.

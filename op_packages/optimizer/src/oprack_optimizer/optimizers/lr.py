@@ -273,7 +273,7 @@ class ReduceOnPlateau(LRScheduler):
     def get_lr(self) -> float:
         return self.last_lr
 
-    def step(self, metrics: float, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: float, epoch: int | None = None) -> None:
         """Go on after a step whose metric (a number, or an array of one element) was `metrics`."""
         value = float(metrics.item() if hasattr(metrics, "item") else metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)

@@ -17,7 +17,7 @@ class LRScheduler:
         last_epoch: The step before the first one; -1 starts at step 0.
     """
 
-    state_names = ("last_epoch", "last_lr")
+    state_names: tuple[str, ...] = ("last_epoch", "last_lr")
     """The attributes that make up the state; JSON must be able to represent their values."""
 
     def __new__(cls, *args: Any, **options: Any) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_quantization.kernels._quantize import (
@@ -48,8 +48,8 @@ def by_moving_average(rounded: Rounded) -> Callable[..., tuple[Array | None, ...
     def kernel(
         X: Array,
         InScale: Array,
-        InAccum: Array | None = None,
-        InState: Array | None = None,
+        InAccum: RequiredArray = None,
+        InState: RequiredArray = None,
         *,
         moving_rate: float,
         bit_length: int,
@@ -150,8 +150,8 @@ def fake_quantize_range_abs_max(
 @kernel("moving_average_abs_max_scale", place=("cpu", "cuda"), dtypes=FLOATS)
 def moving_average_abs_max_scale(
     X: Array,
-    InAccum: Array | None = None,
-    InState: Array | None = None,
+    InAccum: RequiredArray = None,
+    InState: RequiredArray = None,
     *,
     moving_rate: float,
     is_test: bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import Array, ArrayModule, kernel
+from oprack.kernel import Array, ArrayModule, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_quantization.kernels._quantize import abs_max, along, averaged, copied, greatest, quantize
@@ -39,8 +39,8 @@ def dequantize_linear(
 def quantize_linear(
     X: Array,
     Scale: Array,
-    InAccum: Array | None = None,
-    InState: Array | None = None,
+    InAccum: RequiredArray = None,
+    InState: RequiredArray = None,
     *,
     quant_axis: int,
     bit_length: int,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from oprack.op import (
     REQUIRED,
     Attr,
@@ -48,7 +50,7 @@ class AbsMax(OpDef):
     bit_length = BIT_LENGTH
     round_type = ROUND_TYPE
     infer_shape = out_and_scale
-    make_grad = empty_grad
+    make_grad: ClassVar[Any] = empty_grad  # some members of the family have a gradient
 
 
 class MovingAverage(OpDef):
@@ -66,7 +68,7 @@ class MovingAverage(OpDef):
     bit_length = BIT_LENGTH
     is_test = IS_TEST
     round_type = ROUND_TYPE
-    make_grad = empty_grad
+    make_grad: ClassVar[Any] = empty_grad  # some members of the family have a gradient
 
     def infer_shape(ctx: InferShapeContext) -> None:
         like(ctx, [("Out", "X")])

@@ -87,7 +87,7 @@ class _Alone:
     """One layer in a program of its own, with rounded weights."""
 
     def __init__(self, layer: Layer, scale: float, per_channel: bool) -> None:
-        self._scale, self._scope, self._program = np.float32([scale]), Scope(), Program()
+        self._scale, self._scope, self._program = np.array([scale], np.float32), Scope(), Program()
         axis = layer.axis if per_channel else None
         w, block = layer.w, self._program.global_block()
         self._scope.var("w").set(restored(w, along(weight_scales(w, axis), w.ndim, axis)))

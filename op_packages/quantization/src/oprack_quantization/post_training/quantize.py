@@ -133,7 +133,7 @@ class _Rewriting:
         """Let a layer read multiples of scale / 127, and a weight that is kept as integers."""
         x, weight = layer.x, layer.weight
         if x not in self._rounded:
-            step = self._graph.new_parameter(np.float32([scale]), f"{x.name}.scale")
+            step = self._graph.new_parameter(np.array([scale], np.float32), f"{x.name}.scale")
             integers_of_x = self._linear("quantize_linear", x, step, -1, layer)
             self._rounded[x] = self._linear("dequantize_linear", integers_of_x, step, -1, layer)
         key = (weight, layer.axis)

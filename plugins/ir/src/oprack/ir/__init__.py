@@ -2,7 +2,7 @@
 
 from oprack.ir.driver import Fusion, Fusions, fusion
 from oprack.ir.graph import Graph
-from oprack.ir.match import Match
+from oprack.ir.match import Match, NewParam, NewVar
 from oprack.ir.nodes import OpNode, VarNode, one_dtype
 from oprack.ir.passes import (
     ModelWarning,
@@ -23,6 +23,8 @@ __all__ = [
     "Graph",
     "Match",
     "ModelWarning",
+    "NewParam",
+    "NewVar",
     "OpNode",
     "Optimized",
     "Pass",

@@ -134,14 +134,15 @@ class Match:
         declared = self.graph.manager.op_info(node.type).proto.attrs
         return {name: value for name, value in node.desc.attrs.items() if name in declared}
 
-    def value(self, name: str) -> np.ndarray[Any, Any] | None:
+    def value(self, name: str) -> np.ndarray[Any, Any] | Any:
         """The value of a parameter, by its name in the pattern; None when the slot is absent.
 
         Args:
             name: The name in the pattern.
 
         Returns:
-            The array.
+            The array. To a type checker it may be anything, as the result of re.Match.group: which parameters are
+            optional, the pattern says.
         """
         node = self.found.vars.get(name)
         if node is None:
