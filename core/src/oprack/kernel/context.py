@@ -31,9 +31,9 @@ else:
     RequiredArray: TypeAlias = Any
 """An array of the place: NumPy's on the host, CuPy's on a GPU. CuPy brings no types, so a type checker sees NumPy's.
 
-RequiredArray is for `X: RequiredArray = None` in a kernel: the parameter has a default because one before it may be
-absent, or because the op's shape rule asks for X only with the attributes with which the kernel reads it. So it is there
-where it is read, and a type checker asks for no test of None.
+RequiredArray is for `X: RequiredArray = None` in a kernel. The parameter has a default because one before it may be
+absent, or because the op's shape rule asks for X with some attributes alone; X is there wherever the kernel reads it,
+so a type checker asks for no test of None.
 """
 
 ArrayModule: TypeAlias = ModuleType

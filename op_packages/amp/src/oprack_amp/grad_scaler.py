@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from oprack import functional, no_grad, to_tensor
@@ -117,7 +117,7 @@ class GradScaler:
                 f"GradScaler: the gradients of this {type(optimizer).__name__} were unscaled already; call it once "
                 "between backward() and update()"
             )
-        having = [(p, p.grad) for p in optimizer.parameter_list or () if p.grad is not None]
+        having = [p for p in optimizer.parameter_list or () if p.grad is not None]
         # An optimizer of which each rank has a part asks the other ranks, so that all step or none does.
         any_rank = getattr(optimizer, "any_rank", None)
         if not having and any_rank is None:
@@ -126,14 +126,14 @@ class GradScaler:
                 "scaler.scale(loss).backward() first"
             )
         bad: Any = None
-        for dtype in dict.fromkeys(gradient.dtype for _, gradient in having):
-            group = [(p, gradient) for p, gradient in having if gradient.dtype == dtype]
-            values = [_values(gradient) for _, gradient in group]
+        for dtype in dict.fromkeys(_gradient(p).dtype for p in having):
+            group = [p for p in having if _gradient(p).dtype == dtype]
+            values = [_values(_gradient(p)) for p in group]
             with no_grad():
                 out, found = functional.check_finite_and_unscale(values, self._scale.astype(dtype))
                 bad = found if bad is None else functional.logical_or(bad, found)
-            for (p, gradient), value in zip(group, out, strict=True):
-                p.grad = _with_values(gradient, value)
+            for p, value in zip(group, out, strict=True):
+                p.grad = _with_values(_gradient(p), value)
         if any_rank is not None:
             bad = to_tensor([any_rank(bad is not None and bool(bad.item()))], place=self._scale.place)
         self._found[id(optimizer)] = bad
@@ -182,6 +182,11 @@ class GradScaler:
         for name in _STATE:
             mine = getattr(self, f"_{name}")
             setattr(self, f"_{name}", to_tensor(np.asarray(state[name]).reshape(1), mine.dtype, place=mine.place))
+
+
+def _gradient(parameter: Parameter) -> Tensor:
+    """The gradient of a parameter that has one."""
+    return cast("Tensor", parameter.grad)
 
 
 def _values(gradient: Tensor) -> Tensor:

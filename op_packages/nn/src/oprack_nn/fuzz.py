@@ -160,7 +160,8 @@ def inception(net: Net, x: str) -> str:
 def pool(net: Net, x: str) -> str:
     """Maximum or mean of windows."""
     k = net.choose(2, 3, 1)
-    attrs: dict[str, Any] = {"ksize": [k, k], "strides": [net.choose(2, 1)] * 2, "paddings": [net.choose(0, k // 2)] * 2}
+    attrs: dict[str, Any] = {"ksize": [k, k], "strides": [net.choose(2, 1)] * 2}
+    attrs |= {"paddings": [net.choose(0, k // 2)] * 2}
     attrs |= {"pooling_type": net.choose("max", "avg"), "ceil_mode": net.flag(), "exclusive": net.flag()}
     return net.op("pool2d", {"X": x}, attrs)
 

@@ -11,7 +11,7 @@ of rows, and may be refused where that is open; `eager_only = True`, it matters 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import oprack
@@ -22,6 +22,9 @@ from oprack.testing.fuzz.lives.subjects import WIDTH, scaled
 
 from oprack_nn.modules.common import Dropout, Linear
 from oprack_nn.modules.norm import BatchNorm1D
+
+if TYPE_CHECKING:
+    from oprack import Parameter
 
 
 class Affine(Linear):

@@ -379,7 +379,9 @@ def margin_rank_loss(X1: Array, X2: Array, Label: Array, *, margin: float, xp: A
 
 
 @kernel("margin_rank_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def margin_rank_loss_grad(Activated: Array, Label: Array, Out_grad: Array, *, ctx: KernelContext) -> dict[str, Array | None]:
+def margin_rank_loss_grad(
+    Activated: Array, Label: Array, Out_grad: Array, *, ctx: KernelContext
+) -> dict[str, Array | None]:
     dx2 = Out_grad * Activated * Label
     return {"X1@GRAD": -dx2 if ctx.wants("X1@GRAD") else None, "X2@GRAD": dx2}
 

@@ -34,7 +34,7 @@ def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: np.dtype
     k = np.arange(out)
     if edges:
         # Paddle finds the position in float64 in the ops without _v2, in float32 in the others
-        real: type[np.float64] | type[np.float32] = np.float64 if wide else np.float32
+        real: type[np.floating[Any]] = np.float64 if wide else np.float32
         position = real(step) * (k.astype(real) + real(0.5)) - real(0.5)
         first = np.maximum(position.astype(np.int64), 0)
         fraction = np.maximum(position.astype(np.float32), 0) - first.astype(np.float32)

@@ -66,9 +66,9 @@ def _affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Numbers, 
     if op.type in ("batch_norm", "affine_channel"):
         if not _same_channel(m.attr(op, "data_layout"), rank, channel):
             return None
-        s, c = (None if v is None else v.astype(np.float64) for v in (m.value("s"), m.value("c")))
         if op.type == "affine_channel":
-            return s.reshape(-1), c.reshape(-1)
+            return m.value("s").astype(np.float64).reshape(-1), m.value("c").astype(np.float64).reshape(-1)
+        s, c = (None if v is None else v.astype(np.float64) for v in (m.value("s"), m.value("c")))
         mean, variance = m.value("mean").astype(np.float64), m.value("variance").astype(np.float64)
         a = (1.0 if s is None else s) / np.sqrt(variance + m.attr(op, "epsilon"))
         return a, (0.0 if c is None else c) - mean * a

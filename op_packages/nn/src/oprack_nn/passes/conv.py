@@ -119,7 +119,8 @@ def _keeps_shape(x: VarNode, op: OpNode, rank: int, channel: int, inputs: int) -
         return True
     if x.shape is None or len(x.shape) != rank:
         return False
-    return x.shape[channel] == inputs or all(math.prod(n.shape) == 1 for n in op.reads() if n is not x)
+    others = [n.shape for n in op.reads() if n is not x]
+    return x.shape[channel] == inputs or all(dims is not None and math.prod(dims) == 1 for dims in others)
 
 
 @fusion("fold_scale_before_padded_conv")

@@ -30,10 +30,10 @@ def fold_affine_after_matmul(p: PatternBuilder) -> tuple[Any, Callable[..., Any]
     bias = p.maybe(p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True))
 
     def build(m: Match) -> NewVar | None:
-        op, w = m.op_of(product), m.value("w")
-        if not _columns_last(m, op) or (op.type == "matmul" and m.attr(op, "head_number") != 1):
+        op, w, dims = m.op_of(product), m.value("w"), m["x"].shape
+        if dims is None or not _columns_last(m, op) or (op.type == "matmul" and m.attr(op, "head_number") != 1):
             return None
-        rank = m.attr(op, "x_num_col_dims") + 1 if op.type == "mul" else len(m["x"].shape)
+        rank = m.attr(op, "x_num_col_dims") + 1 if op.type == "mul" else len(dims)
         b = per_channel(m.value("b"), m.attr(bias, "axis"), rank, rank - 1) if m.has(bias) else np.float64(0)
         affine = affine_of(m, m.root, rank, rank - 1)
         if b is None or affine is None or (np.all(affine[0] == 1) and not m.has(bias)):

@@ -6,7 +6,8 @@ Classifiers over a transformer read the first token alone, so all but the keys a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
 
 from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
@@ -36,12 +37,25 @@ class _Part:
 
 # How ops pass a slice on to their inputs ------------------------------------------------------------------------------
 # rule(op, axis, part) -> {input slot: dim to slice}, "" -> new attributes; None when the op needs all of its input.
-def _unary(op: OpNode, axis: int, part: _Part) -> dict[str, int]:
+Passed: TypeAlias = dict[str, Any]
+
+
+def _input(op: OpNode, slot: str) -> VarNode:
+    """An input that the op's type requires; the op fits its OpProto, or it would be opaque."""
+    return cast("VarNode", op.input(slot))
+
+
+def _dims(op: OpNode, slot: str = "X") -> tuple[int, ...]:
+    """Dims of an input that `_is_plain`, so that its rank is known."""
+    return cast("tuple[int, ...]", _input(op, slot).shape)
+
+
+def _unary(op: OpNode, axis: int, part: _Part) -> Passed | None:
     return None if any(nodes for slot, nodes in op.inputs.items() if slot != "X") else {"X": axis}
 
 
-def _binary(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
-    x, y = op.input("X").shape, op.input("Y").shape
+def _binary(op: OpNode, axis: int, part: _Part) -> Passed | None:
+    x, y = _dims(op), _dims(op, "Y")
     rank, given = len(x), op.attr("axis", -1)
     start = rank - len(y) if given == -1 or len(y) == rank else given
     if start < 0:
@@ -54,16 +68,16 @@ def _binary(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
     return None
 
 
-def _layer_norm(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
+def _layer_norm(op: OpNode, axis: int, part: _Part) -> Passed | None:
     return {"X": axis} if axis < op.attr("begin_norm_axis", 1) else None
 
 
-def _softmax(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
-    return {"X": axis} if axis != op.attr("axis", -1) % len(op.input("X").shape) else None
+def _softmax(op: OpNode, axis: int, part: _Part) -> Passed | None:
+    return {"X": axis} if axis != op.attr("axis", -1) % len(_dims(op)) else None
 
 
-def _product(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
-    x, y = op.input("X").shape, op.input("Y").shape
+def _product(op: OpNode, axis: int, part: _Part) -> Passed | None:
+    x, y = _dims(op), _dims(op, "Y")
     if op.type == "mul":
         return {"X": axis} if axis < op.attr("x_num_col_dims", 1) else None
     turned = op.attr("transpose_X", op.attr("trans_x", False))
@@ -72,7 +86,7 @@ def _product(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
     return {"X": axis} if axis == len(x) - 2 or (axis < len(x) - 2 and len(y) == 2) else None
 
 
-def _transpose(op: OpNode, axis: int, part: _Part) -> dict[str, int]:
+def _transpose(op: OpNode, axis: int, part: _Part) -> Passed | None:
     return {"X": op.attr("axis")[axis]}
 
 
@@ -81,8 +95,8 @@ def _leaves(sizes: Sequence[int], dims: Sequence[int]) -> bool:
     return all(s in (0, -1, d) for s, d in zip(sizes, dims, strict=False))
 
 
-def _reshape(op: OpNode, axis: int, part: _Part) -> dict[str, dict[str, list[int]] | int] | None:
-    x, sizes = op.input("X").shape, list(op.attr("shape", ()))
+def _reshape(op: OpNode, axis: int, part: _Part) -> Passed | None:
+    x, sizes = _dims(op), list(op.attr("shape", ()))
     if any(n for s, n in op.inputs.items() if s != "X") or len(x) <= axis or len(sizes) <= axis:
         return None
     if not _leaves(sizes[: axis + 1], x) or sizes.count(-1) > 1:
@@ -94,7 +108,7 @@ def _reshape(op: OpNode, axis: int, part: _Part) -> dict[str, dict[str, list[int
     return {"X": axis, "": {"shape": [*[0] * (axis + 1), *new]}}
 
 
-_RULES = {
+_RULES: dict[str, Callable[[OpNode, int, _Part], Passed | None]] = {
     **dict.fromkeys(UNARY, _unary),
     **dict.fromkeys(BINARY, _binary),
     **dict.fromkeys(PRODUCTS, _product),
@@ -116,34 +130,36 @@ def _slice_of(graph: Graph, op: OpNode) -> tuple[int, _Part] | None:
     """(dim, part) of a slice along one dim given by attributes; None for any other op."""
     if op.type != "slice" or op.opaque or any(n for s, n in op.inputs.items() if s != "Input"):
         return None
-    axes, x = op.attr("axes", ()), op.input("Input")
+    axes = op.attr("axes", ())
     one = len(axes) == len(op.attr("starts", ())) == len(op.attr("ends", ())) == 1
-    if not one or not _is_plain(graph, x) or len(x.shape) < 2:
+    if not one or not _is_plain(graph, _input(op, "Input")):
         return None
-    axis = axes[0] % len(x.shape)
-    return (axis, _Part(op)) if all(a % len(x.shape) == axis for a in op.attr("decrease_axis", ())) else None
+    rank = len(_dims(op, "Input"))
+    if rank < 2:
+        return None
+    axis = axes[0] % rank
+    return (axis, _Part(op)) if all(a % rank == axis for a in op.attr("decrease_axis", ())) else None
 
 
-def _passed_on(
-    graph: Graph, node: VarNode, reader: OpNode, axis: int, part: _Part
-) -> dict[str, dict[str, list[int]] | int] | None:
-    """What the rule of the op that makes `node` says, which `reader` alone reads; None when it may not be changed."""
+def _passed_on(graph: Graph, node: VarNode, reader: OpNode, axis: int, part: _Part) -> tuple[OpNode, Passed] | None:
+    """The op that makes `node`, which `reader` alone reads, and what its rule says; None when it may not be changed."""
     op = node.producer
     if op is None or op.type not in _RULES or op.opaque or op.hidden_writes or node.consumers != [reader]:
         return None
     others = [n for n in op.writes() if n is not node and n.consumers]
     if others or any(graph.is_kept(n) for n in op.writes()) or not all(_is_plain(graph, n) for n in op.reads()):
         return None
-    return _RULES[op.type](op, axis, part)
+    passed = _RULES[op.type](op, axis, part)
+    return None if passed is None else (op, passed)
 
 
 def _reaches_product(graph: Graph, node: VarNode, reader: OpNode, axis: int, part: _Part) -> bool:
     """Whether a slice of `node` can be moved before a product."""
-    passed = _passed_on(graph, node, reader, axis, part)
-    if passed is None:
+    found = _passed_on(graph, node, reader, axis, part)
+    if found is None:
         return False
-    op = node.producer
-    inputs = [(op.input(slot), dim) for slot, dim in passed.items() if slot]
+    op, passed = found
+    inputs = [(_input(op, slot), dim) for slot, dim in passed.items() if slot]
     return op.type in PRODUCTS or any(_reaches_product(graph, n, op, dim, part) for n, dim in inputs)
 
 
@@ -154,24 +170,25 @@ def _sliced(
     axis: int,
     part: _Part,
     before: OpNode,
-    made: Mapping[tuple[VarNode, int], VarNode],
+    made: dict[tuple[VarNode, int], VarNode],
 ) -> VarNode:
     """The part of `node`, made from parts of what it was made from as far as that saves products.
 
     made: slices so far, by variable and dim.
     """
-    if not _reaches_product(graph, node, reader, axis, part):
+    found = _passed_on(graph, node, reader, axis, part)
+    if found is None or not _reaches_product(graph, node, reader, axis, part):
         out = made.get((node, axis))
         if out is None:
             out = made[node, axis] = graph.new_var(node.name)
             attrs = {"axes": [axis], "starts": [part.start], "ends": [part.end]}
             graph.add_op("slice", {"Input": [node]}, {"Out": [out]}, attrs, before=before)
         return out
-    passed, op = _passed_on(graph, node, reader, axis, part), node.producer
+    op, passed = found
     inputs = dict(op.inputs)
     for slot, dim in passed.items():
         if slot:
-            inputs[slot] = [_sliced(graph, op.input(slot), op, dim, part, before, made)]
+            inputs[slot] = [_sliced(graph, _input(op, slot), op, dim, part, before, made)]
     proto = graph.manager.op_info(op.type).proto
     attrs = {name: value for name, value in op.desc.attrs.items() if name in proto.attrs} | passed.get("", {})
     outputs = {slot: [graph.new_var(n.name) for n in nodes] for slot, nodes in op.outputs.items()}
@@ -193,7 +210,7 @@ def _hoist(graph: Graph, op: OpNode) -> bool:
     out = op.output("Out")
     if found is None or out is None or out.pinned or len(graph.versions(out.name)) > 1:
         return False
-    (axis, part), whole = found, op.input("Input")
+    (axis, part), whole = found, _input(op, "Input")
     if not _reaches_product(graph, whole, op, axis, part):
         return False
     rows = _sliced(graph, whole, op, axis, part, op, {})
