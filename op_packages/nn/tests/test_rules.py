@@ -224,7 +224,37 @@ def test_output_size_given_as_variables():
         np.testing.assert_array_equal(y, [[[[1, 1, 0, 1, 1, 0]]]])
 
 
+IMAGES, CHANNELS = _numbers(2, 3, 2, 2), _numbers(3)
+_AFTER_NORM = {"Scale": CHANNELS, "Bias": CHANNELS, "SavedMean": CHANNELS, "SavedVariance": CHANNELS, "Y@GRAD": IMAGES}
+
 FAILURES = [
+    (
+        OpCase("affine_channel_grad", {"Scale": CHANNELS, "Out@GRAD": IMAGES}, {}, {"Scale@GRAD": CHANNELS}),
+        "X is absent and Scale@GRAD an output",
+    ),
+    *(
+        (
+            OpCase(op, {source: IMAGES, **_AFTER_NORM}, {"is_test": True}, {"X@GRAD": IMAGES}),
+            "no Mean and no Variance given; with is_test True",
+        )
+        for op, source in (("batch_norm_grad", "X"), ("sync_batch_norm_grad", "X"), ("inplace_abn_grad", "Y"))
+    ),
+    (
+        OpCase(
+            "batch_norm_grad_grad",
+            {
+                "X": IMAGES,
+                "Scale": CHANNELS,
+                "Mean": CHANNELS,
+                "Variance": CHANNELS,
+                "SavedMean": CHANNELS,
+                "DY": IMAGES,
+            },
+            {},
+            {"DX": IMAGES},
+        ),
+        "no SavedVariance given; with is_test False",
+    ),
     (OpCase("lookup_table", {"W": _numbers(3, 2), "Ids": np.array([[3]])}), "Ids holds 3; expected 0 <= id < 3"),
     (OpCase("lookup_table", {"W": TABLE, "Ids": np.array([[5]])}), "id 5 is not among the 3 rows"),
     (OpCase("lookup_table", {"W": _numbers(3, 2), "Ids": np.array([1, 2])}), "expected a last dim of 1"),

@@ -75,6 +75,10 @@ class AffineChannelGrad(GradOpDef, of=AffineChannel, reads="X? Scale", grads_of=
     inplace = {"Out@GRAD": "X@GRAD"}
 
     def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.require(
+            ctx.has_input("X") or not ctx.has_output("Scale@GRAD"),
+            "X is absent and Scale@GRAD an output; expected X, or no Scale@GRAD, which is a sum of X Out@GRAD",
+        )
         source = "X" if ctx.has_input("X") else "Out@GRAD"
         ctx.set_dim("X@GRAD", ctx.dim(source))
         ctx.share_lod(source, "X@GRAD")
@@ -180,6 +184,21 @@ def batch_norm_gradient(op_type: str, fwd: ForwardOp, source: str = "X") -> Grad
     )
 
 
+def _statistics(ctx: InferShapeContext) -> tuple[str, str]:
+    """Slots of the statistics by which the forward op normalised. Raises InvalidArgumentError when one is absent."""
+    running = ctx.attr("is_test") and not ctx.attr("trainable_statistics")
+    fixed = running or ctx.attr("use_global_stats")
+    slots = ("Mean", "Variance") if fixed else ("SavedMean", "SavedVariance")
+    absent = [slot for slot in slots if not ctx.has_input(slot)]
+    flags = ", ".join(f"{n} {ctx.attr(n)}" for n in ("is_test", "trainable_statistics", "use_global_stats"))
+    ctx.require(
+        not absent,
+        f"no {' and no '.join(absent)} given; with {flags} the forward op normalised by {slots[0]} and {slots[1]}, so "
+        "expected both",
+    )
+    return slots
+
+
 def batch_norm_dims(source: str) -> Callable[[InferShapeContext], None]:
     """The shape rule of a gradient that reads `source`, which has the shape of X.
 
@@ -194,9 +213,7 @@ def batch_norm_dims(source: str) -> Callable[[InferShapeContext], None]:
         dims = ctx.require_rank(source, 2, 3, 4, 5)
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
         ctx.require_dims("Y@GRAD", dims, why=f"the shape of {source}")
-        running = ctx.attr("is_test") and not ctx.attr("trainable_statistics")
-        fixed = running or ctx.attr("use_global_stats")
-        for slot in ("Scale", *(("Mean", "Variance") if fixed else ("SavedMean", "SavedVariance"))):
+        for slot in ("Scale", *_statistics(ctx)):
             ctx.require_dims(slot, (c,), why=f"the channels of {source} {list(dims)}")
         ctx.set_dim("X@GRAD", dims)
         ctx.share_lod(source, "X@GRAD")
@@ -245,9 +262,12 @@ class BatchNormGradGrad(
     infer_var_type = norm_types({"DScale": "Scale"})
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        dims = ctx.dim("X")
+        dims = ctx.require_rank("X", 2, 3, 4, 5)
+        c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
+        for slot in ("Scale", *_statistics(ctx)):
+            ctx.require_dims(slot, (c,), why=f"the channels of X {list(dims)}")
         ctx.set_dim("DX", dims)
-        ctx.set_dim("DScale", (dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1],))
+        ctx.set_dim("DScale", (c,))
         ctx.set_dim("DDY", ctx.dim("DY"))
 
 
