@@ -255,6 +255,15 @@ FAILURES = [
         ),
         "no SavedVariance given; with is_test False",
     ),
+    (
+        OpCase(
+            "data_norm_grad",
+            {"X": _numbers(2, 3), "Means": CHANNELS, "Scales": CHANNELS, "Y@GRAD": _numbers(2, 3)},
+            {"enable_scale_and_shift": True},
+            {"X@GRAD": _numbers(2, 3)},
+        ),
+        "scale_w is absent; enable_scale_and_shift needs it",
+    ),
     (OpCase("lookup_table", {"W": _numbers(3, 2), "Ids": np.array([[3]])}), "Ids holds 3; expected 0 <= id < 3"),
     (OpCase("lookup_table", {"W": TABLE, "Ids": np.array([[5]])}), "id 5 is not among the 3 rows"),
     (OpCase("lookup_table", {"W": _numbers(3, 2), "Ids": np.array([1, 2])}), "expected a last dim of 1"),

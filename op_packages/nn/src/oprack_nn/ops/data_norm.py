@@ -80,6 +80,10 @@ class DataNormGrad(GradOpDef, of=DataNorm, reads="scale_w bias X Means Scales Y@
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.require(
+            ctx.has_input("scale_w") or not ctx.attr("enable_scale_and_shift"),
+            "scale_w is absent; enable_scale_and_shift needs it",
+        )
         ctx.require_dims("Y@GRAD", ctx.dim("X"), why="the shape of X")
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         ctx.share_lod("X", "X@GRAD")
