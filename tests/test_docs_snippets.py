@@ -30,6 +30,7 @@ NEEDED = {"how_to/native_code.md": "cc"}
 # Files that a page takes for granted
 FILES = {
     "index.md": {"resnet": "small_models/resnet.*"},
+    "concepts/predictor_load.md": {"resnet": "small_models/resnet.*"},
     "paddle3.md": {"": "../../plugins/pir/tests/data/conv/inference.*"},
     "how_to/run_a_model.md": {"resnet": "small_models/resnet.*"},
     "how_to/quantize_a_model.md": {"resnet": "small_models/resnet.*"},
