@@ -18,7 +18,7 @@ PROJECTS = [
 ]
 DOCUMENTS = [
     path
-    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "plugins/*/README.md", "op_packages/*/README.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "plugins/*/*.md", "op_packages/*/README.md")
     for path in sorted(ROOT.glob(pattern))
 ]
 FOLDERS = ("core", "docs", "examples", "op_packages", "plugins", "stubs", "templates", "tests", "tools")

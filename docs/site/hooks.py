@@ -26,7 +26,8 @@ from search_index import tidy
 
 PICTURES = [ROOT / "examples" / "ocr_demo.png"]
 # Files outside of docs/ that the site has as well, and where
-OF_THE_SITE = {"CONTRIBUTING.md": "contributing.md"} | {str(p.relative_to(ROOT)): p.name for p in PICTURES}
+PAGES = {"CONTRIBUTING.md": "contributing.md", "plugins/onednn/DESIGN.md": "onednn.md"}
+OF_THE_SITE = PAGES | {str(p.relative_to(ROOT)): p.name for p in PICTURES}
 
 # mkdocstrings looks for its folders before any event
 join(ROOT / "out" / "joined")
@@ -54,7 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from what is installed; `extra.only` and `extra.rooms` limit them for tests."""
     made = op_pages(config.extra.get("only", ())) | reference_pages(config.extra.get("rooms", ()))
     made["packs.md"] = packs_page()
-    made["contributing.md"] = _contributing()
+    made |= {page: _seen_from_docs(path) for path, page in PAGES.items()}
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
     for picture in PICTURES:
@@ -62,10 +63,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def _contributing() -> str:
-    """CONTRIBUTING.md as a page of docs/: its links are seen from there."""
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    return re.sub(r"\]\((?!docs/|https?:)", "](../", text).replace("](docs/", "](")
+def _seen_from_docs(path: str) -> str:
+    """A document that lies elsewhere as a page of docs/: its links are seen from there."""
+
+    def moved(match: re.Match[str]) -> str:
+        target = os.path.normpath(os.path.join(os.path.dirname(path), match[1]))
+        return f"]({os.path.relpath(target, 'docs')}"
+
+    return re.sub(r"\]\((?!https?:|#)([^)#]+)", moved, (ROOT / path).read_text("utf-8"))
 
 
 def on_post_build(config: MkDocsConfig) -> None:
