@@ -24,7 +24,7 @@ ELSEWHERE = {
     "names.md": "one line for each name: tests/test_names.py runs them",
     "fuzzing.md": "commands that run for minutes: plugins/testing/tests/test_fuzz.py and tests/test_fuzz.py",
 }
-PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
+PAGES = [*sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md")), "../CONTRIBUTING.md"]
 # Commands without which a page can't be run
 NEEDED = {"how_to/native_code.md": "cc"}
 # Files that a page takes for granted
