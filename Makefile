@@ -26,7 +26,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo version wheels release-dry-run constraints clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo version wheels release-dry-run release constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -134,6 +134,15 @@ release-dry-run: wheels  ## all of a release but the upload: check, install in a
 	$(BIN)/python -m twine check --strict out/dist/*
 	$(BIN)/python tools/distributions.py notes $$($(BIN)/python tools/distributions.py version) > out/notes.md
 	$(BIN)/python tools/try_release.py out/dist $(ARGS)
+
+# VERSION=0.2.0; docs/releasing.md has what comes before and after. Versions are asked for in a setup of their own
+release: $(STAMP)  ## version, changelog, snapshots, dry run, commit and tag of a release; it pushes nothing
+	$(if $(VERSION),,$(error VERSION is not given; write make release VERSION=0.2.0))
+	$(BIN)/python tools/release.py prepare $(VERSION)
+	$(MAKE) --no-print-directory setup
+	$(BIN)/oprack check --update $(MANIFESTS)
+	$(MAKE) --no-print-directory release-dry-run
+	$(BIN)/python tools/release.py tag $(VERSION)
 
 # The packages of nets ask for much that no net needs, so they come without what they ask for.
 $(ZOO)/.setup-done $(ZOO)3/.setup-done: tests/zoo/needed.txt tests/zoo/packages.txt $(STAMP)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import distributions
 import pytest
+import release
 import try_release
 import yaml
 from oprack import default_manager
@@ -26,7 +29,7 @@ METADATA = "Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{rest}"
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of this repository that a release reads and writes."""
-    files = [ROOT / "CHANGELOG.md", ROOT / "core" / "src" / "oprack" / "__init__.py", *ROOT.glob("*/pyproject.toml")]
+    files = [ROOT / "CHANGELOG.md", *(ROOT / name for name in distributions.STATED), *ROOT.glob("*/pyproject.toml")]
     for file in (*files, *ROOT.glob("*/*/pyproject.toml")):
         target = tmp_path / file.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,6 +44,9 @@ def test_a_version_is_written_everywhere(copy: Path) -> None:
     text = "".join(f.read_text("utf-8") for f in (*copy.rglob("pyproject.toml"), *copy.rglob("__init__.py")))
     assert f'"{old}"' not in text and f"~={old}" not in text
     assert text.count('\nversion = "7.8.9rc1"\n') == len(distributions.projects())
+    for name in distributions.STATED:
+        stated = (copy / name).read_text("utf-8")
+        assert "7.8.9rc1" in stated and old not in stated
     assert '__version__ = "7.8.9rc1"' in text and text.count("~=7.8.9rc1") > len(distributions.projects())
     extras = tomllib.loads((copy / "core" / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert "oprack-cuda[cuda12,cudnn12]~=7.8.9rc1" in extras["cuda12"]
@@ -48,12 +54,94 @@ def test_a_version_is_written_everywhere(copy: Path) -> None:
         distributions.set_version("next")
 
 
-def test_notes_are_the_section_of_the_changelog(copy: Path) -> None:
-    (copy / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0 (2030-01-01)\n\n- a\n\n## 0.1.0\n\n- b\n\n## 0.0.1\n")
-    assert distributions.notes("0.2.0") == "- a\n" and distributions.notes("0.1.0") == "- b\n"
+def test_nothing_else_states_the_version() -> None:
+    """A file that says which oprack it means, and is forgotten by a release, means the one before from then on."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    version = re.escape(distributions.version())
+    stated = rf'oprack(-[a-z-]+)?(:| +|: |==){version}|[vV]ersion(__)?(: | = )"?{version}'
+    found = subprocess.run(["git", "grep", "-lIE", stated], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # packs and pages of their own, which have versions of their own
+    others = re.compile(r"(examples|templates)/|docs/how_to/|tests/test_one_op.py|.*/pyproject.toml")
+    assert {name for name in found.split() if not others.match(name)} == set(distributions.STATED)
+
+
+SECTIONS = "# Changelog\n\n## 0.2.0 (2030-01-01)\n\nNew.\n\n### Added\n- a\n\n## 0.1.0\n\n- b\n\n## 0.0.1\n"
+
+
+def test_notes_are_the_summary_of_the_changelog(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    (copy / "CHANGELOG.md").write_text(SECTIONS)
+    assert distributions.notes("0.2.0") == "New.\n\nAll changes: CHANGELOG.md\n"
+    assert distributions.section("0.2.0") == "New.\n\n### Added\n- a\n" and distributions.section("0.1.0") == "- b\n"
     for absent in ("0.0.1", "0.3.0", "0.2"):
         with pytest.raises(SystemExit, match=rf"has no section '## {absent}'"):
             distributions.notes(absent)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "a/b")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://example.org")
+    assert distributions.notes("0.1.0").endswith("\nAll changes: https://example.org/a/b/blob/v0.1.0/CHANGELOG.md\n")
+
+
+@pytest.mark.parametrize(("summary", "lines"), [("", 0), ("- a\n" * 16, 16)])
+def test_a_summary_is_there_and_short(copy: Path, summary: str, lines: int) -> None:
+    (copy / "CHANGELOG.md").write_text(f"# Changelog\n\n## 0.2.0\n\n{summary}\n### Added\n- a\n")
+    with pytest.raises(SystemExit, match=rf"0\.2\.0 begins with a summary of {lines} lines; expected 1 to 15"):
+        distributions.notes("0.2.0")
+
+
+def test_the_present_section_has_a_summary() -> None:
+    assert distributions.notes(distributions.version())
+
+
+@pytest.fixture
+def checkout(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same as a checkout of git with everything committed."""
+    for name, value in {"NAME": "a", "EMAIL": "a@example.org"}.items():
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    (copy / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\nNew.\n\n### Added\n- a\n\n## 0.0.1\n\n- b\n")
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "all"]):
+        release.git(*command)
+    return copy
+
+
+def test_a_release_is_a_commit_and_a_tag_that_nobody_pushed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release.prepare("7.8.9")
+    today = datetime.datetime.now(datetime.UTC).date()
+    assert f"\n## 7.8.9 ({today})\n\nNew.\n" in (checkout / "CHANGELOG.md").read_text()
+    assert distributions.version() == "7.8.9"
+    release.tag("7.8.9")
+    assert release.git("log", "-1", "--format=%s", "v7.8.9") == "Release 7.8.9" and not release.git("status", "-s")
+    printed = capsys.readouterr().out
+    assert "git push --atomic origin main v7.8.9" in printed
+    (back,) = re.findall(r"git tag -d .*", printed)
+    subprocess.run(back, shell=True, cwd=checkout, check=True)
+    assert distributions.version() != "7.8.9" and release.git("tag") == ""
+
+
+def test_a_release_that_can_not_begin_changes_nothing(checkout: Path) -> None:
+    changelog = checkout / "CHANGELOG.md"
+    text = changelog.read_text()
+    refused = {
+        "next": (text, r"version is 'next'"),
+        "7.8.9": (text.replace("## Unreleased", "## 7.0.0 (2030-01-01)"), r"has 0 sections .* expected one"),
+        "7.9.0": (text.replace("## Unreleased", "## 8.0 (Unreleased)\n\n## 7.9.0 (unreleased)"), "has 2 sections"),
+        "0.0.1": (text.replace("0.0.1", "0.0.1 (2020-01-01)"), r"has a section '## 0\.0\.1' already"),
+        "8.0.0": (text.replace("New.\n", ""), "summary of 0 lines"),
+    }
+    for version, (changed, problem) in refused.items():
+        changelog.write_text(changed)
+        release.git("commit", "--allow-empty", "-qam", version)
+        with pytest.raises(SystemExit, match=problem):
+            release.prepare(version)
+        assert release.git("status", "--porcelain") == ""
+    release.git("tag", "v9.0.0")
+    with pytest.raises(SystemExit, match=r"the tag v9\.0\.0 is there"):
+        release.prepare("9.0.0")
+    changelog.write_text(text + "\n")
+    with pytest.raises(SystemExit, match=r"git says of this checkout:\s+M CHANGELOG\.md"):
+        release.prepare("9.9.9")
 
 
 def test_the_stubs_of_a_release_are_those_of_its_packs(tmp_path: Path) -> None:

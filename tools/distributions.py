@@ -2,7 +2,8 @@
 
 python tools/distributions.py build out/dist        sdists and wheels of all, and what must be in them
 python tools/distributions.py version 0.2.0         write the version wherever it is written; without one, print it
-python tools/distributions.py notes 0.1.0           the section of CHANGELOG.md, for the release's page
+python tools/distributions.py notes 0.1.0           the summary in CHANGELOG.md, for the release's page
+python tools/distributions.py names                 the names of all, one a line
 """
 
 from __future__ import annotations
@@ -26,6 +27,16 @@ NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_27_x86_64"
 OLDEST_GLIBC = (2, 27)  # what oneDNN's library needs
 # one of ours in a list, with extras and a version or without
 REQUIREMENT = re.compile(r'"(oprack(?:-[\w-]+)?)(\[[\w,-]+\])?(?:~=[^"]*)?"(?=\s*[,\]])')
+# Where else the version stands: file -> what comes before it
+STATED = {
+    "core/src/oprack/__init__.py": r'^__version__ = "',
+    "docs/concepts/packs.md": r"^math +oprack-math +",
+    "plugins/serve/deploy/helm/oprack-serve/Chart.yaml": r'^(?:version: |appVersion: ")',
+    "plugins/serve/deploy/kserve-cluster.yaml": "image: oprack-serve:",
+    "plugins/serve/deploy/kserve.yaml": "image: oprack-serve:",
+    "plugins/serve/tests/data/helm_chart.yaml": 'image: "oprack-serve:',
+}
+SUMMARY_LINES = 15
 # zig, which its wheel brings, compiles for an old glibc on any machine
 COMPILER = f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu.2.27"
 
@@ -144,10 +155,13 @@ def required(found: re.Match[str], new: str) -> str:
 
 
 def set_version(new: str) -> None:
-    """Write a version wherever it is written: of each project, what it asks of the others, and `oprack.__version__`.
+    """Write a version wherever it is written: each project's, what it asks of the others, and in the files of `STATED`.
 
     Args:
         new: The version, such as "0.2.0".
+
+    Raises:
+        SystemExit: It is none, or one of the files does not state the present version.
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", new):
         raise SystemExit(f"version is {new!r}; expected three numbers, as in 0.2.0 or 0.2.0rc1")
@@ -157,12 +171,16 @@ def set_version(new: str) -> None:
         text = file.read_text(encoding="utf-8")
         text = text.replace(f'\nversion = "{old}"\n', f'\nversion = "{new}"\n')
         file.write_text(REQUIREMENT.sub(lambda found: required(found, new), text), encoding="utf-8")
-    module = ROOT / "core" / "src" / "oprack" / "__init__.py"
-    text = module.read_text(encoding="utf-8")
-    module.write_text(text.replace(f'\n__version__ = "{old}"\n', f'\n__version__ = "{new}"\n'), encoding="utf-8")
+    for name, before in STATED.items():
+        file = ROOT / name
+        stated = re.compile(rf"({before}){re.escape(old)}(?![\w.])", re.MULTILINE)
+        text, count = stated.subn(lambda found: found[1] + new, file.read_text(encoding="utf-8"))
+        if not count:
+            raise SystemExit(f"{name} does not say {old} after {before!r}; correct the table STATED in {__file__}")
+        file.write_text(text, encoding="utf-8")
 
 
-def notes(wanted: str) -> str:
+def section(wanted: str) -> str:
     """The section of CHANGELOG.md for a version.
 
     Args:
@@ -170,12 +188,39 @@ def notes(wanted: str) -> str:
 
     Returns:
         Its lines, without the heading.
+
+    Raises:
+        SystemExit: There is none, or nothing in it.
     """
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     found = re.search(rf"^## {re.escape(wanted)}(?![\w.])[^\n]*\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
     if found is None or not found[1].strip():
         raise SystemExit(f"CHANGELOG.md has no section '## {wanted}'; write what is new there before a release")
     return found[1].strip() + "\n"
+
+
+def notes(wanted: str) -> str:
+    """What the page of a release says: the summary with which its section of CHANGELOG.md begins.
+
+    Args:
+        wanted: The version.
+
+    Returns:
+        The lines before the first subheading, and where the rest is: as a link in a workflow of GitHub.
+
+    Raises:
+        SystemExit: There is no section, no summary, or one of more than 15 lines.
+    """
+    summary = re.split(r"^### ", section(wanted), maxsplit=1, flags=re.MULTILINE)[0].strip()
+    lines = len(summary.splitlines())
+    if not 1 <= lines <= SUMMARY_LINES:
+        raise SystemExit(
+            f"CHANGELOG.md: section {wanted} begins with a summary of {lines} lines; expected 1 to {SUMMARY_LINES} "
+            "before its first '### ', for people who decide whether to upgrade"
+        )
+    where = os.environ.get("GITHUB_REPOSITORY")
+    file = f"{os.environ.get('GITHUB_SERVER_URL')}/{where}/blob/v{wanted}/CHANGELOG.md" if where else "CHANGELOG.md"
+    return f"{summary}\n\nAll changes: {file}\n"
 
 
 def main() -> None:
@@ -185,13 +230,16 @@ def main() -> None:
     commands.add_parser("build").add_argument("target", type=Path)
     commands.add_parser("version").add_argument("version", nargs="?", help="default: print the present one")
     commands.add_parser("notes").add_argument("version")
+    commands.add_parser("names")
     args = parser.parse_args()
     if args.command == "build":
         build(args.target.resolve())
     elif args.command == "version":
         set_version(args.version) if args.version else print(version())
-    else:
+    elif args.command == "notes":
         print(notes(args.version), end="")
+    else:
+        print(*projects(), sep="\n")
 
 
 if __name__ == "__main__":
