@@ -26,7 +26,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo version wheels release-dry-run release constraints clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo review coverage sanitize version wheels release-dry-run release constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -121,6 +121,24 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	$(BIN)/python tests/benchmarks/bench_ranks.py --out docs/benchmarks/ranks.txt
 	$(BIN)/python tests/benchmarks/accuracy.py --out docs/benchmarks
 
+review: $(STAMP)  ## review all packs as their authors do, in some minutes: oprack check
+	$(BIN)/oprack check $(MANIFESTS)
+
+coverage: $(STAMP)  ## run every test and write which lines they reach to out/coverage
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group coverage
+	mkdir -p out
+	COVERAGE_FILE=out/coverage.data $(BIN)/python -m pytest -q -n $(WORKERS) --cov-report=term --cov-report=html:out/coverage \
+		$(foreach project,$(PROJECTS),--cov=$(dir $(project))src)
+
+# The build takes the compiler, with options, from CC. AddressSanitizer has to be there before Python allocates anything;
+# what Python itself never frees is no leak of ours. lstm.c makes powers of two by a shift that no int can hold.
+SANITIZER ?= gcc -g -fsanitize=address,undefined -fno-sanitize=shift -fno-sanitize-recover=undefined
+sanitize: $(STAMP)  ## test the plugin onednn with its C code under gcc's sanitizers; ARGS="-k pool" for a part
+	CC="$(SANITIZER)" $(BIN)/python -m oprack_onednn.c.build
+	status=0; LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		$(BIN)/python -m pytest -q plugins/onednn/tests $(ARGS) || status=$$?; \
+		$(BIN)/python -m oprack_onednn.c.build && exit $$status
+
 # VERSION=0.2.0
 version: $(STAMP)  ## write the version of the next release into every distribution
 	$(BIN)/python tools/distributions.py version $(VERSION)
@@ -159,7 +177,7 @@ zoo: $(STAMP) $(ZOO)/.setup-done $(ZOO)3/.setup-done  ## compare more than 100 n
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
 	echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.new
-	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev --group release $(PROJECTS) >> constraints.new
+	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev --group release --group coverage $(PROJECTS) >> constraints.new
 	sed -i '/^-e /d; /^oprack/d' constraints.new
 	mv constraints.new constraints.txt
 

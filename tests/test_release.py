@@ -11,6 +11,7 @@ import subprocess
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import distributions
 import pytest
@@ -18,6 +19,7 @@ import release
 import try_release
 import yaml
 from oprack import default_manager
+from oprack.cli.main import COMMANDS, pack_commands
 from oprack.op import param_name
 
 ROOT = Path(__file__).parents[1]
@@ -222,6 +224,19 @@ def test_what_others_bring_is_known_from_the_wheels(tmp_path: Path) -> None:
     assert try_release.others(tmp_path, ["cpu"]) == ["numpy>=2", "x>1"]
 
 
+def commands(workflow: dict[str, Any]) -> list[str]:
+    """What the steps of a workflow run, those with a word of a matrix once for each."""
+    found = []
+    for job in workflow["jobs"].values():
+        rows = [{}, *({key: row} for key, of in job.get("strategy", {}).get("matrix", {}).items() for row in of)]
+        for text in (step["run"] for step in job.get("steps", ()) if "run" in step):
+            filled = [
+                re.sub(r"\$\{\{ matrix\.([\w-]+) \}\}", lambda m, r=row: str(r.get(m[1], m[0])), text) for row in rows
+            ]
+            found += dict.fromkeys(filled)
+    return found
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda p: p.stem)
 def test_workflows_call_what_there_is(file: Path) -> None:
     workflow = yaml.safe_load(file.read_text("utf-8"))
@@ -231,10 +246,50 @@ def test_workflows_call_what_there_is(file: Path) -> None:
         assert set([job["needs"]] if "needs" in job else []) <= jobs.keys()
         if "uses" in job:
             assert (ROOT / job["uses"]).is_file()
-        for command in (step["run"] for step in job.get("steps", ()) if "run" in step):
-            assert all((ROOT / script).is_file() for script in re.findall(r"\b(?:tools/\S+\.py|\.ci/run)\b", command))
-            assert set(re.findall(r"\bmake ([a-z-]+)", command)) <= targets
+    for command in commands(workflow):
+        assert all((ROOT / script).is_file() for script in re.findall(r"\b(?:tools/\S+\.py|\.ci/run)\b", command))
+        assert set(re.findall(r"\bmake (?:--silent )?([a-z-]+)", command)) <= targets
+        modules = re.findall(r"python -m (oprack[\w.]*)", command)
+        assert all(importlib.util.find_spec(module) for module in modules)
     assert workflow["permissions"] == {"contents": "read"}, "only the jobs that write may write"
+
+
+def test_the_night_is_bounded_and_its_seeds_are_new() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8"))
+    assert all("permissions" not in job and job["timeout-minutes"] <= 60 for job in workflow["jobs"].values())
+    searches = workflow["jobs"]["fuzz"]["strategy"]["matrix"]["search"]
+    for search in searches:
+        assert "--seed" not in search, "a seed that is always the same finds nothing new"
+        (seconds,) = re.findall(r"(?:SECONDS=|--seconds )(\d+)", search)
+        assert int(seconds) <= 1800
+    (keep,) = [step for step in workflow["jobs"]["fuzz"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert keep["if"] == "failure()" and keep["with"]["path"] == "out/fuzz/"  # where the fuzzer writes
+    tables = [tomllib.loads(f.read_text("utf-8")) for f in ROOT.glob("tests/zoo/nets/*.toml")]
+    (nets,) = re.findall(r'make zoo ARGS="(.*)"', "\n".join(commands(workflow)))
+    assert tables and set(nets.split()) <= {name for table in tables for name in table}
+
+
+FORMS = sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml"))
+
+
+def test_forms_ask_what_can_be_answered() -> None:
+    """GitHub shows no form at all that has an error, and says so to nobody who reads an issue."""
+    forms = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in FORMS}
+    assert set(forms.pop("config")) <= {"blank_issues_enabled", "contact_links"} and forms
+    for form in forms.values():
+        assert set(form) <= {"name", "description", "labels", "body", "title"} and form["name"] and form["description"]
+        asked = [part for part in form["body"] if part["type"] != "markdown"]
+        names = [part["id"] for part in asked]
+        assert names and len(names) == len(set(names))
+        for part in form["body"]:
+            assert part["type"] in ("markdown", "textarea", "input", "dropdown", "checkboxes")
+            assert part["attributes"]["value" if part["type"] == "markdown" else "label"]
+            options = part["attributes"].get("options", [])
+            assert bool(options) == (part["type"] in ("dropdown", "checkboxes"))
+        assert len({part["attributes"]["label"] for part in asked}) == len(asked)
+    text = "".join(file.read_text("utf-8") for file in FORMS)
+    known = {*COMMANDS, *pack_commands()}
+    assert set(re.findall(r"`oprack ([a-z-]+)", text)) <= known
 
 
 def test_actions_are_those_of_one_commit() -> None:

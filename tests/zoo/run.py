@@ -5,7 +5,7 @@ found is kept in `out/zoo/NET`, so that a run that was stopped goes on. `--again
 that are named, and `--compare` runs oprack once more on what Paddle wrote. `--write` lets Paddle write the nets, and
 leaves the rest. `--times` only takes times, by the turns of tests/benchmarks: of nets that have none yet, or with
 `--again` of all, some 6 seconds each on a quiet machine after `--write --keep`, which spares it from remaking the
-parameters.
+parameters. Who names nets gets exit code 1 if one of them does not agree.
 """
 
 from __future__ import annotations
@@ -205,6 +205,14 @@ def main() -> None:
     for name in given.nets or ALL:
         run(Steps(name, given.limit, paddle), given)
     report.write(OUT, ROOT / "docs" / "zoo.md")
+    if given.nets and not (given.write or given.times):
+        sys.exit(bool(differing(given.nets)))
+
+
+def differing(names: list[str]) -> list[str]:
+    """Nets of some that were not run, fail, or give other numbers than Paddle; "unjudged" ones are none."""
+    found = {name: json.loads((OUT / name / "result.json").read_text("utf-8")) for name in names}
+    return [name for name in names if report.agrees(ALL[name], found[name]) not in ("yes", "unjudged")]
 
 
 if __name__ == "__main__":
