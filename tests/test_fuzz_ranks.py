@@ -88,14 +88,16 @@ FOUND = {
     # One rank takes the LoD of the first input for both, or the last level of each
     "a label of other sequences": (
         [
-            _start("Emission", _normal(6, 3), "S(0)", (0, 1, 4, 6)), _start("Transition", _normal(5, 3), "B"),
+            _start("Emission", _normal(6, 3), "S(0)", (0, 1, 4, 6)),
+            _start("Transition", _normal(5, 3), "B"),
             _start("Label", _ids(0, 1, 2, 0, 1, 2), "B", (0, 3, 4, 6)),
         ],
         _several("linear_chain_crf", "Emission Transition Label", "Alpha EmissionExps TransitionExps LogLikelihood"),
     ),
     "updates of other sequences": (
         [
-            _start("X", _normal(3, 6), "B"), _start("Ids", _ids(0, 1, 2, 3, 4, 5), "B", (0, 2, 4, 6)),
+            _start("X", _normal(3, 6), "B"),
+            _start("Ids", _ids(0, 1, 2, 3, 4, 5), "B", (0, 2, 4, 6)),
             _start("Updates", _normal(6, 1), "S(0)", (0, 1, 1, 6)),
         ],
         _several("sequence_scatter", "X Ids Updates", "Out"),

@@ -281,9 +281,7 @@ def test_a_model_can_not_put_words_into_the_command(name):
     program = Program()
     program.global_block().append_op("snaky", {"X": ["x"]}, {"Out": ["y"]})
     message = framework_pb2.ProgramDesc.FromString(program.serialize())
-    message.op_sources.add(
-        distribution=name.encode("utf-8", "surrogateescape"), version=b"1", op_types=[b"snaky"]
-    )
+    message.op_sources.add(distribution=name.encode("utf-8", "surrogateescape"), version=b"1", op_types=[b"snaky"])
     message.op_sources.add(distribution=b"oprack-b", version=b"1' ; x", op_types=[b"other"])
     again = ProgramDesc.parse(message.SerializeToString())
     assert again.op_sources == {"other": ("oprack-b", "")}

@@ -39,46 +39,36 @@ what to write. `plugins/names/src/oprack/names/spellings.toml` is the table of b
 
 MEANINGS = {
     "`oprack.functional.<name>`": (
-        'The op of that type, with its inputs in order and its attributes as keywords; where there is no such '
-        'op, the function of `oprack.nn.functional`.'
+        "The op of that type, with its inputs in order and its attributes as keywords; where there is no such "
+        "op, the function of `oprack.nn.functional`."
     ),
-    "`oprack.nn.functional.<name>`, `oprack.<name>`": (
-        "Paddle 2's function: its arguments, and its meaning."
-    ),
-    "`x.<name>(...)`": (
-        'The same function, with `x` as its first argument.'
-    ),
+    "`oprack.nn.functional.<name>`, `oprack.<name>`": ("Paddle 2's function: its arguments, and its meaning."),
+    "`x.<name>(...)`": ("The same function, with `x` as its first argument."),
     "`F.cross_entropy`": (
         "Fluid's op, on probabilities; logits are an error as soon as one is no probability. "
-        '`nn.functional.cross_entropy` and `nn.CrossEntropyLoss` take logits.'
+        "`nn.functional.cross_entropy` and `nn.CrossEntropyLoss` take logits."
     ),
     "`F.dropout`": (
         "Fluid's op, which by default scales when it does not drop. `nn.functional.dropout` and `nn.Dropout` "
-        'scale in training, as Paddle 2 and PyTorch do.'
+        "scale in training, as Paddle 2 and PyTorch do."
     ),
     "`F.smooth_l1_loss`, `F.norm`, `F.pad`, `F.gather` ...": (
-        'Ops, whose arguments are those of Fluid; `help(F.pad)` says which.'
+        "Ops, whose arguments are those of Fluid; `help(F.pad)` says which."
     ),
     "`x.transpose(0, 1)`": (
-        'Of a matrix an error, since PyTorch swaps the dims and NumPy keeps them; `x.T` swaps, a list is an '
-        'order.'
+        "Of a matrix an error, since PyTorch swaps the dims and NumPy keeps them; `x.T` swaps, a list is an order."
     ),
-    "`x.norm()`": (
-        'The norm of all elements, as in Paddle 2; the op norm, which divides by it, is `F.norm`.'
-    ),
-    "`x.argmax()`, `x.argmin()`": (
-        'The place among all elements, as in Paddle 2, PyTorch and NumPy.'
-    ),
+    "`x.norm()`": ("The norm of all elements, as in Paddle 2; the op norm, which divides by it, is `F.norm`."),
+    "`x.argmax()`, `x.argmin()`": ("The place among all elements, as in Paddle 2, PyTorch and NumPy."),
     "`x.argsort()`, `x.unique()`": (
-        'A tensor of places, and the different elements, as in Paddle 2; `F.argsort` and `F.unique` give all '
-        'outputs of the op.'
+        "A tensor of places, and the different elements, as in Paddle 2; `F.argsort` and `F.unique` give all "
+        "outputs of the op."
     ),
     "`x.std()`, `x.var()`": (
-        'With n - 1, as Paddle 2 and PyTorch have it; `unbiased=False` divides by n, as NumPy does.'
+        "With n - 1, as Paddle 2 and PyTorch have it; `unbiased=False` divides by n, as NumPy does."
     ),
     "`nn.CrossEntropyLoss(ignore_index=k)`": (
-        'Examples with the label k count neither in the sum nor in the mean; the default -100 stands for '
-        'none.'
+        "Examples with the label k count neither in the sum nor in the mean; the default -100 stands for none."
     ),
     '`{"params": ..., "learning_rate": 0.1}`': (
         "In a group of parameters the learning rate is a factor on the optimizer's, as in Paddle 2."

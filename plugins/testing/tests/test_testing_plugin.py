@@ -42,7 +42,7 @@ def test_it_is_gone_afterwards() -> None:
     assert not default_manager().has_op("negated")
 
 
-ONE_MISTAKE = '''
+ONE_MISTAKE = """
 import pytest
 from oprack.errors import PackImportError
 
@@ -55,7 +55,7 @@ def test_op(op):
 
 def test_something_else():
     raise RuntimeError("another mistake")
-'''
+"""
 
 
 def test_one_mistake_in_a_pack_is_one_failure(tmp_path: Path) -> None:

@@ -31,9 +31,7 @@ class CrfDecoding(OpDef, type="crf_decoding"):
     ViterbiPath = Output("int64 [N, 1] with the LoD of Emission, or [B, T] with 0 past the end.")
     expected_kernel_type = dtype_of("Emission")
     make_grad = empty_grad
-    sbp = sequences(
-        ("Emission", "Label", "Length"), ("ViterbiPath",), ("Length",), same_lod=("Emission", "Label")
-    )
+    sbp = sequences(("Emission", "Label", "Length"), ("ViterbiPath",), ("Length",), same_lod=("Emission", "Label"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         padded = ctx.has_input("Length")
