@@ -74,6 +74,7 @@ lint: stubs  ## style, types, arrows between packages, generated files, what ops
 
 lint-style:
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet . || { echo "not formatted: $(BIN)/ruff format . does it" >&2; exit 1; }
 
 lint-types:
 	$(BIN)/mypy
