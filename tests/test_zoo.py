@@ -19,6 +19,7 @@ import compare  # noqa: E402
 import distance as distances  # noqa: E402
 import registry  # noqa: E402
 import report  # noqa: E402
+import run  # noqa: E402
 import weights  # noqa: E402
 
 
@@ -117,3 +118,19 @@ def test_what_is_kept_of_a_net_is_its_recipe():
     for name in NETS:
         recipe = json.loads((DATA / name / weights.RECIPE).read_text("utf-8"))
         assert recipe and not (DATA / name / "model.pdiparams").exists()
+
+
+def test_a_run_of_some_nets_says_which_differ(tmp_path, monkeypatch):
+    """`make zoo ARGS="lenet bert"` ends with 1 then, so that a workflow that runs a sample can fail."""
+    found = {
+        "lenet": {"compare": {"passes": 1e-6, "plain": 0.0}},
+        "alexnet": {"compare": {"passes": 1e-2, "plain": 0.0}},
+        "vgg11": {"compare": {"passes": 1e-2, "plain": 0.0}, "self_difference": 1e-2},  # nobody can tell
+        "vgg16": {"compare": {"error": "ended with -11"}},
+        "resnet18": {"write": "took more than 300 s"},
+    }
+    for name, result in found.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(json.dumps(result), "utf-8")
+    monkeypatch.setattr(run, "OUT", tmp_path)
+    assert run.differing(list(found)) == ["alexnet", "vgg16", "resnet18"]
