@@ -165,7 +165,7 @@ class LoDTensor:
         return f"LoDTensor({self.dtype}{list(self.shape)}{lod}, {self.place!r})\n{self.array}"
 
 
-class LoDTensorArray(list[LoDTensor]):
+class LoDTensorArray(list[LoDTensor | None]):
     """A list of LoDTensors that grows, as written by write_to_array; None marks an index not written yet."""
 
     def __repr__(self) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from oprack.kernel import Array, KernelSpecialization
 from oprack.tensor import ShapeOnly
 
 from oprack_math.kernels._numeric import accumulator
 from oprack_math.ops._broadcast import aligned
+
+_X = TypeVar("_X", Array, ShapeOnly)
+_Y = TypeVar("_Y", Array, ShapeOnly)
 
 
 def broadcasting(ufunc: str) -> Callable[..., Any]:
@@ -21,9 +24,7 @@ def broadcasting(ufunc: str) -> Callable[..., Any]:
     return specialize
 
 
-def align(
-    X: Array | ShapeOnly, Y: Array | ShapeOnly, axis: int, op_type: str = "elementwise"
-) -> tuple[Array | ShapeOnly, Array | ShapeOnly]:
+def align(X: _X, Y: _Y, axis: int, op_type: str = "elementwise") -> tuple[_X, _Y]:
     """Views of both arrays at one rank, ready for NumPy's broadcasting."""
     if X.ndim == Y.ndim:
         return X, Y

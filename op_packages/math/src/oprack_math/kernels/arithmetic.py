@@ -47,7 +47,7 @@ def _direction(x: Array, xp: ArrayModule) -> Array:
 
 
 # clip -----------------------------------------------------------------------------------------------------------------
-def _bounds(x: Array, lower: Array | None, upper: Array | None, low: float, high: float) -> tuple[Array | int, Array]:
+def _bounds(x: Array, lower: Array | None, upper: Array | None, low: float, high: float) -> tuple[Array, Array]:
     """Both bounds in the dtype of x; raises InvalidArgumentError when they are attributes in the wrong order."""
     if lower is None and upper is None and low > high:
         raise InvalidArgumentError(f"op clip: min is {low} and max is {high}; expected min <= max")
@@ -67,8 +67,8 @@ def _bound(x: Array, tensor: Array | None, value: float) -> Array:
 def _clipped(
     x: Array, lower: Array | None, upper: Array | None, low: float, high: float, out: Array | None, xp: ArrayModule
 ) -> Array:
-    low, high = _bounds(x, lower, upper, low, high)
-    return xp.minimum(xp.maximum(x, low, out=out), high, out=out)
+    least, most = _bounds(x, lower, upper, low, high)
+    return xp.minimum(xp.maximum(x, least, out=out), most, out=out)
 
 
 @kernel("clip", place=BOTH, dtypes=REAL)
@@ -97,8 +97,8 @@ def clip_rows(
 
 
 def _inside(x: Array, lower: Array | None, upper: Array | None, low: float, high: float) -> Array:
-    low, high = _bounds(x, lower, upper, low, high)
-    return (x > low) & (x < high)
+    least, most = _bounds(x, lower, upper, low, high)
+    return (x > least) & (x < most)
 
 
 @kernel("clip_grad", place=BOTH, dtypes=REAL)
@@ -295,7 +295,7 @@ def sum_arrays(X: list[LoDTensorArray], *, xp: ArrayModule) -> LoDTensorArray:
     result = LoDTensorArray()
     given = [a for a in X if a is not None]
     for i in range(max(map(len, given))):
-        tensors = [a[i] for a in given if i < len(a) and a[i] is not None]
+        tensors = [t for a in given if i < len(a) and (t := a[i]) is not None]
         if tensors:
             total = _added([t.array for t in tensors], xp)
             result.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 from oprack.types import ALL_DTYPES, BOOL, COMPLEX
@@ -11,6 +13,9 @@ from oprack_math.kernels._rows import with_values
 from oprack_math.kernels._sets import BOTH, FLOATING, REAL
 from oprack_math.ops.compare import tolerance
 
+if TYPE_CHECKING:
+    import numpy as np
+
 
 # close ----------------------------------------------------------------------------------------------------------------
 # Comparison within tolerances.
@@ -18,7 +23,7 @@ def close(
     op_type: str,
     x: Array,
     y: Array,
-    tensors: tuple[Array, Array],
+    tensors: tuple[Array | None, Array | None],
     texts: tuple[str, str],
     equal_nan: bool,
     xp: ArrayModule,
@@ -58,7 +63,7 @@ def allclose(
     atol: str,
     equal_nan: bool,
     xp: ArrayModule,
-) -> Array:
+) -> Array | np.bool_:
     """All elements within the tolerances."""
     return close("allclose", Input, Other, (Rtol, Atol), (rtol, atol), equal_nan, xp).all()
 
@@ -72,7 +77,7 @@ def equal(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
 
 # equal_all ------------------------------------------------------------------------------------------------------------
 @kernel("equal_all", place=BOTH, dtypes=COMPARABLE)
-def equal_all(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
+def equal_all(X: Array, Y: Array, *, xp: ArrayModule) -> Array | np.bool_:
     """One shape and equal elements."""
     return equal_within_tolerance(X, Y, xp).all() if X.shape == Y.shape else xp.zeros((), bool)
 
@@ -123,7 +128,7 @@ def isfinite_v2(X: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("isfinite_v2", place=BOTH, dtypes=ALL_DTYPES)
-def isfinite_v2_rows(X: SelectedRows, *, xp: ArrayModule):
+def isfinite_v2_rows(X: SelectedRows, *, xp: ArrayModule) -> SelectedRows:
     """The same for every value of the rows."""
     return with_values(X, xp.isfinite(X.value))
 
@@ -143,7 +148,7 @@ def isinf_v2(X: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("isinf_v2", place=BOTH, dtypes=ALL_DTYPES)
-def isinf_v2_rows(X: SelectedRows, *, xp: ArrayModule):
+def isinf_v2_rows(X: SelectedRows, *, xp: ArrayModule) -> SelectedRows:
     """The same for every value of the rows."""
     return with_values(X, xp.isinf(X.value))
 
@@ -163,7 +168,7 @@ def isnan_v2(X: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("isnan_v2", place=BOTH, dtypes=ALL_DTYPES)
-def isnan_v2_rows(X: SelectedRows, *, xp: ArrayModule):
+def isnan_v2_rows(X: SelectedRows, *, xp: ArrayModule) -> SelectedRows:
     """The same for every value of the rows."""
     return with_values(X, xp.isnan(X.value))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import ShapeOnly
 from oprack.types import COMPLEX, FLOATS
@@ -12,9 +14,9 @@ from oprack_math.kernels._sets import BOTH, NUMBERS
 
 # shared ---------------------------------------------------------------------------------------------------------------
 # Complex numbers made of their parts.
-def of_parts(real: Array, imag: Array, xp: ArrayModule) -> Array:
+def of_parts(real: Array | int, imag: Array | int, xp: ArrayModule) -> Array:
     """real + i imag, of one float dtype each; a part that is a number stands for every element."""
-    part = real if hasattr(real, "dtype") else imag
+    part: Any = real if hasattr(real, "dtype") else imag
     shape = (xp.broadcast_arrays(real, imag)[0] if hasattr(real, "dtype") and hasattr(imag, "dtype") else part).shape
     out = xp.empty(shape, xp.result_type(part.dtype, xp.complex64))
     out.real, out.imag = real, imag

@@ -40,7 +40,7 @@ def _flat(t: Array, labels: str, batch: Sequence[str], parts: Sequence[Sequence[
     return t.reshape([size[c] for c in batch] + [math.prod(size[c] for c in part) for part in parts])
 
 
-def _shared(x: Array, a: str, y: Array, b: str, wanted: str) -> tuple[list[str], list[str]]:
+def _shared(x: Array, a: str, y: Array, b: str, wanted: Collection[str]) -> tuple[list[str], list[str]]:
     """Letters of both operands: (those of the batch, those that the product sums over).
 
     A dim of 1 broadcasts: a letter of different sizes can't be summed by a matrix product, so it joins the batch.
@@ -114,7 +114,7 @@ def einsum_grad(
     equation: str,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> list[Array]:
+) -> list[Array | None]:
     """Out@GRAD times the other operands, for every operand."""
     if len(InnerCache) < equation.count(",") + 1:
         raise PreconditionNotMetError(
@@ -122,7 +122,7 @@ def einsum_grad(
             "operand, so give the forward op that many variables in InnerCache"
         )
     parsed = parse(equation, [x.ndim for x in InnerCache])
-    gradients = []
+    gradients: list[Array | None] = []
     for i, (x, own) in enumerate(zip(InnerCache, parsed.inputs, strict=True)):
         if not ctx.wants("Operands@GRAD", i):
             gradients.append(None)

@@ -214,7 +214,7 @@ def elementwise_fmax(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 @kernel("elementwise_fmax_grad", place=BOTH, dtypes=REAL)
 def elementwise_fmax_grad(
     Out_grad: Array, X: Array, Y: Array, *, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD goes to X where it is the greater one or both are equal, else to Y."""
     return route_to_numbers(Out_grad, xp.greater_equal, X, Y, ctx, xp)
 
@@ -229,7 +229,7 @@ def elementwise_fmin(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 @kernel("elementwise_fmin_grad", place=BOTH, dtypes=REAL)
 def elementwise_fmin_grad(
     Out_grad: Array, X: Array, Y: Array, *, ctx: KernelContext, xp: ArrayModule
-) -> tuple[Array, Array]:
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD goes to X where it is the smaller one or both are equal, else to Y."""
     return route_to_numbers(Out_grad, xp.less_equal, X, Y, ctx, xp)
 

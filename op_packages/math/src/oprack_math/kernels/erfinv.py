@@ -82,7 +82,9 @@ _FAR = (
 )
 
 
-def _rational(coefficients: tuple[tuple[float, ...], ...], r: Array) -> Array:
+def _rational(coefficients: tuple[tuple[float, ...], ...], r: Array) -> Array | float:
+    top: Array | float
+    bottom: Array | float
     top, bottom = (c[-1] for c in coefficients)
     for a, b in zip(reversed(coefficients[0][:-1]), reversed(coefficients[1][:-1]), strict=True):
         top, bottom = top * r + a, bottom * r + b

@@ -96,10 +96,10 @@ def _as_matrix(G: Array, X: Array, Y: Array) -> Array:
 
 def total(terms: Sequence[Array | None], like: Array, xp: ArrayModule) -> Array:
     """Sum of the terms that are there; zeros when none is."""
-    terms = [t for t in terms if t is not None]
-    if not terms:
+    given = [t for t in terms if t is not None]
+    if not given:
         return xp.zeros_like(like)
-    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    return given[0] if len(given) == 1 else given[0] + given[1]
 
 
 def double_grad(
@@ -261,10 +261,10 @@ def matmul(
     X: Array, Y: Array, *, transpose_X: bool, transpose_Y: bool, alpha: float, head_number: int, xp: ArrayModule
 ) -> Array:
     """alpha X Y."""
-    x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
+    x, y, trans_x, trans_y = _as_matrices(X, Y, transpose_X, transpose_Y)
     if head_number == 1:
-        return _scaled(product(x, y, *flags, xp), alpha)
-    x, y = matrices(x, y, *flags)
+        return _scaled(product(x, y, trans_x, trans_y, xp), alpha)
+    x, y = matrices(x, y, trans_x, trans_y)
     x = x.reshape(*x.shape[:-1], head_number, -1).swapaxes(-2, -3)
     y = y.reshape(*y.shape[:-2], head_number, -1, y.shape[-1])
     out = matrix_product(x, y, xp).swapaxes(-2, -3)
@@ -294,10 +294,10 @@ def matmul_grad(
 ) -> tuple[Array | None, Array | None]:
     """alpha Out@GRAD Y^T and alpha X^T Out@GRAD."""
     _one_head(head_number, "matmul_grad")
-    x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
+    x, y, trans_x, trans_y = _as_matrices(X, Y, transpose_X, transpose_Y)
     g = _scaled(Out_grad, alpha)
-    dx = by_x(g, x, y, *flags, xp).reshape(X.shape) if ctx.wants("X@GRAD") else None
-    return dx, by_y(g, x, y, *flags, xp).reshape(Y.shape) if ctx.wants("Y@GRAD") else None
+    dx = by_x(g, x, y, trans_x, trans_y, xp).reshape(X.shape) if ctx.wants("X@GRAD") else None
+    return dx, by_y(g, x, y, trans_x, trans_y, xp).reshape(Y.shape) if ctx.wants("Y@GRAD") else None
 
 
 @kernel("matmul_grad_grad", place=BOTH, dtypes=REAL_FLOATS)
@@ -317,10 +317,10 @@ def matmul_grad_grad(
 ) -> tuple[Array | None, ...]:
     """By X, by Y and by Out@GRAD."""
     _one_head(head_number, "matmul_grad_grad")
-    x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
+    x, y, trans_x, trans_y = _as_matrices(X, Y, transpose_X, transpose_Y)
     e, f = (None if d is None else d.reshape(m.shape) for d, m in ((DDX, x), (DDY, y)))
     wants = [ctx.wants(s) for s in ("DX", "DY", "DDOut")]
-    results = double_grad(x, y, DOut, e, f, *flags, wants, xp)
+    results = double_grad(x, y, DOut, e, f, trans_x, trans_y, wants, xp)
     return tuple(
         None if r is None else _scaled(r, alpha).reshape(a.shape) for r, a in zip(results, (X, Y, DOut), strict=True)
     )

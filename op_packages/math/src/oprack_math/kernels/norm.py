@@ -137,8 +137,8 @@ def l1_norm_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
 @rounded_once
 def norm(X: Array, *, axis: int, epsilon: float, xp: ArrayModule) -> tuple[Array, Array]:
     """Vectors of length 1, and their lengths before."""
-    axis = axis if X.ndim else None
-    length = xp.sqrt((X * X).sum(axis=axis, keepdims=True) + X.dtype.type(epsilon))
+    along = axis if X.ndim else None
+    length = xp.sqrt((X * X).sum(axis=along, keepdims=True) + X.dtype.type(epsilon))
     return X / length, length
 
 

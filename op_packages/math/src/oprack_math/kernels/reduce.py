@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, ArrayModule, KernelSpecialization, kernel
+from oprack.kernel import Array, ArrayModule, KernelSpecialization, RequiredArray, kernel
 from oprack.tensor import ShapeOnly, numpy_dtype
 from oprack.types import ALL_DTYPES, BOOL, FLOATS
 
@@ -41,7 +41,7 @@ def floats_summing(call: KernelSpecialization) -> Callable[..., Any] | None:
     return partial(total, keep_dim=call.attrs["keep_dim"], xp=call.xp)
 
 
-def tensor_axes(dim: Sequence[int], axis_tensor: Array | None, axis_tensors: Sequence[Array]) -> list[int]:
+def tensor_axes(dim: Sequence[int], axis_tensor: Array | None, axis_tensors: Sequence[Array]) -> Sequence[int]:
     """Dims to reduce: those of the tensors if there are some, else the attribute."""
     if axis_tensors:
         return [int(t.reshape(-1)[0]) for t in axis_tensors]
@@ -58,8 +58,8 @@ def shared_at_extremum(
     X: Array,
     AxisTensor: Array | None = None,
     AxisTensorList: Sequence[Array] = (),
-    Out: Array | None = None,
-    Out_grad: Array | None = None,
+    Out: RequiredArray = None,
+    Out_grad: RequiredArray = None,
     *,
     dim: list[int],
     reduce_all: bool,
@@ -183,7 +183,7 @@ def _running_sum(x: Array, axis: int, exclusive: bool, reverse: bool, xp: ArrayM
 @kernel("cumsum", place=BOTH, dtypes=NUMBERS)
 def cumsum(X: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool, xp: ArrayModule) -> Array:
     """Running sums."""
-    return _running_sum(*((X.reshape(-1), 0) if flatten else (X, axis)), exclusive, reverse, xp)
+    return _running_sum(X.reshape(-1) if flatten else X, 0 if flatten else axis, exclusive, reverse, xp)
 
 
 @kernel("cumsum_grad", place=BOTH, dtypes=NUMBERS)
@@ -418,7 +418,7 @@ def reduce_prod_grad(
 
 
 # reduce_sum -----------------------------------------------------------------------------------------------------------
-def _specialize_sum(call: KernelSpecialization) -> Callable[..., Any]:
+def _specialize_sum(call: KernelSpecialization) -> Callable[..., Any] | None:
     summing, dim, everything = floats_summing(call), call.attrs["dim"], call.attrs["reduce_all"]
     return summing and (lambda X: summing(X, axes_of(X.ndim, dim, everything)))
 

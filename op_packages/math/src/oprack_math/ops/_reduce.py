@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
@@ -60,7 +60,7 @@ def reduced_dims(
         return (-1,) * (rank if keep else max(rank - len(names), 0))
     if everything or not axes:
         axes = range(rank)
-    chosen = _normal_axes(ctx, dims, axes)
+    chosen = _normal_axes(ctx, dims, cast("Sequence[int]", axes))
     ctx.require(
         not elements or 0 not in [dims[a] for a in chosen],
         f"X has shape {list(dims)} and dims {chosen} are reduced; expected at least one element to choose from",

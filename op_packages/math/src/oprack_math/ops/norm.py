@@ -117,7 +117,7 @@ class Norm(OpDef, type="norm"):
     def sbp(ctx: SbpContext) -> list[Signature]:
         names = letters(len(ctx.dim("X")))
         axis = names[ctx.attr("axis", -1) % len(names)]
-        return factors({"X": names}, {"Out": names, "Norm": [None if n == axis else n for n in names]}, no=[axis])  # type: ignore[list-item]
+        return factors({"X": names}, {"Out": names, "Norm": [None if n == axis else n for n in names]}, no=[axis])
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.axis("X")

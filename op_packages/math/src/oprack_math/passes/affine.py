@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from oprack.ir import Fusion, Match, PatternBuilder, VarNode, fusion
+from oprack.ir import Fusion, Match, NewVar, PatternBuilder, VarNode, fusion
 from oprack.kernel import Array
 from oprack.types import FLOATS, HALF_FLOATS, VarType
 
@@ -14,9 +14,23 @@ REAL = FLOATS | HALF_FLOATS
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def is_real_tensor(node: VarNode) -> bool:
+if TYPE_CHECKING:
+
+    class RealTensor(VarNode):
+        """A variable of which `is_real_tensor` holds."""
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+
+        @property
+        def dtype(self) -> str: ...
+
+
+def is_real_tensor(node: VarNode) -> TypeGuard[RealTensor]:
     """Whether a variable is a tensor of floats whose rank is known."""
-    return node.shape is not None and node.desc.type == VarType.LOD_TENSOR and node.dtype in REAL
+    return (
+        node.shape is not None and node.desc is not None and node.desc.type == VarType.LOD_TENSOR and node.dtype in REAL
+    )
 
 
 def as_attr(value: Array, dtype: str) -> float | None:
@@ -35,7 +49,7 @@ def scalar_to_scale(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         p.op("elementwise_sub", X="x", Y=p.param("c")),
     )
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         x, value = m["x"], m.value("c")
         c = as_attr(value, x.dtype) if is_real_tensor(x) and value.ndim <= len(x.shape) else None
         if c is None:
@@ -63,7 +77,7 @@ def join_scales(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """A factor followed by a shift, or the other way round  ->  one scale, with the same rounding"""
     first, root = _pair(p)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         (a, b), (c, d) = _affine(m, first), _affine(m, m.root)
         if b == 0 and c == 1:
             return m.op("scale", X=m["x"], attrs={"scale": a, "bias": d})
@@ -79,7 +93,7 @@ def merge_scales(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """c (a x + b) + d  ->  scale(x)"""
     first, root = _pair(p)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         if not is_real_tensor(m["x"]):
             return None
         (a, b), (c, d) = _affine(m, first), _affine(m, m.root)
@@ -96,7 +110,7 @@ def _constants_twice(name: str, op_type: str, combine: Callable[..., Any]) -> Fu
         inner = p.op(op_type, X="x", Y=p.param("c"), commutative=True)
         root = p.op(op_type, X=inner, Y=p.param("d"), commutative=True)
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             x, shapes = m["x"], []
             if not is_real_tensor(x):
                 return None
@@ -129,7 +143,7 @@ def join_gate(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     gated = p.op("elementwise_mul", X="x", Y="g", commutative=True)
     root = p.op("elementwise_add", X="x", Y=gated, commutative=True, attrs={"axis": -1})
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         x, g = m["x"], m["g"]
         if not (is_real_tensor(x) and is_real_tensor(g)) or m.attr(gated, "axis") != -1 or x.dtype != g.dtype:
             return None

@@ -264,8 +264,8 @@ def masked_fill(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     Returns:
         Tensor of the shape and dtype of x.
     """
-    value = value if hasattr(value, "shape") else F.fill_any_like(x, value=float(value))
-    return F.where(mask.expand(list(x.shape)), value.expand(list(x.shape)), x)
+    filler: Any = value if hasattr(value, "shape") else F.fill_any_like(x, value=float(value))
+    return F.where(mask.expand(list(x.shape)), filler.expand(list(x.shape)), x)
 
 
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule
 
 
-def sum_over(array: Array, axes: tuple[int, ...], xp: ArrayModule) -> Array:
+def sum_over(array: Array, axes: int | tuple[int, ...], xp: ArrayModule) -> Array:
     """Sum over axes in the array's own dtype; 16-bit floats are added up in float32."""
     if array.dtype.itemsize == 2 and array.dtype.kind not in "iu":
         return xp.sum(array.astype(xp.float32), axis=axes).astype(array.dtype)

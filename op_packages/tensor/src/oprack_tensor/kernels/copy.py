@@ -46,17 +46,17 @@ def copy_of_rows(X: SelectedRows) -> SelectedRows:
 
 # assign ---------------------------------------------------------------------------------------------------------------
 @kernel("assign", place=("cpu", "cuda"))
-def assign(X: Array | None = None) -> Array:
+def assign(X: Array | None = None) -> Array | None:
     return None if X is None else X.copy()
 
 
 @kernel("assign", place=("cpu", "cuda"))
-def assign_rows(X: SelectedRows = None) -> SelectedRows:
+def assign_rows(X: SelectedRows | Any = None) -> SelectedRows:
     return SelectedRows(X.rows.copy(), X.value.copy(), X.height, place=X.place, check=False)
 
 
 @kernel("assign", place=("cpu", "cuda"))
-def assign_array(X: LoDTensorArray = None) -> LoDTensorArray:
+def assign_array(X: LoDTensorArray | Any = None) -> LoDTensorArray:
     return LoDTensorArray(
         None if t is None else LoDTensor(t.array.copy(), t.lod, place=t.place, check=False) for t in X
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from oprack_tensor.kernels._reduce import sum_over
 
 # constant -------------------------------------------------------------------------------------------------------------
 # Attributes that hold a number, as an element of a dtype.
-def constant_value(op: str, value: float, str_value: str, dtype: np.dtype[Any]) -> float:
+def constant_value(op: str, value: float, str_value: str, dtype: np.dtype[Any]) -> complex:
     """The value as a Python number: `str_value` unless it is empty, exactly for integers."""
     if not str_value:
         return value
@@ -36,7 +37,7 @@ def constant_value(op: str, value: float, str_value: str, dtype: np.dtype[Any]) 
         ) from None
 
 
-def cast(value: float, dtype: np.dtype[Any]) -> bool | float:
+def cast(value: complex, dtype: np.dtype[Any]) -> complex:
     """A Python number as an element of a dtype, again as a Python number, which every array library fills with."""
     element = np.asarray(value).astype(dtype)
     return element.item() if dtype.kind in "biufc" else float(element)
@@ -58,7 +59,7 @@ def assign_value(
     int64_values: list[int],
     xp: ArrayModule,
 ) -> Array:
-    lists = {
+    lists: dict[str, Sequence[float]] = {
         "bool_values": bool_values,
         "fp32_values": fp32_values,
         "fp64_values": fp64_values,
@@ -175,7 +176,7 @@ def fill_zeros_like(X: ShapeOnly, *, xp: ArrayModule) -> Array:
 
 
 @kernel("fill_zeros_like", place=("cpu", "cuda"))
-def fill_zeros_like_rows(X: SelectedRows, *, xp: ArrayModule):
+def fill_zeros_like_rows(X: SelectedRows, *, xp: ArrayModule) -> Array:
     return xp.zeros(X.shape, X.value.dtype)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import ShapeOnly, numpy_dtype
 
@@ -10,10 +12,11 @@ from oprack_tensor.ops.diagonal import diagonal_size
 
 # shared ---------------------------------------------------------------------------------------------------------------
 # Where diagonals are.
-def on_diagonal(array: Array, offset: int, axis1: int, axis2: int, xp: ArrayModule) -> tuple[Array, Array]:
+def on_diagonal(array: Array, offset: int, axis1: int, axis2: int, xp: ArrayModule) -> tuple[Array, tuple[Any, ...]]:
     """(view with both dims last, index of the diagonal's elements in it)."""
     matrices = xp.moveaxis(array, (axis1, axis2), (-2, -1))
-    i = xp.arange(diagonal_size(*matrices.shape[-2:], offset))
+    rows, columns = matrices.shape[-2:]
+    i = xp.arange(diagonal_size(rows, columns, offset))
     return matrices, (..., i - min(offset, 0), i + max(offset, 0))
 
 
@@ -100,7 +103,9 @@ def fill_diagonal_grad(Out_grad: Array, *, offset: int, wrap: bool, xp: ArrayMod
 
 
 # fill_diagonal_tensor -------------------------------------------------------------------------------------------------
-def _fill_diagonal_tensor_filled(x: Array, values: Array, offset: int, dim1: int, dim2: int, xp: ArrayModule) -> Array:
+def _fill_diagonal_tensor_filled(
+    x: Array, values: Array | int, offset: int, dim1: int, dim2: int, xp: ArrayModule
+) -> Array:
     out = x.copy()
     matrices, where = on_diagonal(out, offset, dim1, dim2, xp)
     matrices[where] = values

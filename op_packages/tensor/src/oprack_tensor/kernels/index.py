@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS
 
@@ -91,7 +91,7 @@ def gather(X: Array, Index: Array, Axis: Array | None = None, *, axis: int, xp: 
 
 @kernel("gather_grad", place=("cpu", "cuda"), deterministic={"cpu"})
 def gather_grad(
-    X: ShapeOnly, Index: Array, Axis: Array | None = None, Out_grad: Array | None = None, *, axis: int, xp: ArrayModule
+    X: ShapeOnly, Index: Array, Axis: Array | None = None, Out_grad: RequiredArray = None, *, axis: int, xp: ArrayModule
 ) -> Array:
     axis = axis if Axis is None else int(Axis.reshape(-1)[0])
     axis += X.ndim if axis < 0 else 0
@@ -152,7 +152,7 @@ def _xxh64(rows: Array, seed: int) -> Array:
         words = rows[:, : length // _STRIPE * _STRIPE].copy().view("<u8")
         for i in range(0, words.shape[1], 4):
             lanes = [_round(lane, words[:, i + k]) for k, lane in enumerate(lanes)]
-        total = sum(_rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True))
+        total: Any = sum(_rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True))
         for lane in lanes:
             total = (total ^ _round(np.zeros_like(lane), lane)) * _P1 + _P4
         at = words.shape[1] * 8
@@ -314,7 +314,7 @@ def scatter(
 
 
 @kernel("scatter_grad", place=("cpu", "cuda"))
-def scatter_grad(Ids: Array, Updates: ShapeOnly, Out_grad: Array, *, ctx: KernelContext) -> dict[str, Array]:
+def scatter_grad(Ids: Array, Updates: ShapeOnly, Out_grad: Array, *, ctx: KernelContext) -> dict[str, Array | None]:
     ids = Ids.reshape(-1)
     x_grad = None
     if ctx.wants("X@GRAD"):
@@ -339,7 +339,7 @@ def scatter_nd_add(X: Array, Index: Array, Updates: Array, *, xp: ArrayModule) -
 @kernel("scatter_nd_add_grad", place=("cpu", "cuda"))
 def scatter_nd_add_grad(
     Index: Array, Updates: ShapeOnly, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
-) -> dict[str, Array]:
+) -> dict[str, Array | None]:
     updates_grad = None
     if ctx.wants("Updates@GRAD"):
         updates_grad = xp.broadcast_to(Out_grad[columns(Index)], Updates.shape).copy()
@@ -397,7 +397,9 @@ def where(Condition: Array, X: Array, Y: Array, *, xp: ArrayModule) -> Array:
 
 
 @kernel("where_grad", place=("cpu", "cuda"))
-def where_grad(Condition: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> tuple[Array, Array]:
+def where_grad(
+    Condition: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     zero = xp.zeros((), Out_grad.dtype)
     return (
         xp.where(Condition, Out_grad, zero) if ctx.wants("X@GRAD") else None,

@@ -20,7 +20,7 @@ from oprack_tensor.ops.join import columns_of
 def places(array: Array, axis: int) -> list[Array]:
     """Views of the places along an axis, without that dim."""
     axis += array.ndim if axis < 0 else 0
-    lead = (slice(None),) * axis
+    lead: tuple[Any, ...] = (slice(None),) * axis
     return [array[(*lead, i, ...)] for i in range(array.shape[axis])]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 
 from oprack_tensor.dims import to_ints
 
@@ -53,7 +53,7 @@ def roll(
 @kernel("roll_grad", place=("cpu", "cuda"))
 def roll_grad(
     ShiftsTensor: Array | None = None,
-    Out_grad: Array | None = None,
+    Out_grad: RequiredArray = None,
     *,
     shifts: list[int],
     axis: list[int],

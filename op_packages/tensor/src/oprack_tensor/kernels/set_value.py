@@ -28,6 +28,7 @@ def _part(
 ) -> Array:
     """View of the part, without the dims that the value lacks and with those of size 1 that it has in addition."""
     index = [slice(None)] * array.ndim
+    keys: list[int | slice | None] = []
     for a, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
         if step == 0:
             raise InvalidArgumentError(f"op set_value: steps is {list(steps)}; expected no 0")
@@ -35,7 +36,7 @@ def _part(
         if step < 0 and end < -1:  # an end before the front takes the first element, too
             end = max(end + n, -1)
         index[a] = strided_slice_of(start, end, step, n)
-    gone, added, keys = {a % array.ndim for a in decrease_axes}, sorted(none_axes), []
+    gone, added = {a % array.ndim for a in decrease_axes}, sorted(none_axes)
     for i in range(array.ndim):
         while added and added[0] <= i:  # none_axes counts the dims of Input
             added.pop(0)

@@ -162,9 +162,9 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
         return None
     empty, xp = call.xp.empty, call.xp
 
-    def run(X: Array, Shape: Array | None = None, ShapeTensor: Sequence[Array] = ()) -> tuple[Array, Array]:
+    def run(X: Array, Shape: Array | None = None, ShapeTensor: Sequence[Array] = ()) -> tuple[Array, ...]:
         if not X.size:
-            return reshape2(X, shape=shape, xp=xp)
+            return reshape2(X, shape=list(shape), xp=xp)
         return X.reshape(shape), empty((0, *X.shape), X.dtype)
 
     return run

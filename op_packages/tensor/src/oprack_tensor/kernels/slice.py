@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from oprack.kernel import Array, ArrayModule, kernel
+from oprack.kernel import Array, ArrayModule, RequiredArray, kernel
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
 
 from oprack_tensor.dims import slice_range, to_ints
@@ -48,7 +49,7 @@ def slice_array(
     starts: list[int],
     ends: list[int],
     decrease_axis: list[int],
-) -> LoDTensor | LoDTensorArray:
+) -> LoDTensor | LoDTensorArray | None:
     first, last = slice_range(
         to_ints(StartsTensor, StartsTensorList, starts)[0], to_ints(EndsTensor, EndsTensorList, ends)[0], len(Input)
     )
@@ -63,7 +64,7 @@ def slice_grad(
     EndsTensor: Array | None = None,
     StartsTensorList: list[Array] | None = None,
     EndsTensorList: list[Array] | None = None,
-    Out_grad: Array | None = None,
+    Out_grad: RequiredArray = None,
     *,
     axes: list[int],
     starts: list[int],
@@ -95,7 +96,7 @@ def slice_array_grad(
     EndsTensor: Array | None = None,
     StartsTensorList: list[Array] | None = None,
     EndsTensorList: list[Array] | None = None,
-    Out_grad: LoDTensorArray = None,
+    Out_grad: LoDTensorArray | Any = None,
     *,
     starts: list[int],
     ends: list[int],
@@ -112,7 +113,7 @@ def slice_array_element_grad(
     EndsTensor: Array | None = None,
     StartsTensorList: list[Array] | None = None,
     EndsTensorList: list[Array] | None = None,
-    Out_grad: LoDTensor = None,
+    Out_grad: LoDTensor | Any = None,
     *,
     starts: list[int],
     ends: list[int],

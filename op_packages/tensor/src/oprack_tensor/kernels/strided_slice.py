@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack.kernel import Array, ArrayModule, kernel
+from oprack.kernel import Array, ArrayModule, RequiredArray, kernel
 from oprack.tensor import ShapeOnly
 
 from oprack_tensor.dims import strided_slice_of, to_ints
@@ -57,7 +57,7 @@ def strided_slice_grad(
     EndsTensorList: list[Array] | None = None,
     StridesTensor: Array | None = None,
     StridesTensorList: list[Array] | None = None,
-    Out_grad: Array | None = None,
+    Out_grad: RequiredArray = None,
     *,
     axes: list[int],
     starts: list[int],

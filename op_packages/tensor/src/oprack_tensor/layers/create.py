@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from typing import cast
 
 from oprack.layers import LayerHelper, Variable, check_dtype, check_variable, int_list
 from oprack.types import ALL_DTYPES, dtype_enum
@@ -86,7 +87,7 @@ def ones(shape: Sequence[int | Variable], dtype: object, force_cpu: bool = False
 
 # Numbers where an op takes variables.
 def _one_element(value: float | Variable, dtype: object) -> Variable:
-    return fill_constant([1], dtype, value) if isinstance(value, numbers.Number) else value
+    return fill_constant([1], dtype, cast(float, value)) if isinstance(value, numbers.Number) else cast(Variable, value)
 
 
 # A variable that nothing has written to yet.

@@ -21,7 +21,7 @@ def _slice_by(
     name: str | None,
 ) -> Variable:
     helper = LayerHelper(op_type, name=name)
-    inputs = {"Input": check_variable(input, "input", op_type)}
+    inputs: dict[str, Variable | list[Variable] | None] = {"Input": check_variable(input, "input", op_type)}
     attrs, flags = {"axes": list(axes)}, [1] * len(axes)
     for argument, value in places.items():
         given = int_list(helper, value, argument)

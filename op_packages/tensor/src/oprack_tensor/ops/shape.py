@@ -90,11 +90,12 @@ class SqueezeOp(OpDef):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = ctx.dim("X"), given_ints(ctx, "axes")
-        if any(a is None for a in axes):
-            out = (-1,) * (len(dims) - len(axes))
+        known = [a for a in axes if a is not None]
+        if len(known) < len(axes):
+            out: tuple[int, ...] = (-1,) * (len(dims) - len(axes))
         else:
-            gone = squeeze_axes(ctx.op_type, dims, axes)
-            if not ctx.guesses and any(dims[a] < 0 for a in axes or range(len(dims))):
+            gone = squeeze_axes(ctx.op_type, dims, known)
+            if not ctx.guesses and any(dims[a] < 0 for a in known or range(len(dims))):
                 return
             out = tuple(d for i, d in enumerate(dims) if i not in gone)
         ctx.set_dim("Out", out)
@@ -134,9 +135,10 @@ class UnsqueezeOp(OpDef):
 def infer_shape(ctx: InferShapeContext, tensor: str = "", tensors: str = "") -> None:
     """Sets Out. tensor, tensors: slots that override `axes`."""
     dims, axes = ctx.dim("X"), given_ints(ctx, "axes", tensor, tensors)
-    unknown = any(a is None for a in axes)
-    ctx.set_dim("Out", (-1,) * (len(dims) + len(axes)) if unknown else unsqueeze_dims(ctx.op_type, dims, axes))
-    if unknown or unsqueeze_dims(ctx.op_type, (0,) * len(dims), axes)[:1] == [0]:  # rows are still rows
+    known = [a for a in axes if a is not None]
+    unknown = len(known) < len(axes)
+    ctx.set_dim("Out", (-1,) * (len(dims) + len(axes)) if unknown else unsqueeze_dims(ctx.op_type, dims, known))
+    if unknown or unsqueeze_dims(ctx.op_type, (0,) * len(dims), known)[:1] == [0]:  # rows are still rows
         ctx.share_lod("X", "Out")
 
 

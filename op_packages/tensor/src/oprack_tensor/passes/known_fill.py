@@ -16,11 +16,14 @@ def _dim_of(node: VarNode) -> tuple[VarNode, int] | None:
         return None
     if any(nodes for slot, nodes in cut.inputs.items() if slot != "Input"):
         return None
-    shape, starts, ends = cut.input("Input").producer, cut.attr("starts"), cut.attr("ends")
+    whole, starts, ends = cut.input("Input"), cut.attr("starts"), cut.attr("ends")
+    shape = None if whole is None else whole.producer
     if shape is None or shape.type != "shape" or starts[0] < 0 or ends != [starts[0] + 1]:
         return None
     x = shape.input("Input")
     # of a tensor with sequences the op would take how many there are
+    if x is None:
+        return None
     is_plain = x.fact.type == VarType.LOD_TENSOR and x.desc is not None and x.desc.lod_level == 0
     return (x, starts[0]) if is_plain and x.shape is not None and starts[0] < len(x.shape) else None
 

@@ -20,19 +20,21 @@ def number(graph: Graph, node: VarNode) -> int | None:
 def _sizes(graph: Graph, op: OpNode) -> list[int] | None:
     """The new shape as an attribute, with 0 for a dim that is copied and -1 for one that follows from the others."""
     if op.inputs.get("ShapeTensor"):
-        sizes = [number(graph, node) for node in op.inputs["ShapeTensor"]]
+        sizes: list[int | None] = [number(graph, node) for node in op.inputs["ShapeTensor"]]
     else:
-        value = graph.constant_array(op.input("Shape")) if op.inputs.get("Shape") else None
+        given = op.input("Shape")
+        value = None if given is None else graph.constant_array(given)
         if value is None:
             return None
         sizes = [int(n) for n in value.reshape(-1)]
-    if sizes.count(None) == 0:
-        return sizes
+    known = [n for n in sizes if n is not None]
+    if len(known) == len(sizes):
+        return known
     if sizes.count(None) > 1 or -1 in sizes:
         return None
     unknown, x = sizes.index(None), op.input("X")
-    size = _follows(x, sizes, unknown)
-    return None if size is None else [size if i == unknown else n for i, n in enumerate(sizes)]
+    size = None if x is None else _follows(x, sizes, unknown)
+    return None if size is None else [size if n is None else n for n in sizes]
 
 
 def _follows(x: VarNode, sizes: Sequence[int | None], unknown: int) -> int | None:
@@ -41,18 +43,19 @@ def _follows(x: VarNode, sizes: Sequence[int | None], unknown: int) -> int | Non
     None otherwise: in an empty tensor nothing follows from the other dims, and a cache is empty in its first round.
     """
     dims = x.shape or ()
-    rest, new = list(dims[unknown + 1 :]), sizes[unknown + 1 :]
+    rest, new = list(dims[unknown + 1 :]), [n for n in sizes[unknown + 1 :] if n is not None]
     if unknown < len(dims) and not any(sizes[:unknown]) and min((*rest, *new), default=1) > 0:
         if math.prod(rest) == math.prod(new):
             return 0
-    copied = [dims[i] if n == 0 and i < len(dims) else n for i, n in enumerate(sizes) if i != unknown]
+    copied = [dims[i] if n == 0 and i < len(dims) else n for i, n in enumerate(sizes) if n is not None]
     return -1 if min(copied, default=1) > 0 else None
 
 
 def _inserted(graph: Graph, op: OpNode) -> list[int] | None:
     """Places of the ones that a reshape inserts when it does nothing else; None when it does, or its shape is known."""
     sizes = [number(graph, node) for node in op.inputs.get("ShapeTensor", ())]
-    dims = op.input("X").shape
+    x = op.input("X")
+    dims = None if x is None else x.shape
     if dims is None or sizes.count(None) != 1:
         return None
     ones = [i for i, n in enumerate(sizes) if n == 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oprack.ir import Match, PatternBuilder, VarNode, fusion
+from oprack.ir import Match, NewVar, PatternBuilder, VarNode, fusion
 
 TRANSPOSES = ("transpose", "transpose2")
 RESHAPES = ("reshape", "reshape2")
@@ -24,7 +24,7 @@ def merge_transposes(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     first = p.op(TRANSPOSES, X="x")
     root = p.op(TRANSPOSES, X=first)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | VarNode | None:
         a, b = m.attr(first, "axis"), m.attr(root, "axis")
         if not _plain(m["x"]) or sorted(a) != list(range(len(a))) or sorted(b) != sorted(a):
             return None
@@ -40,7 +40,7 @@ def merge_reshapes(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     first = p.op(FLAT, X="x")
     root = p.op(RESHAPES, X=first, where=lambda op: op.attr("shape") and 0 not in op.attr("shape"))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | VarNode | None:
         if not _plain(m["x"]):
             return None
         return m.op("reshape2", X=m["x"], attrs={"shape": m.attr(root, "shape")}, out="Out")
