@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oprack import Executor
+from oprack import Executor, data, gradients, layers, program_guard
 from oprack.desc import OpDesc
+from oprack.layers import LayerHelper
 from oprack.program import Program
 from oprack.tensor import LoDTensor, LoDTensorArray
 from oprack.types import VarType
@@ -36,6 +37,23 @@ def test_slice_of_an_array_to_one_element():
 
 def test_assign_of_an_empty_array():
     assert on_array("assign", "X", {}, LoDTensorArray()) == []
+
+
+def test_gradient_of_a_slice_of_an_array_with_a_gap():
+    """Place 0 was never written, so it has no gradient either, and the shape rule asks the other places for dims."""
+    main = Program()
+    with program_guard(main):
+        x = data("x", [3])
+        x.stop_gradient = False
+        array = layers.create_array("float32")
+        layers.array_write(x, layers.fill_constant([1], "int64", 1), array)
+        helper = LayerHelper("slice")
+        part = helper.create_variable(type=VarType.LOD_TENSOR_ARRAY, dtype="float32")
+        helper.append_op("slice", {"Input": array}, {"Out": part}, {"axes": [0], "starts": [1], "ends": [2]})
+        y = layers.array_read(part, layers.fill_constant([1], "int64", 0))
+        (x_grad,) = gradients(layers.reduce_sum(y * y), [x])
+    (got,) = Executor().run(main, {"x": np.float32([1, 2, 3])}, [x_grad])
+    assert np.array_equal(got, np.float32([2, 4, 6]))
 
 
 def on_array(op, slot, attrs, array):

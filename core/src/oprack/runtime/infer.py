@@ -121,8 +121,8 @@ class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
         if type(value) is LoDTensor:
             return tuple(value.array.shape)
         if isinstance(value, LoDTensorArray):
-            # Fluid gives an array the dims of its elements; one that is empty has none yet
-            return value[0].shape if value else ()
+            # Fluid gives an array the dims of its elements; one that nothing was written to has none yet
+            return next((t.shape for t in value if t is not None), ())
         return tuple(value.shape)
 
     def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:

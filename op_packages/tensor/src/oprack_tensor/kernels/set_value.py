@@ -48,7 +48,7 @@ def _part(
 def _fitted(value: Array | ShapeOnly, part: Array) -> Array | ShapeOnly:
     """The value without the leading dims of size 1 that it has too many."""
     while value.ndim > part.ndim and value.shape[0] == 1:
-        value = value[0]
+        value = value.reshape(value.shape[1:])
     return value
 
 

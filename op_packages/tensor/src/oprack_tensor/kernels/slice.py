@@ -82,7 +82,7 @@ def slice_grad(
 def _array_grad(
     array: LoDTensorArray, first: int, last: int, parts: Sequence[LoDTensor | None], xp: ArrayModule
 ) -> LoDTensorArray:
-    grads = [LoDTensor(xp.zeros_like(t.array), t.lod, check=False) for t in array]
+    grads = [None if t is None else LoDTensor(xp.zeros_like(t.array), t.lod, check=False) for t in array]
     for i, part in zip(range(*slice_range(first, last, len(array))), parts, strict=True):
         if part is not None:
             grads[i] = LoDTensor(part.array.copy(), part.lod, check=False)
