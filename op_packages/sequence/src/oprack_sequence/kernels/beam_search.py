@@ -106,7 +106,8 @@ def beam_search_decode(
         raise InvalidArgumentError(
             f"op {ctx.op_type}: Ids has {len(Ids)} steps and Scores {len(Scores)}; expected as many, at least one"
         )
-    prefixes, words = zip(*(_step_offsets(t, i, ctx) for i, t in enumerate(Ids)), strict=True)
+    ids_at, scores_at = _steps(Ids, "Ids", ctx), _steps(Scores, "Scores", ctx)
+    prefixes, words = zip(*(_step_offsets(t, i, ctx) for i, t in enumerate(ids_at)), strict=True)
     sources = len(prefixes[0]) - 1
     started = np.zeros(sources, bool)
     source = row = np.zeros(0, np.int64)  # of each sentence; its selected id in the step at hand
@@ -119,11 +120,22 @@ def beam_search_decode(
         known = len(row)
         row = np.concatenate([row, row_ranges(first[begin], lengths)])
         source = np.concatenate([source, np.repeat(begin, lengths)])
-        ids.append(Ids[t].array.reshape(-1)[row])
-        scores.append(Scores[t].array.reshape(-1)[row])
+        ids.append(ids_at[t].array.reshape(-1)[row])
+        scores.append(scores_at[t].array.reshape(-1)[row])
         kept.append((ids[-1] != end_id) | (np.arange(len(row)) >= known))
         row = np.searchsorted(words[t], row, side="right") - 1
     return _sentences(ids, scores, kept, source, sources)
+
+
+def _steps(array: LoDTensorArray, slot: str, ctx: KernelContext) -> list[LoDTensor]:
+    """The tensors of all steps. Raises InvalidArgumentError when one was never written."""
+    steps = [t for t in array if t is not None]
+    if len(steps) < len(array):
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: step {array.index(None)} of {slot} was never written; expected a tensor for each "
+            f"of its {len(array)} steps, so write them from step 0 on"
+        )
+    return steps
 
 
 def _step_offsets(tensor: LoDTensor, i: int, ctx: KernelContext) -> list[Array]:
