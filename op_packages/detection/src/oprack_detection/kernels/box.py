@@ -76,7 +76,7 @@ def box_decoder_and_assign(
     box_clip: float,
     xp: ArrayModule,
 ) -> tuple[Array, Array]:
-    kind, rows, classes = PriorBox.dtype.type, *BoxScore.shape
+    kind, (rows, classes) = PriorBox.dtype.type, BoxScore.shape
     size = PriorBox[:, None, 2:] - PriorBox[:, None, :2] + kind(1)
     center = PriorBox[:, None, :2] + size * kind(0.5)
     codes = TargetBox.reshape(rows, classes, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
@@ -91,7 +92,7 @@ def deformable_conv(
     Input: Array,
     Offset: Array,
     Filter: Array,
-    Mask: Array,
+    Mask: Array | None,
     *,
     strides: list[int],
     paddings: list[int],
@@ -119,7 +120,7 @@ def deformable_conv_grad(
     Input: Array,
     Offset: Array,
     Filter: Array,
-    Mask: Array,
+    Mask: Array | None,
     Output_grad: Array,
     *,
     strides: list[int],
@@ -133,6 +134,7 @@ def deformable_conv_grad(
     m, out_size = Filter.shape[0], Offset.shape[2:]
     weight = Filter.reshape(groups, m // groups, -1)
     dx, doffset = xp.zeros_like(Input), xp.empty_like(Offset)
+    dmask: Any
     dmask, dweight = (None if Mask is None else xp.empty_like(Mask)), xp.zeros_like(weight)
     for part in _blocks(len(Input), im2col_step):
         geometry = Filter.shape[2:], out_size, strides, paddings, dilations, deformable_groups, xp

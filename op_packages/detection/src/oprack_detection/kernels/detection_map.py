@@ -76,7 +76,7 @@ def detection_map(
     counts = np.bincount(counted[:, 0].astype(np.int64), minlength=class_num)
     if goes_on and PosCount is not None:
         counts = counts + PosCount.reshape(-1)
-    rows, right = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
+    places, right = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
     images = [ctx.lod(slot)[-1] for slot in ("DetectRes", "Label")]
     if len(images[0]) != len(images[1]):
         raise InvalidArgumentError(
@@ -85,9 +85,9 @@ def detection_map(
         )
     for a, b, c, d in zip(images[0], images[0][1:], images[1], images[1][1:], strict=False):
         found = _found(DetectRes[a:b], Label[c:d], None if difficult is None else difficult[c:d], overlap_threshold)
-        rows.append(found[0] + a)
+        places.append(found[0] + a)
         right.append(found[1])
-    index, hit = np.concatenate(rows), np.concatenate(right)
+    index, hit = np.concatenate(places), np.concatenate(right)
     classes, scores = DetectRes[index, 0], DetectRes[index, 1]
     pairs = [np.stack([scores, flag], axis=1).astype(DetectRes.dtype) for flag in (hit, ~hit)]
     outs = []
@@ -98,5 +98,5 @@ def detection_map(
     total = [_average_precision(outs[0][c][:, 0], outs[0][c][:, 1], counts[c], ap_type) for c in scored]
     mean = np.array([np.mean(total) if total else 0], DetectRes.dtype)
     lod = [[0, *np.cumsum([len(part) for part in outs[0]]).tolist()]]
-    parts = (LoDTensor(np.concatenate(part), lod, check=False) for part in outs)
-    return counts.astype(np.int32)[:, None], *parts, mean
+    true_pos, false_pos = (LoDTensor(np.concatenate(part), lod, check=False) for part in outs)
+    return counts.astype(np.int32)[:, None], true_pos, false_pos, mean

@@ -129,12 +129,13 @@ def anchor_targets(
     """LocationIndex, ScoreIndex, TargetBBox, TargetLabel, BBoxInsideWeight and ForegroundNumber."""
     found = []
     boxes_of, crowd_of = images_of(ctx.op_type, ctx, ("GtBoxes", "IsCrowd"), len(info))
+    size, fraction, sample = sampling
     for i, ((a, b), (c, d)) in enumerate(zip(boxes_of, crowd_of, strict=True)):
         index = _inside(anchors, info[i], straddle)
         single = crowd[c:d].reshape(-1) == 0
         gt = gt_boxes[a:b][single] * info[i, 2]
         near, most, which = closest(anchors[index], gt)
-        location, counts, positive, negative = learners(near, most, *overlap, *sampling)
+        location, counts, positive, negative = learners(near, most, *overlap, size, fraction, sample)
         if labels is None:
             positive_labels = np.ones(len(positive), np.int64)
         else:

@@ -10,7 +10,7 @@ from oprack_detection.kernels._boxes import overlaps
 from oprack_detection.kernels.nms import best, descending
 
 
-def _decay(boxes: Array, pixel: int, sigma: float) -> Array:
+def _decay(boxes: Array, pixel: int, sigma: float | None) -> Array:
     """Factor of each score [K]; boxes are sorted by score. sigma: None for the linear decay."""
     iou = np.triu(overlaps(boxes[:, None], boxes[None], pixel, np), 1)  # [better, worse]
     held = iou.max(axis=0, initial=0)[:, None]  # how much each better box is suppressed itself
@@ -56,5 +56,5 @@ def matrix_nms(
         rows.append(np.concatenate([np.stack([labels, values], axis=1)[order], boxes[indices[order]]], axis=1))
         places.append(i * BBoxes.shape[1] + indices[order])
         counts.append(len(order))
-    index = np.concatenate(places).astype(np.int32).reshape(-1, 1)
-    return np.concatenate(rows).astype(Scores.dtype), index, np.array(counts, np.int32)
+    place = np.concatenate(places).astype(np.int32).reshape(-1, 1)
+    return np.concatenate(rows).astype(Scores.dtype), place, np.array(counts, np.int32)

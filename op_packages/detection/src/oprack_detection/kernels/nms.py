@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
@@ -58,7 +58,7 @@ def _cross(ax: Array, ay: Array, bx: Array, by: Array) -> Array:
 
 def _shared_by_boxes(a: Array, b: Array) -> Array:
     """Area that the upright boxes around two polygons share."""
-    shared = 1.0
+    shared: Any = 1.0
     for p, q in zip(_coordinates(a), _coordinates(b), strict=True):
         shared = shared * np.maximum(np.minimum(p.max(-1), q.max(-1)) - np.maximum(p.min(-1), q.min(-1)), 0)
     return shared
@@ -160,7 +160,7 @@ def _near(a: Array, b: Array, threshold: float, pixel: int) -> Iterator[Array]:
     if not pixel and a.shape[-1] == 4 and a.dtype == b.dtype and len(a) and len(b):
         sizes = [areas(boxes, pixel, np) for boxes in (a, b)]
         if all(s.min() > 0 and np.isfinite(s.max()) for s in sizes):
-            yield from _near_boxes(a, b, *sizes, threshold, min(step, len(a)))
+            yield from _near_boxes(a, b, sizes[0], sizes[1], threshold, min(step, len(a)))
             return
     for i in range(0, len(a), step):
         yield pair_overlaps(a[i : i + step, None], b[None], pixel, threshold) > threshold
@@ -275,7 +275,7 @@ def _images(
     if scores.ndim == 3:
         return [(boxes[i], scores[i], i * scores.shape[2], 1) for i in range(len(scores))]
     if rois_num is not None:
-        offsets = [0, *np.cumsum(rois_num).tolist()]
+        offsets: Sequence[int] = [0, *np.cumsum(rois_num).tolist()]
     elif lod:
         offsets = lod[-1]
     else:

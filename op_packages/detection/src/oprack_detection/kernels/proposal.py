@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
@@ -36,7 +37,7 @@ def _large_enough(
     """Boxes of at least min_size; with `inside` their centres have to lie in the image."""
     size = boxes[:, 2:] - boxes[:, :2] + pixel
     original = (boxes[:, 2:] - boxes[:, :2]) / scale + pixel
-    kept = (original >= min_size).all(axis=1)
+    kept: Any = (original >= min_size).all(axis=1)
     if inside:
         kept &= (boxes[:, :2] + size / 2 <= np.array([width, height], boxes.dtype)).all(axis=1)
     return kept
@@ -120,8 +121,8 @@ def collect_fpn_proposals(
     chosen = descending(np.concatenate([s.reshape(-1) for s in MultiLevelScores]))[:post_nms_topN]
     chosen = chosen[np.argsort(image[chosen], kind="stable")]
     counts = np.bincount(image[chosen], minlength=max(n for _, n in images))
-    rois = LoDTensor(np.concatenate(MultiLevelRois)[chosen], [[0, *np.cumsum(counts).tolist()]])
-    return rois, counts.astype(np.int32)
+    best = LoDTensor(np.concatenate(MultiLevelRois)[chosen], [[0, *np.cumsum(counts).tolist()]])
+    return best, counts.astype(np.int32)
 
 
 # distribute_fpn_proposals ---------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import ShapeOnly
@@ -119,7 +121,7 @@ def _bin(
     height, width = maps.shape[1:3]
     rows = low_y[:, None] + np.arange(max(int((high_y - low_y).max(initial=0)), 1))
     columns = low_x[:, None] + np.arange(max(int((high_x - low_x).max(initial=0)), 1))
-    inside = (rows < high_y[:, None])[:, :, None] & (columns < high_x[:, None])[:, None, :]
+    inside: Any = (rows < high_y[:, None])[:, :, None] & (columns < high_x[:, None])[:, None, :]
     rows, columns = np.minimum(rows, height - 1), np.minimum(columns, width - 1)
     flat = xp.asarray((rows[:, :, None] * width + columns[:, None, :]).reshape(len(image), -1))
     empty = xp.asarray(~inside.any(axis=(1, 2))[:, None])
@@ -160,7 +162,9 @@ def roi_pool(
             step = max(1, _CHUNK // (largest * X.shape[1]))
             for a in range(0, len(ROIs), step):
                 part = slice(a, a + step)
-                value, place = _bin(maps, image[part], *(e[part] for e in edges), xp)
+                value, place = _bin(
+                    maps, image[part], edges[0][part], edges[1][part], edges[2][part], edges[3][part], xp
+                )
                 out[part, :, i, j], argmax[part, :, i, j] = value, place
     return out, argmax
 

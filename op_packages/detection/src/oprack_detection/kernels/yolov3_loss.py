@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
@@ -37,7 +38,7 @@ def _centred_overlaps(a: Array, b: Array) -> Array:
 class _Matches:
     """True boxes that belong to this head: where they are in it, and what it should say. Arrays are [matches, ...]."""
 
-    place: tuple  # image, anchor of the head, row, column
+    place: tuple[Array, ...]  # image, anchor of the head, row, column
     target: np.ndarray  # tx, ty, tw, th
     weight: np.ndarray  # of the location
     score: np.ndarray
@@ -68,7 +69,7 @@ def _matches(
     X: Array,
     boxes: Array,
     labels: Array,
-    scores: Array,
+    scores: Array | None,
     match: Array,
     sizes: Array,
     anchor_mask: Sequence[int],
@@ -188,7 +189,8 @@ def yolov3_loss_grad(
     slope[:, 5:] = (_sigmoid(said[:, 5:]) - m.classes) * m.score[:, None]
     dx = np.zeros_like(head)
     # several true boxes may belong to one cell: their gradients add up
-    np.add.at(dx, (image, anchor, slice(None), row, column), slope)
+    cells: Any = (image, anchor, slice(None), row, column)
+    np.add.at(dx, cells, slope)
     objectness, s = ObjectnessMask, _sigmoid(head[:, :, 4])
     dx[:, :, 4] = np.where(objectness > _POSITIVE, (s - 1) * objectness, np.where(objectness > -0.5, s, 0))
     return {"X@GRAD": (dx * Loss_grad.reshape(-1, 1, 1, 1, 1)).reshape(X.shape)}

@@ -68,7 +68,7 @@ class DensityPriorBox(OpDef, type="density_prior_box"):
             f"fixed_sizes has {len(sizes)} and densities {len(densities)} elements; expected as many of both",
         )
         priors = sum(d * d for d in densities) * len(ctx.attr("fixed_ratios"))
-        shape = (dims[2], dims[3], priors, 4)
+        shape: tuple[int, ...] = (dims[2], dims[3], priors, 4)
         if ctx.attr("flatten_to_2d"):
             cells = dims[2] * dims[3] if min(dims[2:]) >= 0 else -1
             shape = (cells * priors if cells >= 0 else -1, 4)

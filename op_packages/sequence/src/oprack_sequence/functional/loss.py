@@ -41,7 +41,7 @@ def ctc_loss(
     check_reduction("ctc_loss", reduction)
     lengths = [v.astype("int64") for v in (input_lengths, label_lengths)]
     found = F.warpctc(log_probs, labels.astype("int32"), *lengths, blank=int(blank), norm_by_times=norm_by_times)
-    loss = (found.loss if isinstance(found, tuple) else found).reshape([-1])
+    loss = (found.loss if isinstance(found, tuple) else found).reshape([-1])  # type: ignore[attr-defined]  # a NamedTuple
     if reduction == "mean":
         loss = loss / lengths[1].astype(loss.dtype).clip(min=1.0)
     return reduced(loss, reduction)

@@ -47,7 +47,7 @@ def viterbi(
     """
     best = emission.copy()
     steps = packing.steps
-    before = None  # [D, n], so that the sequences lie in the innermost loop
+    before: Any = None  # [D, n], so that the sequences lie in the innermost loop
     for s, e in steps:
         best[s:e] += start if before is None else _best_step(before[:, : e - s], follow, xp).T
         before = xp.ascontiguousarray(best[s:e].T)
@@ -69,11 +69,11 @@ def viterbi(
     return path, scores
 
 
-def _best_step(before: Array, follow: Array, xp: ArrayModule) -> Array | None:
+def _best_step(before: Array, follow: Array, xp: ArrayModule) -> Array:
     """[D, n]: for each label the best of before[i] + follow[i], in blocks of i that stay small."""
     tags, n = before.shape
     block = max(1, _BLOCK // max(1, tags * n))
-    best = None
+    best: Any = None
     for i in range(0, tags, block):
         found = (before[i : i + block, None, :] + follow[i : i + block, :, None]).max(axis=0)
         best = found if best is None else xp.maximum(best, found)

@@ -223,7 +223,7 @@ def warpctc(
     blank: int,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array | None]:
     """Both recursions in log space over all sequences at once; the backward one only when a gradient is asked for."""
     if LogitsLength is None:
         offsets = sequence_offsets(ctx, "Logits")
@@ -255,9 +255,9 @@ def warpctc_grad(
 ) -> Array:
     """One product, and for LoD one gather."""
     weight = Loss_grad.reshape(-1)
-    offsets = None if LogitsLength is not None else sequence_offsets(ctx, "Logits")
+    offsets: Any = None if LogitsLength is not None else sequence_offsets(ctx, "Logits")
     if norm_by_times:
-        frames = host(LogitsLength).reshape(-1) if offsets is None else np.diff(offsets)
+        frames = np.diff(offsets) if LogitsLength is None else host(LogitsLength).reshape(-1)
         weight = weight / xp.asarray(np.maximum(frames, 1).astype(weight.dtype))
     grad = WarpCTCGrad * weight[:, None]
     if offsets is None:

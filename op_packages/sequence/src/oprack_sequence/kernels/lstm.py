@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
@@ -16,7 +18,7 @@ def lstm(
     Weight: Array,
     Bias: Array,
     H0: Array | None = None,
-    C0: Array | None = None,
+    C0: RequiredArray = None,
     *,
     use_peepholes: bool,
     is_reverse: bool,
@@ -34,6 +36,8 @@ def lstm(
     gates += Bias.reshape(-1)[: 4 * size]
     hidden, cells, activated = (xp.empty((len(gates), size), gates.dtype) for _ in range(3))
     order = xp.asarray(packing.order)
+    h: Array | None
+    c: Any  # there with h
     h, c = (None, None) if H0 is None else (H0[order], C0[order])
     with np.errstate(over="ignore"):
         for start, end in packing.steps:
@@ -77,7 +81,8 @@ def lstm_grad(
     d_hidden = packing.pack(Hidden_grad, xp)
     d_cells = xp.zeros_like(d_hidden) if Cell_grad is None else packing.pack(Cell_grad, xp)
     d_gates = xp.empty_like(BatchGate)
-    dh_prev = dc_prev = None
+    dh_prev: Array | None = None
+    dc_prev: Any = None  # there with dh_prev
     for start, end in reversed(packing.steps):
         step = slice(start, end)
         if dh_prev is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
@@ -17,7 +19,7 @@ def lstmp(
     ProjWeight: Array,
     Bias: Array,
     H0: Array | None = None,
-    C0: Array | None = None,
+    C0: RequiredArray = None,
     *,
     use_peepholes: bool,
     is_reverse: bool,
@@ -41,6 +43,8 @@ def lstmp(
     hidden, cells, activated = (xp.empty((len(gates), size), gates.dtype) for _ in range(3))
     projection = xp.empty((len(gates), projected), gates.dtype)
     order = xp.asarray(packing.order)
+    r: Array | None
+    c: Any  # there with r
     r, c = (None, None) if H0 is None else (H0[order], C0[order])
     with np.errstate(over="ignore"):
         for start, end in packing.steps:
@@ -98,7 +102,8 @@ def lstmp_grad(
     d_projection = packing.pack(Projection_grad, xp)
     d_cells = xp.zeros_like(cells) if Cell_grad is None else packing.pack(Cell_grad, xp)
     d_gates = xp.empty_like(BatchGate)
-    dr_prev = dc_prev = None
+    dr_prev: Array | None = None
+    dc_prev: Any = None  # there with dr_prev
     for start, end in reversed(packing.steps):
         step = slice(start, end)
         if dr_prev is not None:

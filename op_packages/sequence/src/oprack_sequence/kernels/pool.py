@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError, InvalidLoDError
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import FLOATS, INTEGERS
 
@@ -87,7 +87,7 @@ def sequence_pool(
 
 @kernel("sequence_pool_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def sequence_pool_grad(
-    Out_grad: Array, MaxIndex: Array | None = None, *, pooltype: str, ctx: KernelContext, xp: ArrayModule
+    Out_grad: Array, MaxIndex: RequiredArray = None, *, pooltype: str, ctx: KernelContext, xp: ArrayModule
 ) -> Array:
     """Spreads each row of the gradient over its sequence."""
     offsets = sequence_offsets(ctx, "X")

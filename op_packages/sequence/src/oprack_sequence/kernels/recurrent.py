@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 
@@ -135,12 +135,21 @@ class LstmCell:
 
     @classmethod
     def of(
-        cls, Bias: Array, size: int, use_peepholes: bool, *activations: str, xp: ArrayModule, clip: float = 0.0
+        cls,
+        Bias: Array,
+        size: int,
+        use_peepholes: bool,
+        gate: str,
+        candidate: str,
+        cell: str,
+        *,
+        xp: ArrayModule,
+        clip: float = 0.0,
     ) -> LstmCell:
         """From a Bias [1, 7 D] or [1, 4 D]; activations of gates, candidate and cell."""
         p = Bias.reshape(-1)[4 * size :]
         peepholes = (p[:size], p[size : 2 * size], p[2 * size :]) if use_peepholes else None
-        return cls(size, peepholes, *activations, xp=xp, clip=clip)
+        return cls(size, peepholes, gate, candidate, cell, xp=xp, clip=clip)
 
     def split(self, g: Array) -> tuple[Any, Any, Any, Any]:
         """Columns c', i, f, o."""
@@ -267,7 +276,7 @@ class Layer:
         """Gradients from those of out [T, B, H] and of the last states [B, H]."""
         xp, size = self.xp, h0.shape[1]
         h_prev = self._before(kept[:, :, -size:], h0)
-        c_prev = self._before(kept[:, :, 4 * size : 5 * size], c0) if c0 is not None else None
+        c_prev: RequiredArray = self._before(kept[:, :, 4 * size : 5 * size], c0) if c0 is not None else None
         d_x = xp.empty((*x.shape[:2], _GATES[self.mode] * size), x.dtype)
         d_h = xp.empty_like(d_x) if self.mode == "GRU" else d_x
         for t in reversed(self._times(len(x))):

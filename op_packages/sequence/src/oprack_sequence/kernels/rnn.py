@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import host
@@ -68,7 +68,8 @@ def run_layers(
     steps, batch = Input.shape[:2]
     mask = _mask(SequenceLength, steps, batch, ctx, xp)
     layers = _layers(WeightList, count, directions, mode, mask, xp, layer)
-    dropout, reserve = None, None
+    dropout: RequiredArray = None
+    reserve: RequiredArray = None
     if not is_test:
         dropout = _dropout_mask((steps, batch, directions * hidden_size), dropout_prob, ctx.generator(seed), xp)
         reserve = xp.empty((len(layers), steps, batch, (SAVED[mode] + 1) * hidden_size), Input.dtype)
@@ -100,7 +101,7 @@ def rnn_grad(
     Out_grad: Array,
     State_grad: list[Array],
     SequenceLength: Array | None = None,
-    DropoutState: Array | None = None,
+    DropoutState: RequiredArray = None,
     *,
     dropout_prob: float,
     is_bidirec: bool,
@@ -109,7 +110,7 @@ def rnn_grad(
     mode: str,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> dict[str, Array | list[Array]]:
+) -> dict[str, Array | Sequence[Array | None]]:
     """Backpropagate layer by layer, from the last one."""
     directions = 2 if is_bidirec else 1
     steps, batch = Input.shape[:2]
@@ -117,7 +118,7 @@ def rnn_grad(
     layers = _layers(WeightList, num_layers * directions, directions, mode, mask, xp)
     state_grads = [g if g is not None else xp.zeros_like(s) for s, g in _paired(PreState, State_grad)]
     pre_state_grads = [xp.zeros_like(s) for s in PreState]
-    weight_grads = [None] * len(WeightList)
+    weight_grads: list[Array | None] = [None] * len(WeightList)
     d_out = Out_grad
     for first in range(len(layers) - directions, -1, -directions):
         if first:

@@ -47,7 +47,7 @@ def sequence_conv_grad(
     xp: ArrayModule,
 ) -> dict[str, Array | None]:
     """Two products; the windows' gradients are added up where they overlap."""
-    grads = {"X@GRAD": None, "Filter@GRAD": None, "PaddingData@GRAD": None}
+    grads: dict[str, Array | None] = {"X@GRAD": None, "Filter@GRAD": None, "PaddingData@GRAD": None}
     if paddingTrainable:
         padding = _padding(PaddingData, contextStart, contextLength, X, ctx)
         rows = _rows(contextStart, contextLength, ctx)
@@ -65,7 +65,7 @@ def sequence_conv_grad(
     return grads
 
 
-def _padding(PaddingData: Array, start: int, length: int, X: Array, ctx: KernelContext) -> Array:
+def _padding(PaddingData: Array | None, start: int, length: int, X: Array, ctx: KernelContext) -> Array:
     """PaddingData, rows that stand for those outside a sequence."""
     outside = max(0, -start) + max(0, start + length - 1)
     if PaddingData is None or tuple(PaddingData.shape) != (outside, X.shape[1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
 from oprack import initializer
@@ -45,7 +45,7 @@ class _Recurrent(Module):
             )
         self.time_major, self.dropout = time_major, dropout
         self.directions = 2 if direction == "bidirect" else 1
-        self.attrs = {
+        self.attrs: dict[str, Any] = {
             "mode": self.mode,
             "input_size": input_size,
             "hidden_size": hidden_size,

@@ -110,7 +110,7 @@ class SequenceConv(OpDef, type="sequence_conv"):
         ctx.share_lod("X", "Out")
 
 
-def _trains_padding(fwd: ForwardOp):
+def _trains_padding(fwd: ForwardOp) -> bool:
     return fwd.attrs["paddingTrainable"]
 
 
