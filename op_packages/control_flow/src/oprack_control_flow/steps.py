@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from oprack.desc import BlockDesc
@@ -13,6 +14,11 @@ from oprack.kernel import ArrayModule
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.types import GRAD_SUFFIX, VarType
+
+Value: TypeAlias = LoDTensor | LoDTensorArray | SelectedRows
+"""What variables hold that have gradients."""
+
+_V = TypeVar("_V")
 
 
 def host_array(tensor: LoDTensor) -> np.ndarray:
@@ -38,7 +44,7 @@ def written_names(block: BlockDesc) -> set[str]:
     return {n for op in block.ops for n in writes(op, block.program)}
 
 
-def shared(value: LoDTensor | LoDTensorArray | SelectedRows | None) -> LoDTensor | LoDTensorArray | SelectedRows:
+def shared(value: _V) -> _V:
     """The value, marked so that no kernel writes into its memory."""
     if isinstance(value, LoDTensor | SelectedRows):
         value.shared = True
@@ -56,9 +62,7 @@ def reads_last(run: RunContext, op: OperatorBase, scopes: Collection[str]) -> bo
     return max(run.program.last_readers[op.type, name] for name in scopes) == (op.block.idx, op.index)
 
 
-def zero_gradient(
-    block: BlockDesc, gradient: str, value: LoDTensor | None, xp: ArrayModule
-) -> LoDTensor | SelectedRows | None:
+def zero_gradient(block: BlockDesc, gradient: str, value: Value | None, xp: ArrayModule) -> Value | None:
     """Zeros like the value of a variable, without rows where the program declares its gradient as SelectedRows."""
     var = block.find_var_recursive(gradient)
     if var is not None and var.type is VarType.SELECTED_ROWS and isinstance(value, LoDTensor):
@@ -67,12 +71,16 @@ def zero_gradient(
     return zeros_like(value, xp)
 
 
-def changeable(gradient: LoDTensor | LoDTensorArray | None) -> LoDTensor | LoDTensorArray:
+def changeable(gradient: Value | None) -> Value | None:
     """A gradient for a block: tensors are marked as shared, arrays are copied, since blocks change them in place."""
     return LoDTensorArray(gradient) if isinstance(gradient, LoDTensorArray) else shared(gradient)
 
 
-def zeros_like(value: LoDTensor | None, xp: ArrayModule) -> LoDTensor | None:
+@overload
+def zeros_like(value: LoDTensor, xp: ArrayModule) -> LoDTensor: ...
+@overload
+def zeros_like(value: Value | None, xp: ArrayModule) -> LoDTensor | LoDTensorArray | None: ...
+def zeros_like(value: Value | None, xp: ArrayModule) -> LoDTensor | LoDTensorArray | None:
     """Zeros of the shape, dtype, LoD and kind of a value; None for what has no gradient."""
     if isinstance(value, LoDTensor):
         return LoDTensor(xp.zeros_like(value.array), value.lod, place=value.place, check=False)
@@ -81,11 +89,7 @@ def zeros_like(value: LoDTensor | None, xp: ArrayModule) -> LoDTensor | None:
     return None
 
 
-def added(
-    total: LoDTensor | LoDTensorArray | SelectedRows | None,
-    part: LoDTensor | LoDTensorArray | SelectedRows | None,
-    xp: ArrayModule,
-) -> LoDTensor | LoDTensorArray | SelectedRows:
+def added(total: Any, part: Any, xp: ArrayModule) -> Any:
     """Sum of two gradients of one variable; None is zero. Arrays add up element by element."""
     if total is None or part is None:
         return part if total is None else total
@@ -115,12 +119,12 @@ def release(scopes: Sequence[Scope]) -> None:
             scope.parent.delete_scope(scope)
 
 
-def scope_value(scope: Scope, name: str) -> LoDTensor | LoDTensorArray | None:
+def scope_value(scope: Scope, name: str) -> Value | None:
     """Value of a variable as seen from a scope; None when it holds none or nobody has it."""
     var = scope.find_var(name)
     return None if var is None else var.value
 
 
-def own(scope: Scope, name: str, value: LoDTensor | LoDTensorArray | None) -> None:
+def own(scope: Scope, name: str, value: Value | None) -> None:
     """Set a variable of this very scope, whatever its ancestors have."""
     scope.var(name).value = value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeAlias
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, variable_of
@@ -12,6 +12,9 @@ from oprack.types import VarType
 
 from oprack_control_flow.layers._blocks import inside, outer_names, sub_block
 from oprack_control_flow.layers._condition import check_condition
+
+Structure: TypeAlias = Variable | list[Variable] | tuple[Variable | dict[str, Variable], ...] | None
+"""What the functions of branches return."""
 
 
 # Layer of conditional_block.
@@ -52,7 +55,7 @@ def cond(
     true_fn: Callable[..., Any] | None = None,
     false_fn: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Variable | tuple[Variable | dict[str, Variable], ...] | None:
+) -> Structure:
     """Runs one of two functions of layers, as a condition says: ops conditional_block, logical_not and select_input.
 
     Both return the same structure: a Variable, or nested tuples, lists and dicts of Variables of the same dtypes, or
@@ -99,9 +102,7 @@ def cond(
 
 
 # Structures of Variables ----------------------------------------------------------------------------------------------
-def _branch(
-    helper: LayerHelper, pred: Variable, function: Callable[..., Any] | None
-) -> Variable | list[Variable] | tuple[Variable | dict[str, Variable], ...] | None:
+def _branch(helper: LayerHelper, pred: Variable, function: Callable[..., Any] | None) -> Structure:
     """What a function returns, its Variables copied to variables of the current block."""
     if function is None:
         return None
@@ -160,7 +161,7 @@ def case(
     pred_fn_pairs: Sequence[tuple[Variable, Callable[..., Any]]],
     default: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Variable:
+) -> Structure:
     """Runs the function of the first true condition; see cond.
 
     Args:
@@ -202,7 +203,7 @@ class Switch:
 
     def __init__(self, name: str | None = None) -> None:
         self._helper = LayerHelper("switch", name=name)
-        self._none_before = None
+        self._none_before: Variable | None = None
         self._open = False
 
     def __enter__(self) -> Switch:
@@ -212,7 +213,7 @@ class Switch:
     def __exit__(self, *error: object) -> None:
         self._open = False
 
-    def case(self, condition: Variable):
+    def case(self, condition: Variable) -> AbstractContextManager[ConditionalBlock]:
         """A with block that runs when `condition` is true and no earlier one is."""
         self._check("case")
         check_condition(condition, "condition", "Switch.case")
@@ -224,7 +225,7 @@ class Switch:
             self._none_before = self._apply("logical_and", X=self._none_before, Y=not_this)
         return ConditionalBlock(mine).block()
 
-    def default(self):
+    def default(self) -> AbstractContextManager[ConditionalBlock]:
         """A with block that runs when no condition is true."""
         self._check("default")
         if self._none_before is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Self, cast
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import Variable
@@ -40,10 +42,10 @@ class DynamicRNN(RNN):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._table = None
-        self._first = None
+        self._table: Variable | None = None
+        self._first: Variable | None = None
 
-    def block(self):
+    def block(self) -> AbstractContextManager[Self]:
         """Layers go into the step inside this with block."""
         return self._block()
 
@@ -67,11 +69,11 @@ class DynamicRNN(RNN):
 
     def static_input(self, x: Variable) -> Variable:
         """All of x in each step, a sequence (or row) for each sequence that is long enough, in the step's order."""
-        self._require_input("static_input")
+        table = self._require_input("static_input")
         self._outer(x, "x")
         with self._outside():
-            ordered = reorder_lod_tensor_by_rank(x, self._table)
-        return shrink_memory(ordered, self._step, self._table)
+            ordered = reorder_lod_tensor_by_rank(x, table)
+        return shrink_memory(ordered, self._step, table)
 
     def memory(
         self,
@@ -85,27 +87,28 @@ class DynamicRNN(RNN):
 
         init: a row for each sequence; need_reorder: in the order of the sequences, not longest first.
         """
-        self._require_input("memory")
+        table = self._require_input("memory")
         with self._outside():
             if init is not None:
                 start = self._outer(init, "init")
                 if need_reorder:
-                    start = reorder_lod_tensor_by_rank(start, self._table)
+                    start = reorder_lod_tensor_by_rank(start, table)
             elif shape is not None:
-                rows = array_read(self._first, self._zero)
+                rows = array_read(cast(Variable, self._first), self._zero)
                 start = filled(self._helper, rows, [-1, *shape], dtype, value, 0, 0)
             else:
                 raise InvalidArgumentError("DynamicRNN.memory: expected init or shape")
             outside = self._helper.apply("assign", {"X": start})
-        return self._remember(outside, shrink_memory(outside, self._step, self._table))
+        return self._remember(outside, shrink_memory(outside, self._step, table))
 
-    def _require_input(self, what: str) -> None:
+    def _require_input(self, what: str) -> Variable:
         if self._table is None:
             raise InvalidArgumentError(
                 f"DynamicRNN.{what}: expected a step_input before it, which says how many sequences"
             )
+        return self._table
 
     def _result(self, array: Variable, inner: Variable) -> Variable:
-        out = array_to_lod_tensor(array, self._table)
+        out = array_to_lod_tensor(array, cast(Variable, self._table))
         out.desc.shape = (-1, *inner.shape[1:])
         return out

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, check_type, check_variable
@@ -15,8 +15,7 @@ from oprack_control_flow.layers._condition import check_condition
 from oprack_control_flow.layers.array import array_write, create_array
 
 if TYPE_CHECKING:
-    from oprack_control_flow.layers.dynamic_rnn import DynamicRNN
-    from oprack_control_flow.layers.static_rnn import StaticRNN
+    from oprack.desc import BlockDesc
 
 
 # The state of a loop, from round to round.
@@ -131,18 +130,26 @@ def while_loop(
 class _RNN:
     """A While loop over time steps. Memories are variables outside of the loop, overwritten at the end of each step."""
 
+    kind: str
+    if TYPE_CHECKING:
+
+        def _result(self, array: Variable, inner: Variable) -> Variable:
+            """The result for an output `inner`, whose values in all steps `array` holds."""
+
     def __init__(self, name: str | None = None) -> None:
         self._helper = LayerHelper(self.kind, name=name)
         self._program = self._helper.main_program
-        self._parent = None
-        self._memories = {}  # name inside the step -> (variable outside, its new value)
-        self._outputs = []
-        self._results = None
+        self._parent: BlockDesc | None = None
+        self._memories: dict[
+            str, tuple[Variable, Variable | None]
+        ] = {}  # name inside the step -> (variable outside, its new value)
+        self._outputs: list[tuple[Variable, Variable]] = []
+        self._results: list[Variable] | None = None
         self._building = False
-        self._steps = None
+        self._steps: Variable | None = None
 
     @contextmanager
-    def _block(self) -> Iterator[DynamicRNN | StaticRNN]:
+    def _block(self) -> Iterator[Self]:
         if self._parent is not None:
             raise InvalidArgumentError(f"{self._helper.layer_type}: the step is built already; make another one")
         self._parent = self._program.current_block()
@@ -167,7 +174,7 @@ class _RNN:
                 f"{kind}: memory {', '.join(missing)} is not updated; call update_memory for each"
             )
         pairs = list(self._memories.values())
-        _hand_over(self._helper, [new for _, new in pairs], [outside for outside, _ in pairs])
+        _hand_over(self._helper, [new for _, new in pairs if new is not None], [outside for outside, _ in pairs])
         self._helper.apply("increment", {"X": self._step}, {"step": 1.0}, outs={"Out": self._step})
         self._compare()
 
@@ -178,10 +185,10 @@ class _RNN:
         attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
         return self._helper.apply("fill_constant", {}, attrs, stop_gradient=True)
 
-    def _outside(self):
+    def _outside(self) -> AbstractContextManager[None]:
         if not self._building:
             raise InvalidArgumentError(f"{self._helper.layer_type}: call this inside the step's with block")
-        return inside(self._program, self._parent)
+        return inside(self._program, cast("BlockDesc", self._parent))
 
     def _outer(self, value: Variable, argument: str) -> Variable:
         """Check that a Variable was created before the step. Raises InvalidArgumentError."""

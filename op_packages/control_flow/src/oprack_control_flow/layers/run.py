@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, check_type, check_variable
 
+if TYPE_CHECKING:
+    from oprack.desc import OpDesc
+
 
 # Layer of assert.
-def Assert(cond: Variable, data: Sequence[Variable] | None = None, summarize: int = 20, name: str | None = None):
+def Assert(
+    cond: Variable, data: Sequence[Variable] | None = None, summarize: int = 20, name: str | None = None
+) -> OpDesc:
     """Appends op assert: an error when the program runs, unless a condition is true.
 
     Args:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import Variable, check_variable
@@ -32,10 +34,10 @@ class StaticRNN(RNN):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._inputs = {}
+        self._inputs: dict[str, Variable] = {}
         self._count = -1
 
-    def step(self):
+    def step(self) -> AbstractContextManager[Self]:
         """Build the step from the layers in this with block."""
         return self._block()
 
@@ -58,7 +60,7 @@ class StaticRNN(RNN):
 
     def _length(self, x: Variable) -> Variable:
         shape = self._helper.apply("shape", {"Input": x}, stop_gradient=True)
-        attrs = {"axes": [0], "starts": [0], "ends": [1]}
+        attrs: dict[str, Any] = {"axes": [0], "starts": [0], "ends": [1]}
         first = self._helper.apply("slice", {"Input": shape}, attrs, stop_gradient=True)
         attrs = {"in_dtype": int(VarType.INT32), "out_dtype": int(VarType.INT64)}
         return self._helper.apply("cast", {"X": first}, attrs, stop_gradient=True)

@@ -75,7 +75,7 @@ class TensorArrayToTensorOp(ArrayOperator):
                 + (f"nothing at places {missing}" if missing else "no places")
                 + "; write all of them first"
             )
-        parts = [t.array for t in array]
+        parts = [t.array for t in array if t is not None]
         stack = self.attrs["use_stack"]
         sizes = [1 if stack else p.shape[axis] for p in parts]
         joined = xp.stack(parts, axis=axis) if stack else xp.concatenate(parts, axis=axis)
@@ -89,7 +89,8 @@ class TensorArrayToTensorGradOp(ArrayOperator):
     op_type = "tensor_array_to_tensor_grad"
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        array, axis, xp = self.array(scope, "X"), self.attrs["axis"], run.device.xp
+        axis, xp = self.attrs["axis"], run.device.xp
+        array = [t for t in self.array(scope, "X") if t is not None]  # all of them, or the op itself had failed
         grad = self.get_input(scope, self.input("Out@GRAD")).array
         if self.attrs["use_stack"]:
             parts = [xp.squeeze(p, axis) for p in xp.split(grad, len(array), axis=axis)]

@@ -7,10 +7,11 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
 from oprack.runtime.prepared import run_block, run_steps
-from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX, VarType
 
 from oprack_control_flow.steps import (
+    Value,
     changeable,
     grad_names,
     is_read_by,
@@ -36,7 +37,7 @@ class ConditionalOperator(OperatorBase):
 
 
 # What select_input and select_output share.
-def passed_on(value: LoDTensor) -> LoDTensor:
+def passed_on(value: Value) -> Value:
     """The value for a second variable: same memory, but an array of its own."""
     if isinstance(value, LoDTensor):
         return reference(value)
@@ -53,7 +54,7 @@ class SelectOperator(OperatorBase):
             raise InvalidArgumentError(f"op {self.type}: Mask is {index}; expected 0 <= Mask < {len(names)} branches")
         return names[index]
 
-    def value(self, scope: Scope, name: str) -> LoDTensor:
+    def value(self, scope: Scope, name: str) -> Value:
         """Value of a variable; a tensor array that nothing was written to yet is an empty one."""
         var, declared = scope.find_var(name), self.block.find_var_recursive(name)
         if (var is None or var.value is None) and declared is not None and declared.type is VarType.LOD_TENSOR_ARRAY:
@@ -139,9 +140,7 @@ class ConditionalBlockGradOp(ConditionalOperator):
         gradients = {i: scope_value(scope, g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
         return {name: value for name, value in gradients.items() if value is not None}
 
-    def _put(
-        self, scope: Scope, run: RunContext, x: str, grad: str, value: LoDTensor | LoDTensorArray | SelectedRows | None
-    ) -> None:
+    def _put(self, scope: Scope, run: RunContext, x: str, grad: str, value: Value | None) -> None:
         """Set the gradient of x to `value`, 0 for None; x may be missing if neither it nor the block was needed."""
         if value is None:
             value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
