@@ -29,12 +29,12 @@ def named(x: Any) -> str:
     return x.describe() if isinstance(x, Tensor) else repr(x)
 
 
-def constant(value: Any, dtype: str, like: Any) -> Tensor:
+def constant(value: Any, dtype: object, like: Any) -> Tensor:
     """A tensor of rank 0 at the place of another one."""
     return to_tensor(np.asarray(value, numpy_dtype(dtype)), place=place_of(like))
 
 
-def cast(x: Any, dtype: str) -> Any:
+def cast(x: Any, dtype: object) -> Any:
     """x as a dtype; x itself where it has it."""
     return x if x.dtype == dtype else x.astype(dtype)
 

@@ -327,7 +327,7 @@ def tril(x: Any, /, *, k: int = 0) -> Tensor:
     Returns:
         Tensor of the shape and dtype of x.
     """
-    return F.tril_triu(x, diagonal=k, lower=True)  # type: ignore[no-any-return]
+    return F.tril_triu(x, diagonal=k, lower=True)
 
 
 def triu(x: Any, /, *, k: int = 0) -> Tensor:
@@ -340,4 +340,4 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
     Returns:
         Tensor of the shape and dtype of x.
     """
-    return F.tril_triu(x, diagonal=k, lower=False)  # type: ignore[no-any-return]
+    return F.tril_triu(x, diagonal=k, lower=False)

@@ -198,7 +198,7 @@ def astype(x: Any, dtype: Any, /, *, copy: Bool = True, device: Any = None) -> T
     if category(x.dtype) == "complex floating" and category(name) in ("real floating", "integral"):
         raise TypeError(f"astype: {x.describe()} to {name} would drop imaginary parts; write xp.real(x)")
     found = x.astype(name) if name != x.dtype else x.clone() if copy else x
-    return found if device is None else found.to(device)  # type: ignore[no-any-return]
+    return found if device is None else found.to(device)
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ def finfo(type: Any, /) -> FloatInfo:
     """Limits of a floating dtype, or of that of a tensor; of a complex dtype, those of its parts."""
     name = real_dtype(dtype_of(type))
     info = np.finfo(numpy_dtype(name))
-    limits = (float(v) for v in (info.eps, info.max, info.min, info.smallest_normal))
-    return FloatInfo(int(info.bits), *limits, _dtype(name))
+    eps, most, least, normal = (float(v) for v in (info.eps, info.max, info.min, info.smallest_normal))
+    return FloatInfo(int(info.bits), eps, most, least, normal, _dtype(name))
 
 
 def iinfo(type: Any, /) -> IntInfo:

@@ -73,7 +73,7 @@ _BINARY = {
 
 def _unary(name: str, op: str) -> Callable[[Any], Tensor]:
     def function(x: Any, /) -> Tensor:
-        return getattr(F, op)(require_tensor(x, name))  # type: ignore[no-any-return]
+        return getattr(F, op)(require_tensor(x, name))
 
     return _described(function, name, op)
 
@@ -81,14 +81,14 @@ def _unary(name: str, op: str) -> Callable[[Any], Tensor]:
 def _rounding(name: str, op: str) -> Callable[[Any], Tensor]:
     def function(x: Any, /) -> Tensor:
         found = x.clone() if category(require_tensor(x, name).dtype) == "integral" else getattr(F, op)(x)
-        return found  # type: ignore[no-any-return]
+        return found
 
     return _described(function, name, op)
 
 
 def _binary(name: str, op: str) -> Callable[[Any, Any], Tensor]:
     def function(x1: Any, x2: Any, /) -> Tensor:
-        return getattr(F, op)(*together(x1, x2, name))  # type: ignore[no-any-return]
+        return getattr(F, op)(*together(x1, x2, name))
 
     return _described(function, name, op, _TWO)
 
@@ -126,17 +126,17 @@ globals().update({name: _binary(name, op) for name, op in _BINARY.items()})
 def real(x: Any, /) -> Tensor:
     """The real parts; a real tensor as it is."""
     found = F.real(x) if category(require_tensor(x, "real").dtype) == "complex floating" else x
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def positive(x: Any, /) -> Tensor:
     """A copy."""
-    return require_tensor(x, "positive").clone()  # type: ignore[no-any-return]
+    return require_tensor(x, "positive").clone()
 
 
 def negative(x: Any, /) -> Tensor:
     """-x, by op scale."""
-    return F.scale(require_tensor(x, "negative"), scale=-1.0)  # type: ignore[no-any-return]
+    return F.scale(require_tensor(x, "negative"), scale=-1.0)
 
 
 def equal(x1: Any, x2: Any, /) -> Tensor:
@@ -153,8 +153,8 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
     """
     x, y = together(x1, x2, "equal")
     if category(x.dtype) == "real floating":
-        return F.logical_and(F.less_equal(x, y), F.greater_equal(x, y))  # type: ignore[no-any-return]
-    return F.equal(x, y)  # type: ignore[no-any-return]
+        return F.logical_and(F.less_equal(x, y), F.greater_equal(x, y))
+    return F.equal(x, y)
 
 
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
@@ -167,7 +167,7 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
     Returns:
         Tensor of bool.
     """
-    return F.logical_not(equal(x1, x2))  # type: ignore[no-any-return]
+    return F.logical_not(equal(x1, x2))
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
@@ -183,7 +183,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     x, y = together(x1, x2, "floor_divide")
     found = F.elementwise_floordiv(x, y)
     if category(x.dtype) != "real floating":
-        return found  # type: ignore[no-any-return]
+        return found
     odd = F.logical_or(F.isinf_v2(x), F.isinf_v2(y))
     return where(odd, F.floor(F.elementwise_div(x, y)), found)
 
@@ -246,7 +246,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
         Tensor of the broadcast shape and the promoted dtype.
     """
     x, y = together(x1, x2, "hypot")
-    return F.abs(F.complex(x, y))  # type: ignore[no-any-return]
+    return F.abs(F.complex(x, y))
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
@@ -262,16 +262,16 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     from oprack_array_api.manipulation import broadcast_arrays
 
     x, y = broadcast_arrays(*together(x1, x2, "logaddexp"))
-    return F.logsumexp(F.stack([x, y], axis=0), axis=[0])  # type: ignore[no-any-return]
+    return F.logsumexp(F.stack([x, y], axis=0), axis=[0])
 
 
 def round(x: Any, /) -> Tensor:
     """The nearest whole number, of two the even one; of complex numbers, part by part."""
     kind = category(require_tensor(x, "round").dtype)
     if kind == "integral":
-        return x.clone()  # type: ignore[no-any-return]
+        return x.clone()
     if kind == "complex floating":
-        return F.complex(round(F.real(x)), round(F.imag(x)))  # type: ignore[no-any-return]
+        return F.complex(round(F.real(x)), round(F.imag(x)))
     # op round takes halves away from zero, and twice the rounded half is even
     half = F.equal(F.abs(F.elementwise_sub(x, F.trunc(x))), constant(0.5, x.dtype, x))
     two = constant(2.0, x.dtype, x)
@@ -281,7 +281,7 @@ def round(x: Any, /) -> Tensor:
 def sign(x: Any, /) -> Tensor:
     """-1, 0 or 1; of a complex number, it over its modulus."""
     if category(require_tensor(x, "sign").dtype) != "complex floating":
-        return F.sign(x)  # type: ignore[no-any-return]
+        return F.sign(x)
     size = F.abs(x)
     zero = F.logical_not(size.astype("bool"))
     return where(zero, constant(0, x.dtype, x), F.elementwise_div(x, cast(where(zero, 1.0, size), x.dtype)))
@@ -290,7 +290,7 @@ def sign(x: Any, /) -> Tensor:
 def signbit(x: Any, /) -> Tensor:
     """Whether the sign is set, also that of -0 and NaN."""
     one = constant(1.0, require_tensor(x, "signbit").dtype, x)
-    return F.less_than(F.copysign(one, x), constant(0.0, x.dtype, x))  # type: ignore[no-any-return]
+    return F.less_than(F.copysign(one, x), constant(0.0, x.dtype, x))
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
@@ -310,4 +310,4 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
             continue
         limit = constant(bound, x.dtype, x) if isinstance(bound, SCALARS) else cast(bound, x.dtype)
         found = getattr(F, op)(limit, found)  # the second one where one of them is NaN
-    return found.clone() if found is x else found  # type: ignore[no-any-return]
+    return found.clone() if found is x else found

@@ -54,7 +54,7 @@ def _dims(x: Any, s: Any, axes: Any, name: str) -> tuple[list[int], list[int]]:
 def _complex(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -> Tensor:
     places, sizes = _dims(x, s, axes, name)
     x = _sized(cast(x, complex_dtype(x.dtype)), dict(zip(places, sizes, strict=True)))
-    return F.fft_c2c(x, axes=places, normalization=_normalization(norm), forward=forward)  # type: ignore[no-any-return]
+    return F.fft_c2c(x, axes=places, normalization=_normalization(norm), forward=forward)
 
 
 def _from_real(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -> Tensor:
@@ -63,7 +63,7 @@ def _from_real(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -
         raise InvalidArgumentError(f"{name}: {named(x)}; expected real numbers")
     x = _sized(x, dict(zip(places, sizes, strict=True)))
     attrs = {"normalization": _normalization(norm), "forward": forward, "onesided": True}
-    return F.fft_r2c(x, axes=places, **attrs)  # type: ignore[no-any-return]
+    return F.fft_r2c(x, axes=places, **attrs)
 
 
 def _to_real(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -> Tensor:
@@ -73,7 +73,7 @@ def _to_real(x: Any, s: Any, axes: Any, norm: str, forward: bool, name: str) -> 
     half = [*sizes[:-1], sizes[-1] // 2 + 1]
     x = _sized(cast(x, complex_dtype(x.dtype)), dict(zip(places, half, strict=True)))
     attrs = {"normalization": _normalization(norm), "forward": forward, "last_dim_size": sizes[-1]}
-    return F.fft_c2r(x, axes=places, **attrs)  # type: ignore[no-any-return]
+    return F.fft_c2r(x, axes=places, **attrs)
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:

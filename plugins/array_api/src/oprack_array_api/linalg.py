@@ -68,7 +68,7 @@ def _matrices(x: Any, name: str, square: bool = True) -> Any:
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     """The triangle L with L L^H = x, or its adjoint."""
-    return F.cholesky(_matrices(x, "cholesky"), upper=upper)  # type: ignore[no-any-return]
+    return F.cholesky(_matrices(x, "cholesky"), upper=upper)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
@@ -101,7 +101,7 @@ def slogdet(x: Any, /) -> SlogDet:
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """The elements of a diagonal of matrices."""
-    return F.diagonal(_matrices(x, "diagonal", False), offset=offset, axis1=x.ndim - 2, axis2=x.ndim - 1)  # type: ignore[no-any-return]
+    return F.diagonal(_matrices(x, "diagonal", False), offset=offset, axis1=x.ndim - 2, axis2=x.ndim - 1)
 
 
 def eigh(x: Any, /) -> Eigh:
@@ -112,12 +112,12 @@ def eigh(x: Any, /) -> Eigh:
 
 def eigvalsh(x: Any, /) -> Tensor:
     """Eigenvalues of symmetric or Hermitian matrices."""
-    return F.eigh(_matrices(x, "eigvalsh"))[0]  # type: ignore[no-any-return]
+    return F.eigh(_matrices(x, "eigvalsh"))[0]
 
 
 def inv(x: Any, /) -> Tensor:
     """The inverse of matrices."""
-    return F.inverse(_matrices(x, "inv"))  # type: ignore[no-any-return]
+    return F.inverse(_matrices(x, "inv"))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
@@ -154,7 +154,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     _matrices(x, "matrix_power")
     if n == 0:
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=place_of(x)), x.shape)
-    return F.matrix_power(x, n=n)  # type: ignore[no-any-return]
+    return F.matrix_power(x, n=n)
 
 
 def _limit(x: Any, values: Any, rtol: Any) -> Any:
@@ -179,7 +179,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """The products of each element of one vector with each of another."""
     x, y = together(x1, x2, "outer")
-    return F.elementwise_mul(reshape(x, (-1, 1)), reshape(y, (1, -1)))  # type: ignore[no-any-return]
+    return F.elementwise_mul(reshape(x, (-1, 1)), reshape(y, (1, -1)))
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
@@ -190,7 +190,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     large = F.greater_than(s, _limit(x, s, rtol))
     inverted = _where(large, F.elementwise_div(constant(1.0, s.dtype, x), _where(large, s, 1.0)), 0.0)
     scaled = F.elementwise_mul(_adjoint(vh), cast(reshape(inverted, (*inverted.shape[:-1], 1, -1)), x.dtype))
-    return F.matmul_v2(scaled, _adjoint(u))  # type: ignore[no-any-return]
+    return F.matmul_v2(scaled, _adjoint(u))
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QR:
@@ -204,7 +204,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QR:
 def solve(x1: Any, x2: Any, /) -> Tensor:
     """The solution of x1 y = x2; x2 of one dim is a vector."""
     x, y = together(_matrices(x1, "solve"), x2, "solve")
-    return F.solve(x, y)  # type: ignore[no-any-return]
+    return F.solve(x, y)
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
@@ -234,6 +234,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if ord == 1:
         return _over.sum(size, **over)
     if ord == 2:
-        return F.sqrt(_over.sum(F.square(size), **over))  # type: ignore[no-any-return]
+        return F.sqrt(_over.sum(F.square(size), **over))
     total = _over.sum(F.elementwise_pow(size, constant(ord, size.dtype, x)), **over)
-    return F.elementwise_pow(total, constant(1 / ord, size.dtype, x))  # type: ignore[no-any-return]
+    return F.elementwise_pow(total, constant(1 / ord, size.dtype, x))

@@ -30,7 +30,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     shape = tuple(shape)
     if np.broadcast_shapes(x.shape, shape) != shape:
         raise ValueError(f"broadcast_to: {named(x)} does not broadcast to {list(shape)}")
-    return x.clone() if x.shape == shape else F.expand_v2(x, shape=list(shape))  # type: ignore[no-any-return]
+    return x.clone() if x.shape == shape else F.expand_v2(x, shape=list(shape))
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
@@ -54,7 +54,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
     if axis is None:
         given, axis = [reshape(a, (-1,)) for a in given], 0
     (axis,) = axes_of(axis, given[0].ndim, "concat")
-    return F.concat(given, axis=axis)  # type: ignore[no-any-return]
+    return F.concat(given, axis=axis)
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
@@ -68,7 +68,7 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
         Tensor with one dim more.
     """
     dtype = result_type(*arrays)
-    return F.stack([cast(a, dtype) for a in arrays], axis=axis)  # type: ignore[no-any-return]
+    return F.stack([cast(a, dtype) for a in arrays], axis=axis)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
@@ -155,7 +155,7 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> T
         raise InvalidArgumentError(f"reshape: {named(x)} does not fit shape {sizes}")
     if not numel(x) and tuple(sizes) != x.shape:  # in the op's attribute a 0 stands for the size that is there
         return empty_of(x, sizes)
-    return x.reshape(sizes) if tuple(sizes) != x.shape else x.clone()  # type: ignore[no-any-return]
+    return x.reshape(sizes) if tuple(sizes) != x.shape else x.clone()
 
 
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
@@ -169,7 +169,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
         Tensor with reordered dims.
     """
     order = axes_of(axes, x.ndim, "permute_dims")
-    return F.transpose2(x, axis=list(order)) if x.ndim else x.clone()  # type: ignore[no-any-return]
+    return F.transpose2(x, axis=list(order)) if x.ndim else x.clone()
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
@@ -201,7 +201,7 @@ def flip(x: Any, /, *, axis: Any = None) -> Tensor:
         Tensor of the shape of x.
     """
     places = axes_of(axis, x.ndim, "flip")
-    return F.flip(x, axis=list(places)) if places and x.ndim else x.clone()  # type: ignore[no-any-return]
+    return F.flip(x, axis=list(places)) if places and x.ndim else x.clone()
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
@@ -222,9 +222,9 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
     if len(places) == 1 and len(shifts) > 1:
         places = places * len(shifts)
     if not numel(x):
-        return x.clone()  # type: ignore[no-any-return]
+        return x.clone()
     shifts = [s % x.shape[a] for s, a in zip(shifts, places, strict=True)]
-    return F.roll(x, shifts=shifts, axis=list(places))  # type: ignore[no-any-return]
+    return F.roll(x, shifts=shifts, axis=list(places))
 
 
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
@@ -246,7 +246,7 @@ def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
             found = (
                 concat([found] * n, axis=axis) if n else empty_of(x, (*found.shape[:axis], 0, *found.shape[axis + 1 :]))
             )
-    return found if found is not x else x.clone()  # type: ignore[no-any-return]
+    return found if found is not x else x.clone()
 
 
 def empty_of(x: Any, shape: Any) -> Tensor:
@@ -333,4 +333,4 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     index = broadcast_to(index, (*others[:at], index.shape[at], *others[at + 1 :]))
     if not numel(index):
         return empty_of(x, index.shape)
-    return F.take_along_axis(x, _from_start(index, x.shape[at]), Axis=at)  # type: ignore[no-any-return]
+    return F.take_along_axis(x, _from_start(index, x.shape[at]), Axis=at)

@@ -26,7 +26,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     Returns:
         Tensor [..., n, m], without the dim of a vector.
     """
-    return F.matmul_v2(*together(x1, x2, "matmul"))  # type: ignore[no-any-return]
+    return F.matmul_v2(*together(x1, x2, "matmul"))
 
 
 def matrix_transpose(x: Any, /) -> Tensor:

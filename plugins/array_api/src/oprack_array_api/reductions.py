@@ -25,12 +25,12 @@ def _along(op: str, x: Any, axis: Any, keepdims: bool, name: str, neutral: Any =
     """An op of the family of reductions; with `neutral` also over dims of size 0."""
     axes = axes_of(axis, require_tensor(x, name).ndim, name)
     if not x.ndim:
-        return getattr(F, op)(x, reduce_all=True, keep_dim=keepdims, **attrs)  # type: ignore[no-any-return]
+        return getattr(F, op)(x, reduce_all=True, keep_dim=keepdims, **attrs)
     if not axes:
-        return x.clone()  # type: ignore[no-any-return]
+        return x.clone()
     if not numel(x):
         shape = _reduced_shape(x, axes, keepdims)
-        if neutral is None and math.prod(shape):
+        if neutral is None and math.prod(shape) != 0:
             raise InvalidArgumentError(f"{name}: {named(x)} has no elements along axis {axis}")
         dtype = "bool" if isinstance(neutral, bool) else x.dtype
         return full(shape, neutral or 0, dtype=dtype, device=place_of(x))
@@ -151,7 +151,7 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     squares = F.square(F.abs(away))
     rest = n - correction
     divisor = constant(rest if rest > 0 else 0.0, real_dtype(x.dtype), x)
-    return F.elementwise_div(sum(squares, axis=axes, keepdims=keepdims), divisor)  # type: ignore[no-any-return]
+    return F.elementwise_div(sum(squares, axis=axes, keepdims=keepdims), divisor)
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -166,7 +166,7 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     Returns:
         The standard deviations.
     """
-    return F.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))  # type: ignore[no-any-return]
+    return F.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -224,7 +224,7 @@ def _running(x: Any, op: str, attr: str, axis: int | None, dtype: Any, first: An
     wide = _accumulated(x, dtype)
     found = getattr(F, op)(wide, **{attr: at}) if numel(x) else wide.clone()
     if not first:
-        return found  # type: ignore[no-any-return]
+        return found
     shape = tuple(1 if i == at else n for i, n in enumerate(x.shape))
     return concat([full(shape, initial, dtype=wide.dtype, device=place_of(x)), found], axis=at)
 
@@ -291,4 +291,4 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
             found = F.logical_xor(late, early)
         else:
             found = F.elementwise_sub(*together(late, early, "diff"))
-    return found.clone() if found is x else found  # type: ignore[no-any-return]
+    return found.clone() if found is x else found

@@ -27,7 +27,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
         Tensor of the broadcast shape and the promoted dtype.
     """
     x, y = together(x1, x2, "where")
-    return F.where(*broadcast_arrays(require_tensor(condition, "where"), x, y))  # type: ignore[no-any-return]
+    return F.where(*broadcast_arrays(require_tensor(condition, "where"), x, y))
 
 
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
@@ -136,7 +136,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     if not numel(x):
         return zeros(x.shape, dtype="int64", device=place_of(x))
     if not descending:
-        return F.argsort(x, axis=at).indices  # type: ignore[no-any-return]
+        return F.argsort(x, axis=at).indices
     last = constant(x.shape[at] - 1, "int64", x)
     return flip(F.elementwise_sub(last, F.argsort(flip(x, axis=at), axis=at).indices), axis=at)
 
@@ -155,9 +155,9 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     """
     (at,) = axes_of(axis, x.ndim, "sort")
     if not numel(x):
-        return x.clone()  # type: ignore[no-any-return]
+        return x.clone()
     found = F.argsort(x, axis=at).out
-    return flip(found, axis=at) if descending else found  # type: ignore[no-any-return]
+    return flip(found, axis=at) if descending else found
 
 
 class UniqueAll(NamedTuple):

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
@@ -99,7 +99,7 @@ class MPICommunicator(Communicator):
         return [json.loads(out[a:b].tobytes()) for a, b in itertools.pairwise(ends)]
 
     def _split(self, color: int, key: int, name: str) -> Communicator:
-        return MPICommunicator(self._comm.Split(color, key), name)
+        return MPICommunicator(cast(MPI.Intracomm, self._comm.Split(color, key)), name)
 
     def abort(self, code: int, reason: str = "") -> None:
         # Before the others are ended, since mpiexec then ends what would report it.
@@ -122,7 +122,8 @@ def _bytes(x: Any) -> Any:
 
 
 def _row_bytes(x: Any) -> int:
-    return math.prod(x.shape[1:]) * x.dtype.itemsize
+    size: int = math.prod(x.shape[1:]) * x.dtype.itemsize
+    return size
 
 
 def open_world() -> Communicator:

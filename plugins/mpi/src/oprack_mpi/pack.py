@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def oprack_communicators(register: Register):
+def oprack_communicators(register: Register) -> None:
     """The engine of worlds with several ranks."""
     register.communicator("mpi", f"{__package__}.communicator:open_world")
 
 
 @hookimpl
-def oprack_commands(register: Register):
+def oprack_commands(register: Register) -> None:
     """The command `oprack launch`."""
     register.command("launch", f"{__package__}.launch:configure", "run a program on several ranks")
 
 
 @hookimpl
-def oprack_variables(register: Register):
+def oprack_variables(register: Register) -> None:
     """What the launcher tells its ranks."""
     register.variable(
         "OPRACK_LAUNCH_REPORTS",

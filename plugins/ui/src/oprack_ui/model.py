@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from oprack.cli.output import model_arguments
@@ -30,6 +30,11 @@ from oprack_ui.search import find
 
 MAX_ELEMENTS = 1 << 26
 RUNS = 5
+
+
+class _Limits(TypedDict):
+    memory_limit: int
+    loop_limit: int
 
 
 class ShownModel:
@@ -59,7 +64,8 @@ class ShownModel:
         self._precisions = precisions
         self.name = Path(path).name or path
         self._files = model_arguments(argparse.Namespace(model=path, params=params))
-        self._manager, self._limits = manager, {"memory_limit": memory_limit, "loop_limit": loop_limit}
+        self._manager = manager
+        self._limits: _Limits = {"memory_limit": memory_limit, "loop_limit": loop_limit}
         folder, model_filename, _ = self._files
         self.program, self.feeds, self.fetches = load_program(folder, model_filename=model_filename)
 
