@@ -89,6 +89,10 @@ def zeros_like(value: Value | None, xp: ArrayModule) -> LoDTensor | LoDTensorArr
     return None
 
 
+@overload
+def added(total: LoDTensor | None, part: LoDTensor | None, xp: ArrayModule) -> LoDTensor | None: ...
+@overload
+def added(total: Value | None, part: Value | None, xp: ArrayModule) -> Value | None: ...
 def added(total: Any, part: Any, xp: ArrayModule) -> Any:
     """Sum of two gradients of one variable; None is zero. Arrays add up element by element."""
     if total is None or part is None:

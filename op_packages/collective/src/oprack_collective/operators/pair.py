@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, numpy_dtype
@@ -29,7 +31,7 @@ class PSendArrayOp(OperatorBase):
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         group, peer = ring(self.attrs["ring_id"]), self.attrs["peer"]
         require_member(self.type, "peer", peer, group)
-        tensors: list[LoDTensor] = []
+        tensors: list[LoDTensor | Any] = []
         for name in self.inputs.get("x", ()):
             value = self.get_input(scope, name)
             tensors += value if isinstance(value, LoDTensorArray) else [value]

@@ -140,9 +140,8 @@ class _RNN:
         self._helper = LayerHelper(self.kind, name=name)
         self._program = self._helper.main_program
         self._parent: BlockDesc | None = None
-        self._memories: dict[
-            str, tuple[Variable, Variable | None]
-        ] = {}  # name inside the step -> (variable outside, its new value)
+        # name inside the step -> (variable outside, its new value)
+        self._memories: dict[str, tuple[Variable, Variable | None]] = {}
         self._outputs: list[tuple[Variable, Variable]] = []
         self._results: list[Variable] | None = None
         self._building = False
