@@ -184,8 +184,9 @@ def test_answers_forbid_what_the_page_does_not_need(address: str) -> None:
 @pytest.mark.parametrize("path", ["/../app.py", "/%2e%2e/app.py", "/static/../../pack.py"])
 def test_files_beside_the_page_are_not_served(address: str, path: str) -> None:
     with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=10) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-            f"Cookie: {cookie(address)}\r\n\r\n".encode())
+        connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nCookie: {cookie(address)}\r\n\r\n".encode()
+        )
         assert b" 404 " in connection.recv(100)
 
 
