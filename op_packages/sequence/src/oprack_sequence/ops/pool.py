@@ -77,6 +77,13 @@ class SequencePoolGrad(
 ):
     """Gradient of sequence_pool; an empty sequence passes nothing back."""
 
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.require(
+            ctx.attr("pooltype") != "MAX" or ctx.has_input("MaxIndex"),
+            "MaxIndex is absent and pooltype MAX; expected that of sequence_pool, which gives it unless is_test is set",
+        )
+        same_as(ctx, "X", "X@GRAD")
+
 
 # sequence_topk_avg_pooling (Paddle 1.x) and its gradient: all of the ops but their kernels.
 class SequenceTopkAvgPooling(OpDef, type="sequence_topk_avg_pooling"):

@@ -90,4 +90,16 @@ class RnnGrad(
 ):
     """Gradient of rnn: the layers from the last to the first, each walked against its direction."""
 
+    def infer_shape(ctx: InferShapeContext) -> None:
+        layers, dropout = ctx.attr("num_layers"), ctx.attr("dropout_prob")
+        ctx.require(
+            layers < 2 or dropout == 0 or ctx.has_input("DropoutState"),
+            f"DropoutState is absent, with {layers} layers and dropout_prob {dropout}; expected DropoutState of rnn, "
+            "which says what was dropped between them",
+        )
+        for slot in ("Input", "PreState", "WeightList"):
+            for i in range(ctx.input_count(slot)):
+                ctx.set_dim(f"{slot}@GRAD", ctx.dim(slot, i), i)
+                ctx.share_lod(slot, f"{slot}@GRAD", i, i)
+
     expected_kernel_type = dtype_of("Input")
