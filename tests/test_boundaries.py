@@ -23,7 +23,6 @@ ALLOWED_CIRCLES = [["oprack.desc.program_desc", "oprack.desc.wire"]]
 # Of other distributions, imports for types counted
 CIRCLES_WITH_TYPES = {
     "array_api": [["elementwise", "searching"]],
-    "control_flow": [["layers.dynamic_rnn", "layers.loop", "layers.static_rnn"]],
     "cuda": [["context", "graphs"], ["testing.namespace", "testing.strict"]],
 }
 ARRAY_LIBRARIES = ("numpy", "cupy", "scipy", "ml_dtypes")

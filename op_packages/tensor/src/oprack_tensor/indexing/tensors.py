@@ -68,7 +68,7 @@ class _Probe:
         Returns:
             (op type, attributes, key of the attributes) of each op, in order.
         """
-        operators.getitem(self, index)  # type: ignore[arg-type]
+        operators.getitem(self, index)  # type: ignore[arg-type]  # it records what a Tensor would be asked
         return self.steps
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class NewParam:
     """A parameter that is created when the match is rewritten.
 
-    Attributes:
+    Args:
+        value: The array.
         like: The variable from whose name its own is derived.
     """
 
@@ -31,7 +32,12 @@ class NewParam:
 
 @dataclass(eq=False)
 class NewVar:
-    """An output of a new op."""
+    """An output of a new op.
+
+    Args:
+        op: The op.
+        slot: The output slot.
+    """
 
     op: NewOp
     slot: str
