@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,8 +30,9 @@ class StubsHook(BuildHookInterface):  # type: ignore[type-arg]
         """
         folder = Path(self.root, PACKAGE)
         if not folder.is_dir():
-            self._scratch = tempfile.TemporaryDirectory()  # gone when the archive was built
-            folder = write_stubs(Path(self.root).parent, Path(self._scratch.name))
+            scratch = tempfile.mkdtemp()
+            atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+            folder = write_stubs(Path(self.root).parent, Path(scratch))
         build_data["force_include"][str(folder)] = PACKAGE
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -73,3 +75,18 @@ def test_a_class_cut_in_two_is_found():
     assert split_classes({here: "class Half: ...\nclass Whole(Half): ..."}) == set()
     assert split_classes({here: "class Base: ...", there: "class A(Base): ...\nclass B(Base): ..."}) == set()
     assert split_classes({here: "class Half: ...", Path("other/b.py"): "class Whole(Half): ..."}) == set()
+
+
+def test_a_room_with_the_name_of_a_function_can_be_called():
+    """Once a room was imported, `oprack.<room>` is the module, whatever the name meant before."""
+    rooms = sorted({f.relative_to(part).parts[0].removesuffix(".py") for part, f in FILES})
+    code = f"""if True:
+        import importlib, oprack
+        functions = [n for n in {rooms} if n in oprack.__all__ and callable(getattr(oprack, n))]
+        for name in functions:
+            assert callable(importlib.import_module("oprack." + name)), name
+        print(*functions)
+        assert oprack.data("x", [3]).name == "x"
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "data" in done.stdout.split(), done.stderr

@@ -9,8 +9,10 @@ compiles for another one than this machine; or "any", for the wheel without nati
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
+import shutil
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -31,8 +33,9 @@ class NativeHook(BuildHookInterface):
         source = Path(self.root, "src", "oprack_onednn", "c", "build.py")
         builder = _module(source)
         editable = version == "editable"
-        self._scratch = tempfile.TemporaryDirectory()  # gone when the wheel was built
-        folder = source.parent if editable else Path(self._scratch.name)
+        folder = source.parent if editable else Path(tempfile.mkdtemp())
+        if not editable:
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
         for problem in builder.build(folder):
             self.app.display_warning(f"oprack-onednn will be slower: {problem}")
         if not editable:
