@@ -51,6 +51,8 @@ LIVED: list[tuple[str, str, list[Any]]] = [
     ("jit-open", "Branched", [CallNet(s=None)]),
     # without gradients a net may give back its argument, which has one of its own
     *(("eager", part, [CallNet(x_grad=True, no_grad=True), Backward()]) for part in ("Scaled", "Picked", "Dropped")),
+    # a result that was written to has its new value in the loss, in formulas as well
+    ("eager", "Affine", [CallNet(), Change(what="result"), Backward()]),
     # actions other than a run that both refuse, with nothing run before
     ("plan", "Affine", [Tamper("erase"), Predict()]),
     ("plan", "Affine", [Tamper("erase"), SaveVars()]),
