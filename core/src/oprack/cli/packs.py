@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
-from oprack.names.known import known_to_exist
 
 if TYPE_CHECKING:
     from oprack.packs.choice import Settlement
@@ -61,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _search(word: str, packs: Sequence[PackInfo], as_json: bool) -> int:
     """List packs by a word; FINDING where there is none."""
+    from oprack.names.known import known_to_exist
+
     found = [row for row in known_to_exist(packs) if row.matches(word)]
     if as_json:
         print_json([row.to_dict() for row in found])
