@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent
 FOLDERS = [ROOT / "data" / "cases", *sorted((ROOT.parent / "op_packages").glob("*/tests/cases"))]
 
 
-def reads_outputs(op_type: str) -> bool:
+def has_gradient(op_type: str) -> bool:
     info = default_manager().op_info(op_type)
     return info.grad_op_maker is not None and any(not p.intermediate for p in info.proto.outputs.values())
 
@@ -44,7 +44,7 @@ def gradients(expr: OpExpr, values: list[Any], overwritten: int | None = None) -
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("op_type", [*filter(reads_outputs, sorted(default_manager().op_types()))])
+@pytest.mark.parametrize("op_type", [*filter(has_gradient, sorted(default_manager().op_types()))])
 def test_an_output_that_was_changed_gives_no_wrong_gradient(op_type: str) -> None:
     try:
         calls = seeds(op_type, FOLDERS, most=1)[:1]

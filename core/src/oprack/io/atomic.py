@@ -1,4 +1,4 @@
-"""Atomic writes: files and directories that appear either complete or not at all."""
+"""Atomic writes: files that appear either complete or not at all."""
 
 from __future__ import annotations
 

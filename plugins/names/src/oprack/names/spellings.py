@@ -273,8 +273,8 @@ def in_other_words(call: str, other: Mapping[str, Any], **accepted: Any) -> list
 
 @cache
 def _targets() -> frozenset[str]:
-    forms = [form for forms in spellings()["keywords"].values() for form in forms]
-    return frozenset(["**", *(form.partition("=")[0] for form in forms)]) if forms else frozenset()
+    forms = (form for forms in spellings()["keywords"].values() for form in forms)
+    return frozenset(["**", *(form.partition("=")[0] for form in forms)])
 
 
 def _parameters(function: FunctionType) -> list[str]:

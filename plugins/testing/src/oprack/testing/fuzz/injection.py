@@ -280,9 +280,8 @@ class Injections:
 
     # Other ways to run ------------------------------------------------------------------------------------------------
     def _paths(self, example: Example, until: float) -> None:
-        if not self.ends(example):
+        if not self.ends(example):  # on the reference path, which notes what paths need to know of the example
             return
-        self.paths.reference(example)
         names = ("plan", "eager", "jit", "predictor with passes", "predictor with passes and libraries, 1 thread")
         for path in (p for p in self.paths.all() if p.name in names):
             what = f"{example.label}, {path.name} (seed {self.seed})"
