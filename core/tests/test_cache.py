@@ -27,10 +27,12 @@ def missed(cache: Any, keys: Any) -> int:
 
 
 # One cache ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("epochs", ["never end", "end often"])
 @pytest.mark.parametrize("most", [1, 2, 7, 32])
-def test_the_entries_used_last_are_kept(most: int) -> None:
+def test_the_entries_used_last_are_kept(most: int, epochs: str) -> None:
     """Against a list in the order of use: what is among its first `most` is always there."""
-    rng, cache, latest = random.Random(most), Cache(most), OrderedDict[int, None]()
+    budget = Budget(1 << 20)
+    rng, cache, latest = random.Random(most), Cache(most, "entries", budget), OrderedDict[int, None]()
     for _ in range(5000):
         key = int(rng.expovariate(1 / most))
         among = key in list(latest)[-most:]
@@ -40,6 +42,10 @@ def test_the_entries_used_last_are_kept(most: int) -> None:
             cache[key] = f"made of {key}"
         latest[key] = None
         latest.move_to_end(key)
+        if epochs == "end often" and rng.random() < 0.3:
+            budget.count("others", 1 << 17, 0)
+            budget.settle()
+            budget.count("others", -(1 << 17), 0)
         assert len(cache) <= 2 * most
 
 

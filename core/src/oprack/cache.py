@@ -118,11 +118,21 @@ class Cache(dict[Any, Any]):
         return value
 
     def _put(self, key: Any, value: Any) -> None:
-        if dict.__len__(self) >= self._most and not dict.__contains__(self, key):
-            dropped, self._old = self._old, {}
-            self.age()
-            self._forget([key for key in dropped if key not in self])
+        if not dict.__contains__(self, key):
+            if dict.__len__(self) >= self._most:
+                dropped, self._old = self._old, {}
+                self.age()
+                self._forget([key for key in dropped if key not in self])
+            elif len(self) >= 2 * self._most:
+                self._drop_epochs()
         dict.__setitem__(self, key, value)
+
+    def _drop_epochs(self) -> None:
+        """Drop what was used last in the first epochs of the older generation, where enough is left without it."""
+        for epoch, keys in self.by_epoch().items():
+            if len(self) - len(keys) < self._most:
+                return
+            self.drop(keys, epoch)
 
     def age(self) -> None:
         """Let all entries count as not used since the present epoch of the budget began."""
