@@ -123,7 +123,7 @@ class Cache(dict[Any, Any]):
                 dropped, self._old = self._old, {}
                 self.age()
                 self._forget([key for key in dropped if key not in self])
-            elif len(self) >= 2 * self._most:
+            elif dict.__len__(self) + len(self._old) >= 2 * self._most:
                 self._drop_epochs()
         dict.__setitem__(self, key, value)
 
