@@ -74,6 +74,43 @@ static void *regions(void *data)
     return NULL;
 }
 
+/* Shares that wait for each other by a barrier of their own, as some of oneDNN's machine code does. */
+static void meet(void *data)
+{
+    unsigned *arrived = data;
+    int64_t begin = nanoseconds();
+    idle_spin = IDLE_SPIN; /* so that it is known when the worker will sleep */
+    __atomic_add_fetch(arrived, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(arrived, __ATOMIC_SEQ_CST) < pool_count()) {
+        if (nanoseconds() - begin < INT64_C(5000000000))
+            continue;
+        check(0, "a share that others wait for was never begun");
+        ring(now.team);
+        begin = nanoseconds();
+    }
+}
+
+/* The team begins to rest just when its worker goes to sleep. */
+static void *rests(void *data)
+{
+    unsigned seed = 1;
+    (void)data;
+    for (int i = 0; i < 2000 && !failures; i++) {
+        unsigned arrived = 0;
+        seed = seed * 1664525 + 1013904223;
+        pool_run(meet, &arrived, 2);
+        for (int64_t begin = nanoseconds(); nanoseconds() - begin < IDLE_SPIN - 5000 + (seed >> 18);)
+            ;
+        own->rest = 100000;
+        rest_after(own, DELAY, nanoseconds());
+        arrived = 0;
+        pool_run(meet, &arrived, 2);
+        while (nanoseconds() < own->rest_until)
+            ;
+    }
+    return NULL;
+}
+
 /* Workers that sleep are woken on other CPUs than that of the thread that wakes them, wherever that one has gone. */
 static void *apart(void *data)
 {
@@ -127,6 +164,8 @@ int main(void)
 {
     alone(apart);
     alone(forks);
+    pool_serves = 1;
+    alone(rests);
     unsigned seeds[3] = {1, 2, 3};
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)

@@ -14,13 +14,14 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Milliseconds for which calls under way are waited for, and for which others do not begin unless Python ends earlier:
-   an exit handler that runs later may wait for a thread that computes. */
+/* Milliseconds for which calls under way are waited for at most, and for which others do not begin once none is, unless
+   Python ends earlier: an exit handler that runs later may wait for a thread that computes. */
+#define PATIENCE 10000
 #define MOST 2000
 
 int exit_lost;
 static int32_t under_way, ended;
-static int64_t deadline;
+static int64_t held_until;
 static pthread_t ender; /* the thread that runs Python's exit handlers, whose calls hold nothing up */
 static int (*python_ends)(void);
 static __thread int depth;
@@ -44,7 +45,7 @@ static __attribute__((noinline, cold)) void hold(void)
     if (pthread_equal(pthread_self(), ender))
         return;
     __atomic_sub_fetch(&under_way, 1, __ATOMIC_SEQ_CST);
-    while (milliseconds() < deadline || python_ends())
+    while (milliseconds() < __atomic_load_n(&held_until, __ATOMIC_SEQ_CST) || python_ends())
         sleep_a_little();
     __atomic_add_fetch(&under_way, 1, __ATOMIC_SEQ_CST);
 }
@@ -80,16 +81,19 @@ EXPORTED void oprack_exit_install(void *is_finalizing)
     *(void **)&python_ends = is_finalizing;
 }
 
-/* To be called when the process begins to end. Returns when no call is under way, or after MOST milliseconds. */
+/* To be called when the process begins to end. Returns when no call is under way, or after PATIENCE milliseconds. */
 EXPORTED void oprack_exit_begin(void)
 {
     if (!python_ends || __atomic_load_n(&ended, __ATOMIC_SEQ_CST))
         return;
     ender = pthread_self();
-    deadline = milliseconds() + MOST;
+    const int64_t latest = milliseconds() + PATIENCE;
+    __atomic_store_n(&held_until, INT64_MAX, __ATOMIC_SEQ_CST);
     __atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&under_way, __ATOMIC_SEQ_CST) && milliseconds() < deadline)
+    while (__atomic_load_n(&under_way, __ATOMIC_SEQ_CST) && milliseconds() < latest)
         sleep_a_little();
+    /* counted from here: of a long wait nothing would be left in which Python begins to end */
+    __atomic_store_n(&held_until, milliseconds() + MOST, __ATOMIC_SEQ_CST);
 }
 
 #else

@@ -169,8 +169,11 @@ static void idle(struct team *team, uint64_t seen)
     }
     uint32_t bell = __atomic_load_n(&team->bell, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&team->asleep, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&team->region, __ATOMIC_SEQ_CST) == seen && !__atomic_load_n(&team->stop, __ATOMIC_SEQ_CST))
-        sleep_on(&team->bell, bell, 0);
+    if (__atomic_load_n(&team->region, __ATOMIC_SEQ_CST) == seen && !__atomic_load_n(&team->stop, __ATOMIC_SEQ_CST)) {
+        /* a rest that has begun since: the bell does not ring for regions within it */
+        int64_t rest = __atomic_load_n(&team->rest_until, __ATOMIC_RELAXED) - nanoseconds();
+        sleep_on(&team->bell, bell, rest > 0 ? rest : 0);
+    }
     __atomic_sub_fetch(&team->asleep, 1, __ATOMIC_SEQ_CST);
     if (nanoseconds() - begin < PATIENT) {
         idle_spin = PATIENT;

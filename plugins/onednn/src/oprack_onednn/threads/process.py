@@ -111,7 +111,8 @@ class Exit:
     """A with block around native calls for which Python's lock is given away, one by one.
 
     Those of the runner need none, nor do regions of the pool. At exit blocks and runs of other threads that are under
-    way are waited for, two seconds at most, and for as long no new one begins. Does nothing without the runner.
+    way are waited for, ten seconds at most, and no new one begins until two seconds later. Does nothing without the
+    runner.
     """
 
     def __init__(self) -> None:
