@@ -56,7 +56,7 @@ class Current:
 
     def example(self, example: Example) -> None:
         """The example that runs now."""
-        self._path.write_bytes(example.to_bytes())
+        overwrite(self._path, example.to_bytes())
 
     @staticmethod
     def read(path: Path) -> tuple[str, Example | None]:
@@ -66,6 +66,15 @@ class Current:
             return name, Example.from_bytes(path.read_bytes())
         except Exception:  # it died while it wrote, before anything ran
             return "", None
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Write a file that is written again and again; to make it empty first would wait for the disk each time."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.truncate(fd, os.pwrite(fd, data, 0))
+    finally:
+        os.close(fd)
 
 
 def known_of(rows: Sequence[dict[str, Any]]) -> list[Known]:
@@ -165,7 +174,7 @@ class Worker:
         source = Path(self.job["current"]).with_suffix(".py")
 
         def watch(life: Life) -> None:
-            source.write_text(life.script(), "utf-8")
+            overwrite(source, life.script().encode())
             tally = self.checker.tally
             tally.examples += not life.done
             tally.accepted += 1
