@@ -225,19 +225,29 @@ def test_passes_are_deleted_by_name_or_place() -> None:
 def test_threads_are_limited_while_a_predictor_runs(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[Any] = []
 
-    @contextmanager
-    def threadpool_limits(n: int) -> Iterator[None]:
-        limits.append(n)
-        yield
-        limits.append("back")
+    class ThreadpoolController:
+        def __init__(self) -> None:
+            limits.append("libraries looked for")
 
-    monkeypatch.setitem(sys.modules, "threadpoolctl", types.SimpleNamespace(threadpool_limits=threadpool_limits))
+        @contextmanager
+        def limit(self, limits: int, given: list[Any] = limits) -> Iterator[None]:
+            given.append(limits)
+            yield
+            given.append("back")
+
+    monkeypatch.setitem(sys.modules, "threadpoolctl", types.SimpleNamespace(ThreadpoolController=ThreadpoolController))
     config = Config(str(prefix.parent))
     answer(config)
     assert limits == []
     config.set_cpu_math_library_num_threads(3)
-    answer(config)
-    assert limits == [3, "back"]
+    predictor = create_predictor(config)
+    for _ in range(6):  # the first ones import what they need
+        predictor.run([np.array([0, 0])])
+    assert limits[-6:] == [3, "back"] * 3
+    monkeypatch.setitem(sys.modules, "another_library", types.ModuleType("another_library"))
+    limits.clear()
+    predictor.run([np.array([0, 0])])
+    assert limits == ["libraries looked for", 3, "back"]
     with pytest.raises(InvalidArgumentError, match=r"set_cpu_math_library_num_threads\(0\): expected 1 or more"):
         config.set_cpu_math_library_num_threads(0)
 

@@ -86,8 +86,25 @@ class ThreadLimits:
             reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
             say_once("Config.set_cpu_math_library_num_threads", reason)
         else:
-            limits.append(threadpoolctl.threadpool_limits)
+            limits.append(_LoadedMathLibraries(threadpoolctl.ThreadpoolController).limit)
         return limits
+
+
+class _LoadedMathLibraries:
+    """The libraries of the process that threadpoolctl knows. To look for them takes it longer than a small net runs.
+
+    Args:
+        controller: What finds those that are loaded, and limits their threads.
+    """
+
+    def __init__(self, controller: Callable[[], Any]) -> None:
+        self._find, self._found, self._modules = controller, controller(), len(sys.modules)
+
+    def limit(self, count: int) -> AbstractContextManager[Any]:
+        """The context manager that limits them to `count` threads."""
+        if self._modules != len(sys.modules):  # an import may have loaded one
+            self._found, self._modules = self._find(), len(sys.modules)
+        return self._found.limit(limits=count)  # type: ignore[no-any-return]
 
 
 class _OutputHook:
