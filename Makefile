@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 CORE_VENV ?= .venv-core
+BUILD_VENV ?= .venv-build
 PEERS ?= .venv-peers
 ZOO ?= .venv-zoo
 WORKERS ?= 2
@@ -26,7 +27,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo review coverage sanitize version wheels release-dry-run release constraints clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -144,12 +145,18 @@ sanitize: $(STAMP)  ## test the plugin onednn with its C code under gcc's saniti
 version: $(STAMP)  ## write the version of the next release into every distribution
 	$(BIN)/python tools/distributions.py version $(VERSION)
 
-wheels: $(STAMP)  ## build sdists and wheels of every distribution into out/dist, and look into them
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group release
-	$(BIN)/python tools/distributions.py build out/dist
+# Nothing else is there where releases are built than what builds them
+$(BUILD_VENV)/.setup-done: tools/build-requirements.txt
+	test -x $(BUILD_VENV)/bin/python || $(PYTHON) -m venv $(BUILD_VENV)
+	$(BUILD_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement $<
+	touch $@
+
+wheels: $(BUILD_VENV)/.setup-done  ## build sdists and wheels of every distribution into out/dist, and look into them
+	$(BUILD_VENV)/bin/python tools/distributions.py build out/dist
 
 # ARGS="--python 3.13 --resolution highest": see tools/try_release.py
-release-dry-run: wheels  ## all of a release but the upload: check, install in a fresh environment, try it there
+release-dry-run: wheels $(STAMP)  ## all of a release but the upload: check, install in a fresh environment, try it there
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group release
 	$(BIN)/python -m twine check --strict out/dist/*
 	$(BIN)/python tools/distributions.py notes $$($(BIN)/python tools/distributions.py version) > out/notes.md
 	$(BIN)/python tools/try_release.py out/dist $(ARGS)
@@ -178,10 +185,22 @@ zoo: $(STAMP) $(ZOO)/.setup-done $(ZOO)3/.setup-done  ## compare more than 100 n
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
 	echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.new
-	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev --group release --group coverage $(PROJECTS) >> constraints.new
+	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev --group wheels --group release --group coverage $(PROJECTS) >> constraints.new
 	sed -i '/^-e /d; /^oprack/d' constraints.new
 	mv constraints.new constraints.txt
+	$(MAKE) --no-print-directory build-requirements
+
+# A package that was exchanged on the way is refused
+HASHED := pip compile --quiet --no-header --no-annotate --generate-hashes --universal
+TEMPLATE := templates/op_pack/{{cookiecutter.__dist_name}}
+build-requirements: $(STAMP)  ## write what builds a release by its hashes: tools/build-requirements.txt, and the template's
+	echo "# What builds a release, by its hashes. Generated: make build-requirements." > build-requirements.new
+	$(BIN)/uv $(HASHED) --python-version 3.11 --constraint constraints.txt --group wheels >> build-requirements.new
+	mv build-requirements.new tools/build-requirements.txt
+	echo "# What publish.yml builds with. 'uv pip compile --generate-hashes' writes such a file: README.md says how." > build-requirements.new
+	printf 'build\nhatchling\n' | $(BIN)/uv $(HASHED) --python-version 3.12 --constraint constraints.txt - >> build-requirements.new
+	mv build-requirements.new "$(TEMPLATE)/build-requirements.txt"
 
 clean:  ## remove what was built; .venv and .downloads too
-	rm -rf $(VENV) $(CORE_VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CORE_VENV) $(BUILD_VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -52,12 +52,15 @@ def write_stubs(checkout: Path, target: Path) -> Path:
     for file in (*checkout.glob("core/pyproject.toml"), *checkout.glob("*/*/pyproject.toml")):
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
         projects[project["name"]] = (file.parent, project)
-    wanted = [re.split(r"[^\w-]", r)[0] for r in projects["oprack"][1]["optional-dependencies"]["packs"]]
+    core = projects["oprack"][1]
+    required = [re.split(r"[^\w-]", r)[0] for r in [*core["dependencies"], *core["optional-dependencies"]["packs"]]]
     path, packs = [], []
-    for name in ("oprack", *(n for n in wanted if n != PACKAGE)):
+    for name in ("oprack", *(n for n in required if n in projects and n != PACKAGE)):
         folder, project = projects[name]
-        entry_points = project["entry-points"]["oprack.packs"]
         path.append(str(folder / "src"))
+        entry_points = project.get("entry-points", {}).get("oprack.packs")
+        if entry_points is None:
+            continue  # a room that the core imports
         packs += entry_points if name != "oprack" else ()
         metadata = target / f"{name.replace('-', '_')}-{project['version']}.dist-info"
         metadata.mkdir()

@@ -254,6 +254,28 @@ def test_workflows_call_what_there_is(file: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}, "only the jobs that write may write"
 
 
+def hashed(file: Path) -> dict[str, str]:
+    """The versions of a file of requirements, each of which has a hash."""
+    text = file.read_text("utf-8").replace("\\\n", "")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert lines and all("--hash=sha256:" in line for line in lines)
+    return dict(re.match(r"([\w-]+)==(\S+)", line).groups() for line in lines)  # type: ignore[union-attr]
+
+
+def test_what_builds_a_release_is_taken_by_its_hash() -> None:
+    """`make build-requirements` writes both files; pip refuses a hashed file that lacks something."""
+    pinned = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
+    tools = hashed(ROOT / "tools" / "build-requirements.txt")
+    assert tools.items() <= pinned.items(), "make build-requirements writes it anew"
+    for folder in distributions.projects().values():
+        needed = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+        assert {re.split(r"[^\w-]", r)[0].replace("_", "-") for r in needed} <= tools.keys(), folder
+    (of_packs,) = ROOT.glob("templates/op_pack/*/build-requirements.txt")
+    assert {"build", "hatchling"} <= hashed(of_packs).keys()
+    for file in [ROOT / "Makefile", of_packs.parent / ".github" / "workflows" / "publish.yml"]:
+        assert "--require-hashes --only-binary :all: -" in file.read_text("utf-8")
+
+
 def test_the_night_is_bounded_and_its_seeds_are_new() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8"))
     assert all("permissions" not in job and job["timeout-minutes"] <= 60 for job in workflow["jobs"].values())

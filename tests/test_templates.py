@@ -36,7 +36,7 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     package = "src/oprack_two_words"
     assert _files(folder) == {
         ".github/workflows/publish.yml", ".github/workflows/test.yml", ".gitignore", "CHANGELOG.md", "LICENSE",
-        "README.md", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels.py",
+        "README.md", "build-requirements.txt", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels.py",
         f"{package}/ops.toml", f"{package}/ops.py",
         f"{package}/pack.py", f"{package}/py.typed", "ops.lock.json", "tests/cases/my_op.py",
         "tests/test_my_op.py", "tests/test_pack.py",
