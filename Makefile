@@ -199,7 +199,9 @@ build-requirements: $(STAMP)  ## write what builds a release by its hashes: tool
 	mv build-requirements.new tools/build-requirements.txt
 	echo "# What publish.yml builds with. 'uv pip compile --generate-hashes' writes such a file: README.md says how." > build-requirements.new
 	printf 'build\nhatchling\n' | $(BIN)/uv $(HASHED) --python-version 3.12 --constraint constraints.txt - >> build-requirements.new
-	mv build-requirements.new "$(TEMPLATE)/build-requirements.txt"
+	cp build-requirements.new "$(TEMPLATE)/build-requirements.txt"
+	printf 'ziglang\n' | $(BIN)/uv $(HASHED) --python-version 3.12 --constraint constraints.txt - >> build-requirements.new
+	mv build-requirements.new "$(TEMPLATE)/native/build-requirements.txt"
 
 clean:  ## remove what was built; .venv and .downloads too
 	rm -rf $(VENV) $(CORE_VENV) $(BUILD_VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -28,9 +28,10 @@ def _files(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("places", ["cpu and cuda", "cpu"])
-@pytest.mark.parametrize("licence", ["Apache-2.0", "MIT", "BSD-3-Clause"])
-def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
+@pytest.mark.parametrize(("licence", "native"), [("Apache-2.0", "no"), ("MIT", "C"), ("BSD-3-Clause", "no")])
+def test_bakes_every_choice(tmp_path: Path, places: str, licence: str, native: str) -> None:
     answers = ["--pack-name", "two_words", "--first-op", "my_op", "--places", places, "--licence", licence]
+    answers += ["--native", native]
     assert main(["new-pack", str(tmp_path), "--no-input", *answers]) == 0
     folder = tmp_path / "oprack-two-words"
     package = "src/oprack_two_words"
@@ -40,7 +41,10 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
         f"{package}/ops.toml", f"{package}/ops.py",
         f"{package}/pack.py", f"{package}/py.typed", "ops.lock.json", "tests/cases/my_op.py",
         "tests/test_my_op.py", "tests/test_pack.py",
+        *(("hatch_build.py", f"{package}/native.c", f"{package}/native.py") if native == "C" else ()),
     }  # fmt: skip
+    assert ("ubuntu-24.04-arm" in (folder / ".github/workflows/test.yml").read_text("utf-8")) == (native == "C")
+    assert ("ziglang" in (folder / "build-requirements.txt").read_text("utf-8")) == (native == "C")
     assert {"Apache-2.0": "Apache", "MIT": "MIT License", "BSD-3-Clause": "BSD 3-Clause"}[licence] in (
         folder / "LICENSE"
     ).read_text()
@@ -96,13 +100,13 @@ def test_every_pack_of_oprack_is_reserved() -> None:
     assert packs | {"core"} == ast.literal_eval(block)
 
 
-def test_it_asks_for_seven_things(tmp_path: Path) -> None:
+def test_it_asks_for_eight_things(tmp_path: Path) -> None:
     """And takes what is typed; an input that ends early leaves nothing behind."""
     command = [sys.executable, "-m", "oprack", "new-pack", str(tmp_path)]
-    answers = ["geo", "Geometry.", "Ann", "ann@example.org", "dist2", "2", "3"]
+    answers = ["geo", "Geometry.", "Ann", "ann@example.org", "dist2", "2", "1", "3"]
     done = subprocess.run(command, input="\n".join(answers) + "\n", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "[7/7] Licence" in done.stdout and "/8]" not in done.stdout
+    assert "[8/8] Licence" in done.stdout and "/9]" not in done.stdout
     assert (tmp_path / "oprack-geo" / "src" / "oprack_geo" / "kernels.py").is_file()
     assert "Ann" in (tmp_path / "oprack-geo" / "LICENSE").read_text()
     done = subprocess.run(command, input="geo_two\n", capture_output=True, text=True, check=False)
@@ -125,14 +129,17 @@ def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path) -> None:
     core, *rooms = (build_wheel(folder, tmp_path / "wheels") for folder in PACKAGE)
     environment.install(f"{core}[templates,test]", *rooms)
     # what is installed bakes the pack, from the template inside a wheel
-    run(environment.path / "bin" / "oprack", "new-pack", tmp_path, "--no-input", cwd=tmp_path)
+    run(environment.path / "bin" / "oprack", "new-pack", tmp_path, "--no-input", "--native", "C", cwd=tmp_path)
     folder = tmp_path / "oprack-my-pack"
     environment.install(build_wheel(folder, tmp_path / "wheels"))
     (tmp_path / "saved.pdmodel").write_bytes(_saved_program())
     python = environment.python
     printed = run(python, "-c", RUN_SAVED_PROGRAM, tmp_path / "saved.pdmodel", cwd=tmp_path)
     assert printed.startswith("[2.0, 8.0, 18.0] ['core', ") and "'my_pack'" in printed
-    assert " passed" in run(python, "-m", "pytest", "-q", folder / "tests", cwd=folder)
+    tested = run(python, "-m", "pytest", "-q", folder / "tests", cwd=folder)
+    assert " passed" in tested and ("skipped" in tested) == (shutil.which("cc") is None), (
+        "C is tested where it is built"
+    )
 
 
 def _saved_program() -> bytes:

@@ -22,8 +22,6 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# The plugin with native code: a wheel with oneDNN's library and the runner, and one without them for all other machines
-NATIVE, NATIVE_PLATFORM = "oprack-onednn", "manylinux_2_27_x86_64"
 OLDEST_GLIBC = (2, 27)  # what oneDNN's library needs
 # one of ours in a list, with extras and a version or without
 REQUIREMENT = re.compile(r'"(oprack(?:-[\w-]+)?)(\[[\w,-]+\])?(?:~=[^"]*)?"(?=\s*[,\]])')
@@ -37,8 +35,6 @@ STATED = {
     "plugins/serve/tests/data/helm_chart.yaml": 'image: "oprack-serve:',
 }
 SUMMARY_LINES = 15
-# zig, which its wheel brings, compiles for an old glibc on any machine
-COMPILER = f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu.2.27"
 
 
 def projects() -> dict[str, Path]:
@@ -46,6 +42,12 @@ def projects() -> dict[str, Path]:
     files = [ROOT / "core" / "pyproject.toml", *sorted(ROOT.glob("op_packages/*/pyproject.toml"))]
     files += [*sorted(ROOT.glob("plugins/*/pyproject.toml")), ROOT / "stubs" / "pyproject.toml"]
     return {tomllib.loads(f.read_text(encoding="utf-8"))["project"]["name"]: f.parent for f in files}
+
+
+def native(folder: Path) -> dict[str, str]:
+    """The platforms for which a distribution has native code: pip's name of each -> zig's; `[tool.oprack.wheels]`."""
+    tools = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("tool", {})
+    return tools.get("oprack", {}).get("wheels", {})  # type: ignore[no-any-return]
 
 
 def version() -> str:
@@ -72,21 +74,22 @@ def build(target: Path) -> None:
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
+    unbuilt: list[str] = []
     for name, folder in projects().items():
-        if name == NATIVE:
-            hatch(folder, target, "sdist", "wheel", OPRACK_WHEEL_PLATFORM=NATIVE_PLATFORM, CC=COMPILER)
-            hatch(folder, target, "wheel", OPRACK_WHEEL_PLATFORM="any")
-        else:
-            hatch(folder, target, "sdist", "wheel")
+        hatch(folder, target, "sdist", "wheel", OPRACK_WHEEL_PLATFORM="any")
+        for platform, zig in native(folder).items():
+            # zig, which its wheel brings, compiles for other systems, and for an old glibc
+            compiler = f"{sys.executable} -m ziglang cc -target {zig}"
+            hatch(folder, target, "wheel", OPRACK_WHEEL_PLATFORM=platform, CC=compiler)
+            if not list(target.glob(f"{name.replace('-', '_')}-*-{platform}.whl")):
+                unbuilt.append(f"{name}: `{compiler}` failed, so it has no wheel for {platform}")
     problems = [p for wheel in sorted(target.glob("*.whl")) for p in look_into(wheel)]
     problems += [p for sdist in sorted(target.glob("*.tar.gz")) for p in rebuild(sdist, target)]
     problems += shared_files(target)
     built = {f.name.split("-")[0].replace("_", "-") for f in target.glob("*.whl")}
     problems += [f"{name}: no wheel was built" for name in projects().keys() - built]
-    if not list(target.glob(f"*-{NATIVE_PLATFORM}.whl")):
-        problems.append(f"{NATIVE}: `{COMPILER}` failed, so it has no wheel for {NATIVE_PLATFORM}")
-    if problems:
-        raise SystemExit("\n".join(problems))
+    if problems or unbuilt:
+        raise SystemExit("\n".join([*problems, *unbuilt]))
     print(f"{len(list(target.iterdir()))} files of {len(built)} distributions in {target}")
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,18 @@ def command(*arguments: object) -> str:
     if done.returncode:
         raise SystemExit(f"{' '.join(found)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def native_pack(folder: Path) -> None:
+    """The C of a new pack compiles on this machine, and its tests, some of which compare it with NumPy, pass."""
+    subprocess.run([sys.executable, "hatch_build.py"], cwd=folder, check=True)
+    code = "from oprack_my_pack import native; print(native.library() is not None, native.scaled_square([[1.5]], 2.0))"
+    for words in (["-c", code], ["-m", "pytest", "-q", "-k", "c_agrees", "tests/test_scaled_square.py"]):
+        done = subprocess.run(
+            [sys.executable, *words], cwd=folder, env=os.environ | {"PYTHONPATH": "src"}, capture_output=True, text=True
+        )
+        if done.returncode or not ("3 passed" in done.stdout or done.stdout == "True [[4.5]]\n"):
+            raise SystemExit(f"{words} ended with {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 def run_model(folder: Path) -> None:
@@ -99,7 +112,10 @@ def main() -> None:
             run_model(checkout / "tests" / "data" / "programs" / "gru_cls")
         if {"all", "templates"} & set(extras):
             with step("new-pack"):
-                command("new-pack", name, "--no-input")
+                command("new-pack", name, "--no-input", "--native", "C")
+            if {"all", "test"} & set(extras) and shutil.which("cc"):
+                with step("its C code"):
+                    native_pack(Path(name, "oprack-my-pack"))
     if {"all", "cpu", "packs"} & set(extras):
         stub = Path(oprack.__file__).parents[1] / "oprack-stubs" / "nn" / "__init__.pyi"
         if "as Linear" not in stub.read_text(encoding="utf-8"):

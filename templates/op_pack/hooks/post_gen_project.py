@@ -1,4 +1,4 @@
-"""Keeps the chosen licence and says what to do next; writes only inside the new folder."""
+"""Keeps what was chosen and says what to do next; writes only inside the new folder."""
 
 import pathlib
 import shlex
@@ -15,6 +15,15 @@ for path in pathlib.Path("licences").iterdir():
     else:
         path.unlink()
 pathlib.Path("licences").rmdir()
+
+# What a pack with C has besides, or in place of the same for one without
+native = pathlib.Path("native")
+if "{{ cookiecutter.native }}" == "C":
+    package, workflows = pathlib.Path("src", "{{ cookiecutter.__import_name }}"), pathlib.Path(".github", "workflows")
+    folders = {"native.py": package, "native.c": package, "publish.yml": workflows, "test.yml": workflows}
+    for path in native.iterdir():
+        path.replace(folders.get(path.name, pathlib.Path()) / path.name)
+shutil.rmtree(native)
 
 print(
     """{{ cookiecutter.__dist_name }} is ready:

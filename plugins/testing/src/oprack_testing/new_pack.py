@@ -8,7 +8,7 @@ from pathlib import Path
 
 from oprack.cli.main import OK
 
-_ANSWERS = ("pack_name", "description", "author", "email", "first_op", "places", "licence")
+_ANSWERS = ("pack_name", "description", "author", "email", "first_op", "places", "native", "licence")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
