@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
 import pytest
 from oprack.errors import FeedDtypeError, FeedLoDError, FeedShapeError, OpError, PreconditionNotMetError
 from oprack.inference import Config, Predictor, create_predictor
+from oprack.inference.predictor import ThreadLimits
 from oprack.io import save_inference_model
 from oprack.kernel import kernel
 from oprack.packs.manager import PackManager
@@ -173,3 +176,21 @@ def test_a_result_stays_when_the_next_run_computes(load: Callable[..., Predictor
         assert (x == X + n).all(), "what is fed stays as it is"
     for x, (y, z) in found:
         assert (y == x.reshape(-1)).all() and (z == 2 * y).all()
+
+
+def test_what_surrounds_a_later_run_is_little(load: Callable[..., Predictor]) -> None:
+    """Calls of all Python functions, those of other libraries too: clients of small nets set a number of threads."""
+    predictor = load({"x": X}, [("double", {"X": "x"}, {"Out": "y"}, {"factor": 3.0})], ["y"])
+    passed: list[CodeType] = []
+    for threads, most in ((None, 30), (1, 90)):
+        if threads:
+            predictor._threads = ThreadLimits(threads, predictor._executor.manager)
+        for _ in range(5):
+            predictor.run([X])
+        passed.clear()
+        sys.setprofile(lambda frame, event, _: passed.append(frame.f_code) if event == "call" else None)
+        try:
+            predictor.run([X])
+        finally:
+            sys.setprofile(None)
+        assert len(passed) <= most, [f"{code.co_filename}:{code.co_name}" for code in passed]
