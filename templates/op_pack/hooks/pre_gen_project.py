@@ -33,6 +33,7 @@ RESERVED = {
     "mpi",
     "names",
     "nn",
+    "numba",
     "onednn",
     "optimizer",
     "parallel",

@@ -1,0 +1,131 @@
+"""The library as the core knows it: whether it serves, how many threads it takes, and which sizes.
+
+Compiled loops run without Python's lock, on threads of a pool of Python's: numba's own parallel loops end the process
+when two threads of Python start one at the same time.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+
+from oprack.kernel import Predicate
+
+_LEAST = 100_000
+"""Multiplications and additions, about, from which on another thread is worth its start."""
+
+
+class _Own(threading.local):
+    """How many threads the calls of a Python thread may take; 0: as many as there are CPUs for the process."""
+
+    limit = 0
+
+
+class _Limited:
+    """A with block in which calls of a Python thread may take another number of threads; predictors enter it often."""
+
+    __slots__ = ("_before", "_count", "_own")
+
+    def __init__(self, own: _Own, count: int) -> None:
+        self._own, self._count, self._before = own, count, 0
+
+    def __enter__(self) -> None:
+        self._before, self._own.limit = self._own.limit, self._count
+
+    def __exit__(self, *error: object) -> None:
+        self._own.limit = self._before
+
+
+class Library:
+    """What `register.library` names."""
+
+    def __init__(self) -> None:
+        self._own, self._least = _Own(), _LEAST
+        self._pool: ThreadPoolExecutor | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget_pool)
+
+    def usable(self) -> bool:
+        """Whether numba is installed; it is imported by the first kernel that runs."""
+        return _installed()
+
+    def status(self) -> str:
+        """One line for `oprack doctor`."""
+        if not self.usable():
+            return "not used: numba is not installed"
+        return f"{self.identity()}, threads: {self.threads()}"
+
+    def identity(self) -> str:
+        """The version, by which optimised models are kept on disk."""
+        return f"numba {importlib.metadata.version('numba')}" if self.usable() else "no numba"
+
+    def threads(self) -> int:
+        """How many threads a call of this Python thread may take."""
+        return self._own.limit or _cpus()
+
+    def limit_threads(self, count: int) -> AbstractContextManager[None]:
+        """Let calls of this Python thread take at most `count` threads, for the length of a with block."""
+        return _Limited(self._own, count)
+
+    def without_size_limits(self) -> AbstractContextManager[None]:
+        """Share out work of any size, for the length of a with block; meant for tests."""
+        return self._least_of(0)
+
+    @contextmanager
+    def _least_of(self, least: int) -> Iterator[None]:
+        before, self._least = self._least, least
+        try:
+            yield
+        finally:
+            self._least = before
+
+    def share(self, run: Callable[[int, int], object], count: int, work: int) -> None:
+        """Call `run(first, last)` for parts of `range(count)`, on several threads where that is worth it.
+
+        Args:
+            run: Computes a part. It gives Python's lock away, and parts have nothing in common.
+            count: How many things there are to do.
+            work: About how many multiplications and additions that takes in all.
+        """
+        threads = min(self.threads(), count, work // self._least if self._least else count)
+        if threads < 2:
+            run(0, count)
+            return
+        edges = [count * i // threads for i in range(threads + 1)]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_cpus(), thread_name_prefix="oprack-numba")
+        others = [self._pool.submit(run, *edges[i : i + 2]) for i in range(1, threads)]
+        try:
+            run(*edges[:2])
+        finally:
+            for other in others:
+                other.result()
+
+    def _forget_pool(self) -> None:
+        """In a forked child: its threads are not there."""
+        self._pool = None
+
+
+@cache
+def _installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+@cache
+def _cpus() -> int:
+    """CPUs that the process may use; fewer if OMP_NUM_THREADS says so, as for other libraries."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(int(asked), available) if asked.isascii() and asked.isdigit() and int(asked) else available
+
+
+LIBRARY = Library()
+
+usable = Predicate(lambda query: LIBRARY.usable(), "numba is installed")
+"""Predicate of every kernel of this library."""

@@ -1,0 +1,197 @@
+"""Kernels of the library numba give the numbers of NumPy's, for any geometry and on any number of threads."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oprack
+import oprack_nn.kernels.conv as nn_conv
+import pytest
+from oprack import inference, io  # noqa: F401  they are named through oprack
+from oprack.packs.manager import default_manager
+from oprack.runtime import Executor
+from oprack.testing.cases import load_cases
+from oprack.testing.runner import differences, missing_ops, run_case
+from oprack_nn.kernels.activation import hard_swish as plain_hard_swish
+from oprack_numba import loops
+from oprack_numba.kernels import activation, conv
+from oprack_numba.library import LIBRARY, Library
+
+CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
+WITHOUT_ONEDNN = ("onednn",)
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+class Context:
+    """What the kernel asks of a KernelContext."""
+
+    def __init__(self, **attrs: Any) -> None:
+        self.attrs = {"padding_algorithm": "EXPLICIT", "groups": 1, **attrs}
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The loops that ran, by name."""
+    names: list[str] = []
+    for name in ("depthwise", "hard_swish"):
+        loop = getattr(loops, name)
+
+        def counted(*arguments: Any, loop: Any = loop, name: str = name) -> None:
+            names.append(name)
+            loop(*arguments)
+
+        monkeypatch.setattr(loops, name, counted)
+    return names
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    with LIBRARY.limit_threads(count), LIBRARY.without_size_limits():
+        yield
+
+
+GEOMETRIES = list(
+    itertools.product(
+        [(3, 3), (5, 5), (1, 1), (3, 5), (4, 2)],
+        [(1, 1), (2, 2), (2, 1), (1, 3)],
+        [[0, 0], [1, 1], [2, 1], [0, 2, 1, 3]],
+        [(1, 1), (2, 2)],
+    )
+)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_depthwise_convolutions_are_numpys(count: int) -> None:
+    """All filters, strides, paddings and dilations, of one and of two results for each channel."""
+    for seed, (ksize, strides, paddings, dilations) in enumerate(GEOMETRIES):
+        multiplier = 1 + seed % 2
+        x, w = normal(2, 3, 11, 13, seed=seed), normal(3 * multiplier, 1, *ksize, seed=seed)
+        ctx = Context(strides=list(strides), paddings=paddings, dilations=list(dilations), groups=3)
+        geo = nn_conv.Geometry.of(x.shape[2:], w.shape, ctx.attrs)
+        with threads(count):
+            y = conv.depthwise(x, w, ctx=ctx)
+        np.testing.assert_allclose(y, nn_conv.convolve(x, w, geo, np), rtol=1e-4, atol=1e-5)
+
+
+def test_a_plane_that_lies_with_gaps_and_special_values() -> None:
+    x = normal(2, 12, 14, 4).transpose(0, 3, 1, 2)[:, :, ::2]
+    x[0, 1, 2, 3], x[1, 0, 0, 0] = np.nan, np.inf
+    ctx = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=4)
+    w = normal(4, 1, 3, 3)
+    geo = nn_conv.Geometry.of(x.shape[2:], w.shape, ctx.attrs)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(conv.depthwise(x, w, ctx=ctx), nn_conv.convolve(x, w, geo, np), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "paddings"),
+    [
+        (normal(1, 4, 6, 6), normal(4, 2, 3, 3), [1, 1]),
+        (normal(1, 4, 2, 2), normal(4, 1, 5, 5), [0, 0]),
+        (normal(1, 4, 9, 9), normal(4, 1, 3, 3), [-1, 0]),
+    ],
+    ids=["sums over channels", "no window fits", "cropped"],
+)
+def test_what_is_left_to_numpy(x: np.ndarray, w: np.ndarray, paddings: list[int]) -> None:
+    ctx = Context(strides=[1, 1], paddings=paddings, dilations=[1, 1], groups=4)
+    assert conv.depthwise(x, w, ctx=ctx) is NotImplemented
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_hard_swish_is_numpys(count: int) -> None:
+    x = np.concatenate([np.linspace(-9, 9, 9001), [np.nan, np.inf, -np.inf, 3e38, -0.0]]).astype(np.float32)
+    numbers = {"threshold": 6.0, "scale": 6.0, "offset": 3.0}
+    for array in (x, x[:9000].reshape(100, 90).T, np.zeros((0, 3), np.float32), np.float32(2).reshape(())):
+        with threads(count), np.errstate(all="ignore"):
+            y = activation.hard_swish(array, **numbers)
+            np.testing.assert_allclose(y, plain_hard_swish(array, **numbers, xp=np), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "hard_swish"])
+def test_cases_of_paddle(op: str, ran: list[str]) -> None:
+    """By executors that may not use oneDNN, op by op and as a plan, with the gradients of the pack behind them."""
+    found = []
+    for prepared in (False, True):
+        executor = Executor(prepared=prepared, excluded_libraries=WITHOUT_ONEDNN)
+        for case in load_cases(CASES / f"{op}.npz"):
+            for stage in ("forward", "gradient"):
+                if case.has(stage) and not missing_ops(case, stage, default_manager()):
+                    reasons = differences(case, stage, run_case(case, stage, executor))
+                    found += [f"{case.id} {stage}: {reason}" for reason in reasons]
+    assert not found, "\n".join(found)
+    assert ran or op == "hard_swish"  # whose cases are small
+
+
+def test_onednn_goes_first() -> None:
+    kernels = default_manager().kernel_map("depthwise_conv2d", "cpu")
+    priorities = {spec.library: spec.priority for spec in kernels}
+    assert priorities["onednn"] > priorities["numba"] > priorities["plain"]
+    assert "numba" in LIBRARY.status() and f"threads: {LIBRARY.threads()}" in LIBRARY.status()
+
+
+def test_python_threads_at_once_and_a_forked_child(ran: list[str]) -> None:
+    x, w = normal(2, 8, 20, 20), normal(8, 1, 3, 3)
+    ctx = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=8)
+
+    def run(_: int) -> np.ndarray:
+        with threads(2):
+            return conv.depthwise(x, w, ctx=ctx)
+
+    expected = run(0)
+    with ThreadPoolExecutor(4) as pool:
+        assert all((y == expected).all() for y in pool.map(run, range(40)))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert (pool.apply(_in_child, (x, w)) == expected).all()
+
+
+def _in_child(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    ctx = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=8)
+    with threads(2):
+        return conv.depthwise(x, w, ctx=ctx)
+
+
+def test_a_part_that_fails_is_told_after_all_have_ended() -> None:
+    ended = []
+
+    def run(first: int, last: int) -> None:
+        ended.append((first, last))
+        if first:
+            raise MemoryError("no room")
+
+    library = Library()
+    with library.limit_threads(2), library.without_size_limits(), pytest.raises(MemoryError, match="no room"):
+        library.share(run, 10, 10)
+    assert sorted(ended) == [(0, 5), (5, 10)]
+
+
+def test_predictors_take_it_where_onednn_is_not(ran: list[str], tmp_path: Path) -> None:
+    """With the number of threads that a Config says."""
+    main, startup = oprack.Program(), oprack.Program()
+    with oprack.program_guard(main, startup):
+        x = oprack.layers.data("x", [None, 8, 16, 16])
+        y = oprack.layers.conv2d(x, 8, 3, padding=1, groups=8, act="hard_swish", bias_attr=False)
+    scope, executor = oprack.Scope(), oprack.Executor(seed=1)
+    executor.run(startup, scope=scope)
+    oprack.io.save_inference_model(str(tmp_path / "net"), main, ["x"], [y.name], scope)
+    value, answers = normal(4, 8, 16, 16), []
+    plain = oprack.Executor(prepared=False, excluded_libraries=["onednn", "numba"])
+    for count in (1, 2):
+        config = oprack.inference.Config(str(tmp_path / "net.pdmodel"), str(tmp_path / "net.pdiparams"))
+        config.disable_mkldnn()
+        config.set_cpu_math_library_num_threads(count)
+        predictor = oprack.inference.create_predictor(config)
+        answers += [predictor.run([value])[0] for _ in range(3)]
+    assert ran.count("depthwise") >= 6 and "hard_swish" in ran
+    (expected,) = plain.run(main, {"x": value}, [y.name], scope)
+    for answer in answers:
+        np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-5)
