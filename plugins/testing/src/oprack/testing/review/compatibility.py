@@ -81,8 +81,8 @@ def read(path: Path) -> Signatures:
 
 def write(path: Path, found: Signatures) -> None:
     """Write a snapshot: one line per op, so that diffs can be read."""
-    lines = [f"    {json.dumps(t)}: {json.dumps(_packed(op))}" for t, op in sorted(found.items())]
-    text = f'{{\n  "format": {_FORMAT},\n  "ops": {{' + "".join(f"\n{line}," for line in lines).rstrip(",") + "\n  }\n}\n"
+    lines = [f"\n    {json.dumps(t)}: {json.dumps(_packed(op))}" for t, op in sorted(found.items())]
+    text = f'{{\n  "format": {_FORMAT},\n  "ops": {{' + ",".join(lines) + "\n  }\n}\n"
     temporary = path.with_suffix(".json.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
