@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from workloads import Workload
 
-LIBRARIES = ("onednn",)
+LIBRARIES = ("onednn", "numba")
 """Left out: the loop is to be compared with the NumPy kernels' plan."""
 
 

@@ -138,7 +138,9 @@ def main() -> int:
     parser.add_argument("--before", type=Path, help="another checkout, set up, whose oprack takes turns with this one")
     parser.add_argument("--out", type=Path, help="folder for use.json, use.txt and use.png")
     options = parser.parse_args()
-    engines = [e for e in chosen_engines(options) if e not in ("oprack (NumPy)", "bare kernels", "torch")]
+    engines = [
+        e for e in chosen_engines(options) if e not in ("oprack (NumPy)", "oprack (numba)", "bare kernels", "torch")
+    ]
     every: dict[str, list[Row]] = {}
     text: list[str] = []
     for part in options.parts.split(","):
