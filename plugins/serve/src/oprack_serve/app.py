@@ -49,6 +49,7 @@ def error_response(error: RequestError) -> Response:
 def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
     """Has what is late looked for every SWEEP_SECONDS, by functions of the time."""
     loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
 
     def sweep() -> None:
         nonlocal timer
@@ -117,7 +118,7 @@ def make_app(
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
         await models.informed()
-        sweeps = [inference.sweep, models.scheduler.sweep]
+        sweeps: list[Callable[[float], None]] = [inference.sweep, models.scheduler.sweep]
         if fronts is not None:
             await fronts.start(models, told)
             sweeps.append(fronts.sweep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -192,7 +193,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def _number(least: int, most: int) -> object:
+def _number(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
             raise argparse.ArgumentTypeError(f"{text!r}; expected a number from {least} to {most}")
@@ -201,7 +202,7 @@ def _number(least: int, most: int) -> object:
     return number
 
 
-def _positive(least: float) -> object:
+def _positive(least: float) -> Callable[[str], float]:
     def positive(text: str) -> float:
         try:
             value = float(text)

@@ -42,8 +42,12 @@ class Decoder:
         Raises:
             RequestError: As `protocol.decode` does, and with 503 when the process ended.
         """
-        header = {"signature": signature.to_json(), "json_length": json_length, "limits": astuple(self.limits)}
-        header["regions"] = regions.to_json()
+        header = {
+            "signature": signature.to_json(),
+            "json_length": json_length,
+            "limits": astuple(self.limits),
+            "regions": regions.to_json(),
+        }
         async with self._free:
             try:
                 message = await self._call(header, np.frombuffer(body, np.uint8))
@@ -58,12 +62,7 @@ class Decoder:
     async def _call(self, header: dict[str, Any], body: np.ndarray) -> wire.Message:
         if self._link is None:
             self._link = await self._start()
-        answer: asyncio.Future[wire.Message | ConnectionError] = asyncio.get_running_loop().create_future()
-        self._link.call(header, [body], lambda found: answer.done() or answer.set_result(found))
-        found = await answer
-        if isinstance(found, ConnectionError):
-            raise found
-        return found
+        return await self._link.ask(header, [body])
 
     async def _start(self) -> wire.Link:
         ours, theirs = socket.socketpair()
@@ -110,7 +109,7 @@ def _answer(header: dict[str, Any], arrays: list[np.ndarray]) -> wire.Message:
     regions = Regions(allowed=False)
     try:
         regions = Regions.from_json(header["regions"])
-        request = protocol.decode(signature, memoryview(arrays[0]), header["json_length"], limits, regions)
+        request = protocol.decode(signature, arrays[0].data, header["json_length"], limits, regions)
     except RequestError as error:
         return {"error": [error.status, str(error)]}, []
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -77,7 +77,8 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
         _in_head = True
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(_Gathering(transport, self.loop))
+            # it has the rest of a transport by __getattr__, which no type says
+            super().connection_made(cast(asyncio.Transport, _Gathering(transport, self.loop)))
             if len(self.connections) > max_connections:
                 longest = next(iter(waiting), None)
                 if longest is None:

@@ -27,6 +27,7 @@ from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
 from oprack_serve.model import READY, Model
 from oprack_serve.models import Models
+from oprack_serve.protocol import InferRequest, Limits
 from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature, Tensor
 from oprack_serve.trace import chrome_trace
@@ -75,7 +76,7 @@ class Call:
         self.body: Body | None = None
         self.model: Model | None = None
         self.job: Job | None = None
-        self.decoded: protocol.InferRequest | None = None
+        self.decoded: InferRequest | None = None
         self.stages: dict[str, tuple[float, float]] = {}
 
     def finish(self, result: Result) -> None:
@@ -109,15 +110,11 @@ class Call:
         """Whether it takes so long to decode that the event loop is not to wait for it."""
         raise NotImplementedError
 
-    def decode(
-        self, signature: Signature, body: Body, limits: protocol.Limits, regions: Regions
-    ) -> protocol.InferRequest:
+    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
         """The request in the body. Raises RequestError."""
         raise NotImplementedError
 
-    async def decode_apart(
-        self, signature: Signature, body: Body, decoder: Decoder, regions: Regions
-    ) -> protocol.InferRequest:
+    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
         """The same for large requests, beside the event loop."""
         raise NotImplementedError
 
@@ -174,23 +171,19 @@ class _HttpCall(Call):
         self.json_length = _json_length(self)
         return (len(body.data) if self.json_length is None else self.json_length) > JSON_AT_ONCE
 
-    def decode(
-        self, signature: Signature, body: Body, limits: protocol.Limits, regions: Regions
-    ) -> protocol.InferRequest:
+    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
         return protocol.decode(signature, memoryview(body.data), self.json_length, limits, regions)
 
-    async def decode_apart(
-        self, signature: Signature, body: Body, decoder: Decoder, regions: Regions
-    ) -> protocol.InferRequest:
+    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
         return await decoder.decode(signature, body.data, self.json_length, regions)
 
     def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
         assert self.decoded is not None
         wanted = self.decoded.outputs
-        sizes = [
+        size: int = sum(
             outputs[name].array.size for name, binary in wanted if (self.compress or not binary) and name in outputs
-        ]
-        return sum(sizes) > SLICE
+        )
+        return size > SLICE
 
     def encode(self, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
         assert self.decoded is not None and self.model is not None
@@ -362,7 +355,7 @@ class Inference:
         return pieces
 
     @staticmethod
-    def _expect(call: Call, body: Body, decoded: protocol.InferRequest, wanted: list[str]) -> None:
+    def _expect(call: Call, body: Body, decoded: InferRequest, wanted: list[str]) -> None:
         """Have the answer count before it is computed. Raises RequestError when there is no room for it."""
         model = call.model
         assert model is not None
@@ -373,7 +366,7 @@ class Inference:
         answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
         body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
 
-    async def _decode(self, call: Call, body: Body) -> tuple[Model, protocol.InferRequest]:
+    async def _decode(self, call: Call, body: Body) -> tuple[Model, InferRequest]:
         """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
         large = call.large(body)
         call.due = call.started + self._settings.timeout
@@ -411,7 +404,8 @@ class Inference:
         rest = b"".join(pieces) if size < GATHERED else b""
         if not rest:
             # Each piece waits until the client has taken those before it, so the answer counts as long as it is here.
-            for view in map(memoryview, pieces):
+            for piece in pieces:
+                view = memoryview(piece)
                 for at in range(0, len(view), GATHERED):
                     await send({"type": "http.response.body", "body": view[at : at + GATHERED], "more_body": True})
         await send({"type": "http.response.body", "body": rest})

@@ -18,6 +18,8 @@ to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 SLICE = 1 << 15
 
+_KINDS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "O": {str}}
+
 
 def array_to_json(array: np.ndarray) -> Iterator[bytes]:
     """The elements as a flat list, in pieces that take a millisecond each: other threads go on between them."""
@@ -60,7 +62,7 @@ def array_from_json(name: str, data: Any, dtype: np.dtype, shape: tuple[int, ...
     if len(flat) != count:
         raise RequestError(400, f"input {name!r}: {len(flat)} elements; shape {list(shape)} has {count}")
     kinds = set(map(type, flat))
-    allowed: set[type] = {"b": {bool}, "i": {int}, "u": {int}, "O": {str}}.get(dtype.kind, {int, float})
+    allowed = _KINDS.get(dtype.kind, {int, float})
     if not kinds <= allowed:
         strange = ", ".join(sorted(kind.__name__ for kind in kinds - allowed))
         raise RequestError(400, f"input {name!r}: its data holds {strange}; expected {dtype.name}")

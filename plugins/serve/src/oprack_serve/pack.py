@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def oprack_commands(register: Register):
+def oprack_commands(register: Register) -> None:
     """The command `oprack serve`."""
     register.command("serve", f"{__package__}.command:configure", "serve models by the open inference protocol")

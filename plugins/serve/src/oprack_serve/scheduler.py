@@ -283,7 +283,8 @@ class Scheduler:
         return []
 
     def _lost(self, batch: _Batch, error: WorkerLostError) -> list[tuple[Job, dict[str, Tensor] | Exception]]:
-        now, again, results = time.monotonic(), [], []
+        now, again = time.monotonic(), []
+        results: list[tuple[Job, dict[str, Tensor] | Exception]] = []
         for job in batch.jobs:
             job.lost += 1
             if job.lost < 2 and not batch.lane.closed and now < job.deadline:

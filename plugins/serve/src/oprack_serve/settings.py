@@ -76,7 +76,7 @@ class Settings:
     def from_json(cls, data: dict[str, Any]) -> Settings:
         """What `to_json` wrote."""
         paths = {each.name for each in fields(cls) if "Path" in str(each.type)}
-        found = {name: Path(value) if name in paths and value is not None else value for name, value in data.items()}
+        found: dict[str, Any] = {n: Path(v) if n in paths and v is not None else v for n, v in data.items()}
         return cls(**found | {"limits": Limits(**data["limits"])})
 
     def precisions(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
     size = 0
     body: list[Any] = []
     for array in kept:
-        data = memoryview(array.reshape(-1).view(np.uint8))
+        data = array.reshape(-1).view(np.uint8).data
         body += [data, bytes(-len(data) % _ALIGN)]
         size += len(data) + -len(data) % _ALIGN
     head = _SIZES.pack(len(text), size) + text
@@ -146,6 +146,21 @@ class Link(asyncio.BufferedProtocol):
             return
         for piece in pack(header, arrays):
             self.transport.write(piece)
+
+    async def ask(self, header: dict[str, Any], arrays: list[np.ndarray]) -> Message:
+        """Send a message and wait for the answer. Raises ConnectionError when the other end has gone."""
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+
+        def answered(found: Message | ConnectionError) -> None:
+            if answer.done():
+                return
+            if isinstance(found, ConnectionError):
+                answer.set_exception(found)
+            else:
+                answer.set_result(found)
+
+        self.call(header, arrays, answered)
+        return await answer
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport

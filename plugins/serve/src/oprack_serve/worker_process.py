@@ -61,12 +61,11 @@ class WorkerProcess:
 
     async def probe(self, header: dict[str, Any]) -> dict[str, Any]:
         """Send a message without arrays and get its answer. Raises WorkerLostError when the process is gone."""
-        answer: asyncio.Future[Message | ConnectionError] = asyncio.get_running_loop().create_future()
-        self._link.call(header, [], lambda found: answer.done() or answer.set_result(found))
-        found = await answer
-        if isinstance(found, ConnectionError):
-            raise WorkerLostError(str(found))
-        return found[0]
+        try:
+            answer, _ = await self._link.ask(header, [])
+        except ConnectionError as error:
+            raise WorkerLostError(str(error)) from None
+        return answer
 
     def run(self, feed: Feed, outputs: list[str], trace: bool, done: Callable[[BatchResult | Exception], None]) -> None:
         """Run the model; `done` gets the result, a WorkerLostError when the process ended, or what else went wrong."""

@@ -64,7 +64,7 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
             if models.started and not models.ready:
                 raise RuntimeError("no model has a worker that answers; the log of the replica says why")
 
-    return Replica.bind()
+    return Replica.bind()  # type: ignore[attr-defined]
 
 
 def replica_app(settings: Settings) -> Starlette:

@@ -167,7 +167,8 @@ class TritonPythonModel:
             return array
         if array.ndim == 0 or len(array) != 1:
             raise RequestError(400, f"a tensor has shape {list(array.shape)}; expected a dim of 1 before its own")
-        return array[0]
+        first: np.ndarray = array[0]
+        return first
 
     def _response(self, request: Any, result: dict[str, Tensor] | RequestError) -> Any:
         utils = self._utils
@@ -188,7 +189,7 @@ class TritonPythonModel:
 
 def _array(tensor: Any) -> np.ndarray:
     """The array of an input. Raises RequestError where the backend was built for another NumPy and gets it wrong."""
-    array = tensor.as_numpy()
+    array: np.ndarray = tensor.as_numpy()
     if not array.flags.c_contiguous:
         raise RequestError(
             500,

@@ -96,7 +96,7 @@ def _model_paths(names: list[str]) -> dict[str, Any]:
     )
     ready = _operation("Whether the model is ready.", _object("name ready", name=STRING, ready=TRUTH), 404)
     ready["responses"]["503"] = _answer("It is not.", ANY)
-    paths = {}
+    paths: dict[str, Any] = {}
     for base, parameters in (
         ("/v2/models/{name}", [name]),
         ("/v2/models/{name}/versions/{version}", [name, version]),

@@ -218,12 +218,15 @@ class Fronts:
         key = (message["counts"][0], message["counts"][1])
         front.models[key], front.lanes[key] = message["row"], (message["waiting"], message["running"])
         model = self._model(message["of"])
-        for text, count in [] if model is None else message["recorded"]:
-            model.recorded[text] = max(count, model.recorded[text])
+        if model is not None:
+            for text, count in message["recorded"]:
+                model.recorded[text] = max(count, model.recorded[text])
 
     def _outgrown(self, message: dict[str, Any]) -> None:
         model = self._model(message["of"])
-        for worker in [] if model is None else model.workers:
+        if model is None:
+            return
+        for worker in model.workers:
             if worker.number == message["outgrown"] and not worker.outgrown:
                 worker.memory, worker.outgrown = message["memory"], True
                 model.replace(worker)

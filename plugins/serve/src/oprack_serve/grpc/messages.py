@@ -64,7 +64,7 @@ class Request:
         typed: Bytes of `contents` of all inputs.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | bytearray) -> None:
         head, self.raw = [], []
         self.typed, self.raw_given = 0, False
         view, size = memoryview(data), 0
@@ -83,7 +83,7 @@ class Request:
             raise RequestError(400, f"the message is no ModelInferRequest: {error}") from None
 
     def _counted(
-        self, data: bytes, at: int, end: int, messages: dict[int, Any], left: list[int]
+        self, data: bytes | bytearray, at: int, end: int, messages: dict[int, Any], left: list[int]
     ) -> Iterator[tuple[int, int, int, int]]:
         """(number, start, start of the value, end) of each field; those of messages in it are counted with them."""
         for field in fields(data, at, end):
@@ -152,7 +152,7 @@ class _Tensors:
         return self.raw[self._at - 1]
 
 
-def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def fields(data: bytes | bytearray, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """(number, start, start of the value, end) of each field of a message. Raises DecodeError or IndexError."""
     while at < end:
         start = at
@@ -174,7 +174,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
         yield key >> 3, start, first, at
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     value = data[at]
     if value < 128:
         return value, at + 1
@@ -211,7 +211,7 @@ def _from_contents(row: Any) -> memoryview:
     packed = b"".join(getattr(row.contents, field))
     if field.startswith("fp"):
         return memoryview(packed)
-    return memoryview(varints(row.name, packed, dtype_of(row.datatype)).view(np.uint8))
+    return varints(row.name, packed, dtype_of(row.datatype)).view(np.uint8).data
 
 
 def varints(name: str, packed: bytes, dtype: np.dtype) -> np.ndarray:
@@ -273,7 +273,7 @@ def encode(
     # one message after another is both of them: the tensors are copied once
     pieces: list[Any] = [answer.SerializeToString()]
     for array in arrays:
-        pieces += (field_head(6, array.nbytes), memoryview(array.reshape(-1).view(np.uint8)))
+        pieces += (field_head(6, array.nbytes), array.reshape(-1).view(np.uint8).data)
     return [b"".join(pieces)]
 
 

@@ -148,7 +148,7 @@ class Service:
         self._readers = Readers(max(1, settings.max_inflight // settings.max_body))
         self.sweep = self._readers.sweep
 
-    def handlers(self) -> dict[str, grpc.RpcMethodHandler]:
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[bytes, bytes]]:
         """What gRPC calls, by path. All are streams to it, which it reads when it is told to."""
         regions = self._inference.regions
         own = {"ModelInfer": self._infer, "ModelStreamInfer": self._stream}
@@ -165,15 +165,11 @@ class Service:
             "SystemSharedMemoryStatus": lambda request: {
                 "regions": {row["name"]: row for row in regions.status(request.name)}
             },
-            "SystemSharedMemoryRegister": lambda request: _done(
-                regions.register(request.name, request.key, request.offset, request.byte_size)
-            ),
-            "SystemSharedMemoryUnregister": lambda request: _done(
-                regions.unregister(request.name) if request.name else regions.unregister_all()
-            ),
+            "SystemSharedMemoryRegister": self._register_region,
+            "SystemSharedMemoryUnregister": self._unregister_region,
             "RepositoryIndex": lambda request: {"models": self._models.index(request.ready)},
         }
-        found = {}
+        found: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}
         for method in pb.DESCRIPTOR.services_by_name["GRPCInferenceService"].methods:
             handler = own.get(method.name) or self._answering(method, answers[method.name])
             if self._tokens is not None and method.name not in OPEN:
@@ -191,6 +187,17 @@ class Service:
             await handler(requests, context)
 
         return authorized
+
+    def _register_region(self, request: Any) -> dict[str, Any]:
+        self._inference.regions.register(request.name, request.key, request.offset, request.byte_size)
+        return {}
+
+    def _unregister_region(self, request: Any) -> dict[str, Any]:
+        if request.name:
+            self._inference.regions.unregister(request.name)
+        else:
+            self._inference.regions.unregister_all()
+        return {}
 
     def _model(self, request: Any) -> Any:
         return self._models.find(request.name, request.version or None)
@@ -274,11 +281,6 @@ class Service:
             ahead.release()
 
 
-def _done(_: None) -> dict[str, Any]:
-    """The answer to what has none."""
-    return {}
-
-
 def _of_stream(call: GrpcCall, answer: Answer) -> bytes:
     """A ModelStreamInferResponse, the only one to its request."""
     if answer.status != 200:
@@ -296,10 +298,10 @@ def _of_stream(call: GrpcCall, answer: Answer) -> bytes:
 class _Methods(grpc.GenericRpcHandler):
     """The methods by path; for others an error that says what there is."""
 
-    def __init__(self, handlers: dict[str, grpc.RpcMethodHandler]) -> None:
+    def __init__(self, handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]) -> None:
         self._handlers = handlers
 
-    def service(self, details: Any) -> grpc.RpcMethodHandler:
+    def service(self, details: Any) -> grpc.RpcMethodHandler[bytes, bytes]:
         async def unknown(_: Any, context: Any) -> None:
             names = ", ".join(sorted(path.rpartition("/")[2] for path in self._handlers))
             text = f"there is no method {details.method[:100]!r} here; {SERVICE} has {names}"

@@ -66,7 +66,8 @@ class ModelOptions:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModelOptions:
         """What `to_json` wrote."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+        found: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in data.items()}
+        return cls(**found)
 
     def of_predictor(self) -> dict[str, Any]:
         """What its process needs to know, as JSON has it."""

@@ -159,8 +159,7 @@ def _stage(number: int, row: dict[str, Any], known: set[str]) -> Stage:
     if ("function" in row) == ("model" in row):
         raise _WrongError(f"{what}; expected either function = NAME or model = NAME")
     name, version = row.get("model", row.get("function")), row.get("version")
-    right = isinstance(name, str) and (NAME if "model" in row else _VALUE).fullmatch(name)
-    if not right:
+    if not isinstance(name, str) or not (NAME if "model" in row else _VALUE).fullmatch(name):
         raise _WrongError(f"{what} names {name!r}; expected a model's name, or a function's")
     if version is not None and ("model" not in row or not isinstance(version, str) or not VERSION.fullmatch(version)):
         raise _WrongError(f"{what}: version = {version!r}; expected a string such as '2', of a model")

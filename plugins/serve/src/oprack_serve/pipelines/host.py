@@ -60,7 +60,7 @@ def functions_of(pipeline: Definition) -> dict[str, Callable[..., Any]]:
 
 
 def _function(path: Path, module: Any, stage: Stage) -> Callable[..., Any]:
-    function = getattr(module, stage.name, None)
+    function: Callable[..., Any] | None = getattr(module, stage.name, None)
     if not callable(function):
         raise ModuleError(f"{path}: {stage}: there is no function {stage.name!r} in the module")
     try:
