@@ -144,9 +144,10 @@ class CUDADeviceContext(DeviceContext):
 
     def _from_device(self, array: Array) -> Array:
         """An array that its owner may have computed on another device or stream."""
-        if array.device.id == self.place.device_id:
+        device: Any = array.device  # CuPy's, which NumPy's types know as "cpu"
+        if device.id == self.place.device_id:
             return array
-        source = self.xp.cuda.Device(array.device.id)
+        source = self.xp.cuda.Device(device.id)
         with source:
             # Nobody says on which stream its owner computed it, so all work of that device is waited for.
             source.synchronize()

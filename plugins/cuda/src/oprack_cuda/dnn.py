@@ -132,7 +132,8 @@ class Graph:
     def run(self, a: Array, b: Array, out: Array, xp: ArrayModule, handle: Any) -> None:
         """Enqueue it on the handle's stream."""
         workspace = xp.empty(max(self.workspace, 1), "uint8")
-        pointers = {tensor: array.data.ptr for tensor, array in ((self._a, a), (self._b, b), (self._out, out))}
+        # CuPy's arrays, seen as NumPy's
+        pointers = {tensor: array.data.ptr for tensor, array in ((self._a, a), (self._b, b), (self._out, out))}  # type: ignore[attr-defined]
         self._graph.execute(pointers, workspace.data.ptr, handle=handle)
 
 

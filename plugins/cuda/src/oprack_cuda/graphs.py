@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oprack.cache import Cache
 from oprack.kernel import Array
@@ -22,8 +22,6 @@ from oprack.python.interruption import let_interruptions_pass
 
 if TYPE_CHECKING:
     from oprack.runtime import RunContext
-
-    from oprack_cuda.context import CUDADeviceContext
 
 FILE = Path(__file__).with_name("capturable.txt")
 # How often a plan runs before it is recorded; how many recordings it keeps per thread.
@@ -77,10 +75,20 @@ class _OfThread(threading.local):
         self.recordings = Cache(_RECORDINGS)
 
 
-class RecordedPlan:
-    """The function of a plan on a context that has `capture(function, arguments)`, which gives (launch, results)."""
+class Recorder(Protocol):
+    """What a context needs for recording: `capture(function, arguments)` gives (launch, results)."""
 
-    def __init__(self, function: Callable[..., Any], op_types: Collection[str], context: CUDADeviceContext) -> None:
+    xp: Any
+
+    def capture(
+        self, function: Callable[..., list[Any]], arguments: Sequence[Any]
+    ) -> tuple[Callable[[], None], list[Any]]: ...
+
+
+class RecordedPlan:
+    """The function of a plan on a context that records."""
+
+    def __init__(self, function: Callable[..., Any], op_types: Collection[str], context: Recorder) -> None:
         self.function, self._context = function, context
         self._capturable = capturable_ops().issuperset(op_types)
         # A recording belongs to a stream, and each thread has one of its own.
@@ -111,7 +119,7 @@ class RecordedPlan:
         recordings = self._of_thread.recordings.values()
         return [r.failed or ("recorded" if r.launch is not None else "not yet") for r in recordings]
 
-    def _signature(self, argument: Array | bool) -> bool | tuple[tuple[int, ...], str, tuple[int, ...]]:
+    def _signature(self, argument: Array | Sequence[Sequence[int]] | bool) -> Hashable:
         """The properties of an argument that a recording depends on; None for an argument that can't be recorded."""
         if isinstance(argument, self._context.xp.ndarray):
             return argument.shape, argument.dtype.str, argument.strides
@@ -121,7 +129,7 @@ class RecordedPlan:
             return tuple(map(tuple, argument))
         return None
 
-    def _find(self, key: tuple[bool | tuple[tuple[int, ...], str, tuple[int, ...]], ...]) -> _Recording:
+    def _find(self, key: tuple[Hashable, ...]) -> _Recording:
         recordings = self._of_thread.recordings
         found: _Recording | None = recordings[key]
         if found is None:

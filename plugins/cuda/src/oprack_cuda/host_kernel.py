@@ -34,7 +34,7 @@ def kernels_on_host(module: str, *functions: Callable[..., Any]) -> dict[str, Ca
 def _on_host(function: Callable[..., Any], module: str) -> Callable[..., Any]:
     parameters = inspect.signature(function).parameters
 
-    def call(*arguments: Array | SelectedRows, ctx: KernelContext, **named: int | str) -> Array | SelectedRows:
+    def call(*arguments: Array | SelectedRows, ctx: KernelContext, **named: Any) -> Array | SelectedRows:
         device, host = ctx.device, CPUPlace()
         named |= {"ctx": ctx} if "ctx" in parameters else {}
         named |= {"xp": np} if "xp" in parameters else {}

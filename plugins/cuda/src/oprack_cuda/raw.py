@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from oprack.errors import PreconditionNotMetError
@@ -34,6 +34,8 @@ TYPES = {
 }
 
 Launch = Callable[..., None]
+Argument: TypeAlias = "Array | np.generic | None"
+"""Of a launch: an array, a NumPy scalar of exactly the parameter's type, or None for a null pointer."""
 _BACKENDS: dict[str, Callable[[str, str, str], Launch]] = {}
 
 
@@ -45,9 +47,9 @@ def source_of(file: str, dtype: str) -> str:
     return include + types + (SOURCES / "common.cuh").read_text("utf-8") + (SOURCES / file).read_text("utf-8")
 
 
-def set_backend(xp: ArrayModule, find: Callable[[str, str, str], Launch]) -> None:
-    """`find(file, function, dtype)` gives a function of (blocks, threads, *arguments) for arrays of library xp."""
-    _BACKENDS[xp.__name__] = find
+def set_backend(library: str, find: Callable[[str, str, str], Launch]) -> None:
+    """`find(file, function, dtype)` gives a function of (blocks, threads, *arguments) for arrays of a library."""
+    _BACKENDS[library] = find
 
 
 def function(xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any]) -> Launch:
@@ -59,7 +61,7 @@ def function(xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any]) -> Lau
     element = np.dtype(dtype).name
     run, check = _BACKENDS.get(xp.__name__, _cupy_function)(file, name, element), _check_of(file, name, element)
 
-    def launch(blocks: int, threads: int, *arguments: Array | None) -> None:
+    def launch(blocks: int, threads: int, *arguments: Argument) -> None:
         check(arguments)
         run(blocks, threads, *arguments)
 

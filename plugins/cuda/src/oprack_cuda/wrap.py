@@ -42,10 +42,11 @@ def declare(
     return function
 
 
-def map_arrays(
-    value: Array | SelectedRows, change: Callable[[Any], Any], place: Place | None = None
-) -> Array | SelectedRows:
-    """Every array of what a kernel takes or returns, changed. place: of the objects made, where they hold arrays."""
+def map_arrays(value: Any, change: Callable[[Any], Any], place: Place | None = None) -> Any:
+    """Anything that a kernel takes or returns, of the same type with every array in it changed.
+
+    place: of the objects made, where they hold arrays.
+    """
     if isinstance(value, LoDTensor):
         return LoDTensor(change(value.array), value.lod, place=place or value.place, check=False)
     if isinstance(value, SelectedRows):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_cuda import raw
 from oprack_cuda.library import usable
+from oprack_cuda.raw import Argument
 
 PRIORITY = 10
 I64, I32, F64, U64 = np.int64, np.int32, np.float64, np.uint64
@@ -36,22 +37,24 @@ def sums_dtype(dtype: np.dtype[Any]) -> np.dtype:
     return np.dtype(np.float32) if dtype.itemsize == 2 else np.dtype(dtype)
 
 
-def launch(
-    xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any], elements: int, *arguments: Array | None
-) -> None:
+def launch(xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any], elements: int, *arguments: Argument) -> None:
     """Run a loop over elements; nothing when there are none."""
     if elements:
         raw.function(xp, file, name, dtype)(raw.blocks_for(elements), raw.BLOCK, *arguments)
 
 
 def launch_rows(
-    xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any], rows: int, width: int, *arguments: Array | None
+    xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any], rows: int, width: int, *arguments: Argument
 ) -> None:
     """Run one block per row of `width` elements; nothing when there are none."""
     if rows and width:
         raw.function(xp, file, name, dtype)(raw.blocks_for(rows, 1), raw.threads_for(width), *arguments)
 
 
+@overload
+def dense(xp: ArrayModule, array: Array, dtype: np.dtype[Any] | str | None = None) -> Array: ...
+@overload
+def dense(xp: ArrayModule, array: None, dtype: np.dtype[Any] | str | None = None) -> None: ...
 def dense(xp: ArrayModule, array: Array | None, dtype: np.dtype[Any] | str | None = None) -> Array | None:
     """The array in C order, cast where asked; itself when it is so already. None stays None."""
     if array is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_nn.kernels import batch_norm as plain
 from oprack_nn.ops._layout import is_channel_last
@@ -27,16 +27,16 @@ class _Channels:
     def state(self, array: Array) -> Array:
         return dense(self.xp, array, self.sums)
 
-    def empty(self):
+    def empty(self) -> Array:
         return self.xp.empty(self.channels, self.sums)
 
-    def reduce(self, name: str, *arguments: Array) -> None:
+    def reduce(self, name: str, *arguments: Array | None) -> None:
         """One block per channel."""
         width = self.images * self.inner
         given = I64(self.images), *self.dims
         launch_rows(self.xp, "channels.cu", name, self.x.dtype, self.channels, width, *arguments, *given)
 
-    def map(self, name: str, *arguments: Array) -> None:
+    def map(self, name: str, *arguments: Array | None) -> None:
         """One pass over the elements."""
         launch(self.xp, "channels.cu", name, self.x.dtype, self.x.size, *arguments, I64(self.x.size), *self.dims)
 
@@ -57,8 +57,8 @@ def batch_norm(
     X: Array,
     Scale: Array | None = None,
     Bias: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
     MomentumTensor: Array | None = None,
     *,
     is_test: bool,
@@ -90,11 +90,11 @@ def batch_norm(
 def batch_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
-    Y_grad: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     data_layout: str,
     is_test: bool,
@@ -105,7 +105,7 @@ def batch_norm_grad(
     xp: ArrayModule,
 ) -> dict[str, Array]:
     on, dy = _Channels(X, data_layout, xp), dense(xp, Y_grad)
-    scale, batch = on.state(Scale), not plain._global_stats(is_test, trainable_statistics, use_global_stats)
+    scale, batch = dense(xp, Scale, on.sums), not plain._global_stats(is_test, trainable_statistics, use_global_stats)
     if batch and X.size == on.channels:
         zeros = xp.zeros(on.channels, on.sums)
         return {"X_grad": Y_grad.copy(), "Scale_grad": zeros, "Bias_grad": zeros.copy()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS, HALF_FLOATS
@@ -12,6 +12,9 @@ from oprack_nn.kernels.conv import Geometry, convolve, convolve_adjoint_filter, 
 from oprack_nn.ops._layout import is_channel_last
 
 from oprack_cuda import dnn
+
+if TYPE_CHECKING:
+    from oprack_cuda.context import CUDADeviceContext
 
 REALS = FLOATS | HALF_FLOATS
 PRIORITY = 20
@@ -25,7 +28,8 @@ class _Maps:
     """Convolution and its adjoints for one call. layout: of the program's images."""
 
     def __init__(self, geometry: Geometry, layout: str, ctx: KernelContext, xp: ArrayModule) -> None:
-        self.geometry, self.layout, self.device, self.xp = geometry, layout, ctx.device, xp
+        self.geometry, self.layout, self.xp = geometry, layout, xp
+        self.device: CUDADeviceContext = ctx.device  # type: ignore[assignment]  # as everywhere at place cuda
 
     def _image(self, name: str, a: Array, b: Array, shape: tuple[int, ...], fallback: Callable[..., Any]) -> Array:
         """An image in the program's layout."""
@@ -111,7 +115,7 @@ def conv2d_transpose(
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> Array:
-    def size(spatial: tuple[int, ...], geometry: Geometry) -> tuple[int, int]:
+    def size(spatial: tuple[int, ...], geometry: Geometry) -> tuple[int, ...]:
         return output_dims(spatial, geometry, output_size, output_padding)
 
     y = _transposed(Input, Filter, size, ctx.attrs, data_format, ctx, xp)

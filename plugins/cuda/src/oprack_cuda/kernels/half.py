@@ -5,7 +5,7 @@ accumulates in float32; norms, pooling and losses run in float32, and their resu
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -37,9 +37,7 @@ def _as_it_is(spec: Any) -> Callable[..., Any]:
     function = spec.function
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
-    def call(
-        *arguments: Array | None, ctx: KernelContext, **named: ArrayModule | Sequence[Any] | str
-    ) -> Array | dict[str, Array]:
+    def call(*arguments: Array | None, ctx: KernelContext, **named: Any) -> Array | dict[str, Array]:
         return function(*arguments, **named, **({"ctx": ctx} if takes_ctx else {}))
 
     return declare(like(function, call, __name__), [spec.op_type], HALF_FLOATS, spec.deterministic)
@@ -51,8 +49,8 @@ def _in_float32(spec: Any) -> Callable[..., Any]:
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
     def call(
-        *arguments: Array, ctx: KernelContext, xp: ArrayModule = None, **named: bool | float | str
-    ) -> Array | tuple[Array, ...]:
+        *arguments: Array, ctx: KernelContext, xp: ArrayModule | None = None, **named: Any
+    ) -> Array | tuple[Array, ...] | dict[str, Array]:
         half = next(a.dtype for a in arguments if hasattr(a, "dtype") and a.dtype.itemsize == 2)
         named |= {"ctx": ctx} if takes_ctx else {}
         named |= {"xp": xp} if xp is not None else {}

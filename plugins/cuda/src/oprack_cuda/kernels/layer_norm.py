@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_cuda.kernels._launch import F64, I64, cuda_kernel, dense, launch_rows, sums_dtype
@@ -38,10 +38,10 @@ def layer_norm(
 @cuda_kernel("layer_norm_grad", REALS)
 def layer_norm_grad(
     X: Array,
-    Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    Y_grad: Array | None = None,
+    Scale: RequiredArray = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     epsilon: float,
     begin_norm_axis: int,

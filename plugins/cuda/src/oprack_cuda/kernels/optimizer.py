@@ -9,6 +9,7 @@ from oprack_optimizer.kernels.adam import powers, rates_of
 from oprack_optimizer.ops._state import AdamRule, AdamState, MomentumRule, MomentumState
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch, sums_dtype
+from oprack_cuda.raw import Argument
 
 REALS = FLOATS | HALF_FLOATS
 
@@ -46,13 +47,13 @@ class _Step:
     def one(self, tensor: Array) -> Array:
         return dense(self.xp, scalar(tensor, self.p.dtype))
 
-    def run(self, name: str, *arguments: Array | None) -> None:
+    def run(self, name: str, *arguments: Argument) -> None:
         launch(self.xp, "optimizer.cu", name, self.param.dtype, self.p.size, *arguments)
 
     @property
     def results(self) -> tuple[Array, Array | None]:
         """(ParamOut, MasterParamOut)"""
-        return (self.rounded, self.new) if self.has_master else (self.new, None)
+        return (self.new, None) if self.rounded is None else (self.rounded, self.new)
 
 
 _UNSERVED = "a 16-bit parameter without master weights"

@@ -4,6 +4,7 @@ the numbers are others than those of the CPU.
 
 from __future__ import annotations
 
+import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext, decline
 from oprack.tensor import numpy_dtype
@@ -15,7 +16,7 @@ from oprack_cuda.kernels._launch import F64, I64, U64, cuda_kernel, dense, launc
 REALS = FLOATS | HALF_FLOATS
 
 
-def _seed(ctx: KernelContext, number: int) -> int:
+def _seed(ctx: KernelContext, number: int) -> np.uint64:
     return U64(ctx.generator(number).integers(1 << 63))
 
 

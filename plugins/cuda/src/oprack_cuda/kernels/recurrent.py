@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray
 from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
 from oprack_sequence.kernels.recurrent import GruCell, Layer, LstmCell
 from oprack_sequence.kernels.rnn import run_layers
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
+from oprack_cuda.raw import Argument
 
 _CODES = {name: I32(i) for i, name in enumerate(("identity", "sigmoid", "tanh", "relu"))}
 
 
-def _step(xp: ArrayModule, name: str, array: Array, rows: int, size: int, *arguments: Array | None) -> None:
+def _step(xp: ArrayModule, name: str, array: Array, rows: int, size: int, *arguments: Argument) -> None:
     launch(xp, "recurrent.cu", name, array.dtype, rows * size, *arguments)
 
 
@@ -102,7 +103,7 @@ def lstm(
     Weight: Array,
     Bias: Array,
     H0: Array | None = None,
-    C0: Array | None = None,
+    C0: RequiredArray = None,
     *,
     use_peepholes: bool,
     is_reverse: bool,
@@ -121,7 +122,7 @@ def lstm(
     h, c = (None, None) if H0 is None else (H0[order], C0[order])
     for start, end in packing.steps:
         n, g = end - start, gates[start:end]
-        product, c = (None, None) if h is None else (h[:n] @ Weight, c[:n])
+        product, c = (None, None) if h is None or c is None else (h[:n] @ Weight, c[:n])
         given = g, product, c, peepholes, cells[start:end], activated[start:end], hidden[start:end]
         _step(xp, "lstm_step", g, n, size, *given, I64(n), I64(size), *codes, F64(0))
         h, c = hidden[start:end], cells[start:end]
@@ -138,7 +139,7 @@ def lstm_grad(
     BatchCellPreAct: Array,
     Hidden_grad: Array,
     H0: Array | None = None,
-    C0: Array | None = None,
+    C0: RequiredArray = None,
     Cell_grad: Array | None = None,
     *,
     use_peepholes: bool,
@@ -168,7 +169,7 @@ def lstm_grad(
                 dc_all[:later] += dc_prev
             dh_prev, dc_prev, later = dh_all, dc_all, n
         d, back = d_gates[start:end], xp.empty((n, size), gates.dtype)
-        numbers = I64(n), I64(later), I64(size), *codes, F64(0)
+        numbers: tuple[Argument, ...] = I64(n), I64(later), I64(size), *codes, F64(0)
         _step(xp, "lstm_grad", gates, n, size, *given, dh_prev, dc_prev, peepholes, d, back, *numbers)
         dh_prev, dc_prev = dense(xp, d @ Weight.T), back
     return {

@@ -27,7 +27,7 @@ def _constant(array: np.ndarray) -> StrictArray:
 
 
 set_constant_store(xp, _constant)
-raw.set_backend(xp, emulator.find)
+raw.set_backend(xp.__name__, emulator.find)
 
 
 class StrictDeviceContext(DeviceContext):

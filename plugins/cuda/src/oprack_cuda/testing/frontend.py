@@ -37,36 +37,36 @@ class Tensor:
     def __init__(self, name: str = "", dim: Any = (), stride: Any = (), data_type: Any = None) -> None:
         self.name, self.dim, self.stride, self.data_type, self.output = name, dim, stride, data_type, False
 
-    def set_output(self, value: Any):
+    def set_output(self, value: Any) -> Tensor:
         self.output = value
         return self
 
-    def set_data_type(self, value: Any):
+    def set_data_type(self, value: Any) -> Tensor:
         self.data_type = value
         return self
 
-    def set_dim(self, value: Any):
+    def set_dim(self, value: Any) -> Tensor:
         self.dim = value
         return self
 
-    def set_stride(self, value: Any):
+    def set_stride(self, value: Any) -> Tensor:
         self.stride = value
         return self
 
-    def view(self, pointer: Any):
+    def view(self, pointer: int) -> np.ndarray:
         """The operand's memory as it is laid out."""
         dtype = np.dtype(self.data_type)
         size = 1 + sum((d - 1) * s for d, s in zip(self.dim, self.stride, strict=True))
-        flat = np.frombuffer((ctypes.c_char * (size * dtype.itemsize)).from_address(pointer), dtype)
+        flat = np.frombuffer(memoryview((ctypes.c_char * (size * dtype.itemsize)).from_address(pointer)), dtype)
         strides = [s * dtype.itemsize for s in self.stride]
         return np.lib.stride_tricks.as_strided(flat, self.dim, strides)
 
 
 class pygraph:
     def __init__(self, *, io_data_type: Any, intermediate_data_type: Any, compute_data_type: Any, handle: Any) -> None:
-        self.deselected = []
+        self.deselected: list[str] = []
 
-    def tensor(self, **facts: Any):
+    def tensor(self, **facts: Any) -> Tensor:
         return Tensor(**facts)
 
     def _operation(
@@ -80,21 +80,21 @@ class pygraph:
         post_padding: Any,
         stride: Any,
         dilation: Any,
-    ):
+    ) -> Tensor:
         self.name, self.operands, self.out = name, (a, b), Tensor()
         self.pads, self.strides, self.dilations = tuple(zip(pre_padding, post_padding, strict=True)), stride, dilation
         return self.out
 
-    def conv_fprop(self, image: Any, weight: Any, **options: Any):
+    def conv_fprop(self, image: Any, weight: Any, **options: Any) -> Tensor:
         return self._operation("conv_fprop", image, weight, **options)
 
-    def conv_dgrad(self, loss: Any, filter: Any, **options: Any):
+    def conv_dgrad(self, loss: Any, filter: Any, **options: Any) -> Tensor:
         return self._operation("conv_dgrad", loss, filter, **options)
 
-    def conv_wgrad(self, image: Any, loss: Any, **options: Any):
+    def conv_wgrad(self, image: Any, loss: Any, **options: Any) -> Tensor:
         return self._operation("conv_wgrad", image, loss, **options)
 
-    def _spatial(self):
+    def _spatial(self) -> tuple[Any, Any, Any]:
         """(input dims, filter dims, output dims)"""
         a, b = self.operands
         dims = {
@@ -126,7 +126,7 @@ class pygraph:
     def build_plans(self) -> None:
         pass
 
-    def get_workspace_size(self):
+    def get_workspace_size(self) -> int:
         return 16
 
     def execute(self, pointers: Any, workspace: Any, handle: Any) -> None:

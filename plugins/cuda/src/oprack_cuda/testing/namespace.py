@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,7 +115,7 @@ class Function:
 
     def __init__(self, name: str, signature: str) -> None:
         self.__name__, self._signature = name, signature
-        self._function = functools.reduce(getattr, name.split("."), np)
+        self._function: Callable[..., Any] = operator.attrgetter(name)(np)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         what, name = f"xp.{self.__name__}", self.__name__

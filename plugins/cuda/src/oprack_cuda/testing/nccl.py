@@ -182,7 +182,7 @@ def _total(arrays: list[np.ndarray], op: int) -> np.ndarray:
 
 def _memory(address: int, count: int, dtype: str) -> np.ndarray:
     size = count * np.dtype(dtype).itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(address)), dtype)
 
 
 def _read(address: int, count: int, dtype: str) -> np.ndarray:

@@ -288,5 +288,5 @@ for _name, _function in _BINARY.items():
 _COMPARE = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
 for _name, _function in (_COMPARE | {"neg": "negative", "abs": "absolute", "invert": "invert"}).items():
     setattr(StrictArray, f"__{_name}__", _operator(f"__{_name}__", _function))
-StrictArray.__matmul__ = _operator("__matmul__", "matmul")
-StrictArray.__rmatmul__ = _operator("__rmatmul__", "matmul", reverse=True)
+for _name, _reverse in (("__matmul__", False), ("__rmatmul__", True)):
+    setattr(StrictArray, _name, _operator(_name, "matmul", reverse=_reverse))

@@ -19,6 +19,7 @@ _NAMESPACES = ("", "linalg", "fft", "lib.stride_tricks")
 _GRIDS = ("mgrid", "ogrid")
 _PLAIN = ("numpy", "builtins", "", None)
 _P = inspect.Parameter
+_STARS: dict[object, str] = {_P.VAR_POSITIONAL: "*", _P.VAR_KEYWORD: "**"}
 
 
 def signature_text(signature: inspect.Signature) -> str:
@@ -28,7 +29,7 @@ def signature_text(signature: inspect.Signature) -> str:
         if p.kind is _P.KEYWORD_ONLY and not starred:
             words.append("*")
             starred = True
-        prefix = {_P.VAR_POSITIONAL: "*", _P.VAR_KEYWORD: "**"}.get(p.kind, "")
+        prefix = _STARS.get(p.kind, "")
         starred = starred or p.kind is _P.VAR_POSITIONAL
         words.append(f"{prefix}{p.name}" + ("" if p.default is p.empty else "="))
     return " ".join(words)
@@ -37,7 +38,8 @@ def signature_text(signature: inspect.Signature) -> str:
 @functools.cache
 def parse_signature(text: str) -> inspect.Signature:
     """The signature that signature_text wrote."""
-    kind, parameters = _P.POSITIONAL_OR_KEYWORD, []
+    kind: inspect._ParameterKind = _P.POSITIONAL_OR_KEYWORD
+    parameters = []
     for word in text.split():
         if word == "*":
             kind = _P.KEYWORD_ONLY
