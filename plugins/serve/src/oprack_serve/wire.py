@@ -149,18 +149,17 @@ class Link(asyncio.BufferedProtocol):
 
     async def ask(self, header: dict[str, Any], arrays: list[np.ndarray]) -> Message:
         """Send a message and wait for the answer. Raises ConnectionError when the other end has gone."""
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Message | ConnectionError] = asyncio.get_running_loop().create_future()
 
         def answered(found: Message | ConnectionError) -> None:
-            if answer.done():
-                return
-            if isinstance(found, ConnectionError):
-                answer.set_exception(found)
-            else:
+            if not answer.done():  # nobody waits any more
                 answer.set_result(found)
 
         self.call(header, arrays, answered)
-        return await answer
+        found = await answer
+        if isinstance(found, ConnectionError):
+            raise found
+        return found
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
