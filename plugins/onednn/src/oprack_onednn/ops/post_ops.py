@@ -6,6 +6,7 @@ onednn_eltwise, whose kernels are elsewhere, is such a row alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from oprack import op
@@ -13,7 +14,7 @@ from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
 
 # op type -> (attributes in order, (oneDNN's algorithm, alpha, beta) of their values)
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, tuple[tuple[str, ...], Callable[..., tuple[str, float, float] | None]]] = {
     "relu": ((), lambda: ("relu", 0.0, 0.0)),
     "relu6": (("threshold",), lambda threshold: ("clip_v2", 0.0, threshold)),
     "leaky_relu": (("alpha",), lambda alpha: ("relu", alpha, 0.0) if alpha else None),
@@ -37,8 +38,8 @@ CLIPPING = ("relu6", "hard_sigmoid")
 """Activations that lose NaN as post-ops."""
 
 
-def encode(op_type: str, values: list[float]) -> str | None:
-    """The string of an activation with the values of its attributes; None when oneDNN does not compute it."""
+def encode(op_type: str, values: Sequence[float | str]) -> str | None:
+    """The string of an activation with its attributes, as numbers or text; None when oneDNN does not compute it."""
     numbers = [float(v) for v in values]
     if ACTIVATIONS[op_type][1](*numbers) is None:
         return None
@@ -55,7 +56,9 @@ def decode(text: str) -> tuple[str, tuple[float, ...]]:
 def algorithm(text: str) -> tuple[str, float, float]:
     """oneDNN's (algorithm, alpha, beta) of an activation's string."""
     op_type, numbers = decode(text)
-    return ACTIVATIONS[op_type][1](*numbers)
+    found = ACTIVATIONS[op_type][1](*numbers)
+    assert found is not None  # else `encode` had made no text of it
+    return found
 
 
 def attributes(text: str) -> tuple[str, dict[str, float]]:

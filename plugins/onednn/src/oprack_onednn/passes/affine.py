@@ -22,7 +22,8 @@ def _fixed(op: OpNode) -> bool:
 @fusion("onednn_batch_norm")
 def _batch_norm(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """s (x - mean) / sqrt(variance + epsilon) + c  ->  conv(x, a) + b, which takes in what follows as others do"""
-    rows = {"Scale": p.param("s"), "Bias": p.param("c"), "Mean": p.param("mean"), "Variance": p.param("variance")}
+    slots = {"Scale": "s", "Bias": "c", "Mean": "mean", "Variance": "variance"}
+    rows: dict[str, Any] = {slot: p.param(name) for slot, name in slots.items()}
     norm = p.op("batch_norm", X="x", **rows, where=_fixed, unchanged=("MeanOut", "VarianceOut"))
 
     def build(m: Match) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from oprack.ir import Graph, Match, OpNode, PatternBuilder, VarNode, fusion
+from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
+from oprack.ir.match import Value
+from oprack.ir.pattern import OpPattern
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.fuse import plain_product
@@ -26,12 +28,18 @@ def _keeps(sizes: Sequence[int], dims: tuple[int, ...]) -> bool:
 def _parts(op: OpNode) -> list[int] | None:
     """What a reshape makes of the last dim of [B, T, n], as [heads, D]; None when it does anything else."""
     x, sizes = op.input("X"), list(op.attr("shape", ()))
-    if x is None or x.shape is None or len(x.shape) != 3 or len(sizes) < 4 or x.desc.lod_level:
+    if x is None or x.shape is None or x.desc is None or len(x.shape) != 3 or len(sizes) < 4 or x.desc.lod_level:
         return None
     parts = sizes[2:]
     if min(parts) < 1 or sizes.count(-1) > 1 or not _keeps(sizes[:2], x.shape[:2]):
         return None
     return parts if math.prod(parts) == x.shape[2] else None
+
+
+def _parts_of(m: Match, split: OpPattern) -> list[int]:
+    parts = _parts(m.op_of(split))
+    assert parts is not None  # the pattern's condition
+    return parts
 
 
 def _splits(count: int) -> Callable[..., Any]:
@@ -53,7 +61,7 @@ def _joins(op: OpNode) -> bool:
 
 
 def _swaps(op: OpNode) -> bool:
-    return op.attr("transpose_Y", op.attr("trans_y", False))
+    return bool(op.attr("transpose_Y", op.attr("trans_y", False)))
 
 
 def _product(swapped: bool) -> Callable[..., Any]:
@@ -71,7 +79,7 @@ def _over_the_last(op: OpNode) -> bool:
 
 
 def _factor(op: OpNode) -> bool:
-    return op.attr("bias", 0.0) == 0
+    return bool(op.attr("bias", 0.0) == 0)
 
 
 # The middle: products and softmax -------------------------------------------------------------------------------------
@@ -95,12 +103,12 @@ class _Middle:
         moved = p.op(TRANSPOSES, X=self.context, attrs={"axis": [0, 2, 1, 3]})
         self.root = p.op(RESHAPES, X=moved, where=_joins)
 
-    def alpha(self, m: Match) -> float:
+    def alpha(self, m: Match) -> float | None:
         """The factor of the scores; None when it is no single number."""
         # The factor of the second product would have to follow the softmax.
         if m.op_of(self.context).attr("alpha", 1.0) != 1:
             return None
-        alpha = next(m.op_of(op) for op in self.products if m.has(op)).attr("alpha", 1.0)
+        alpha: float = next(m.op_of(op) for op in self.products if m.has(op)).attr("alpha", 1.0)
         for op in (self.before, self.after):
             if m.has(op):
                 alpha *= m.attr(op, "scale")
@@ -111,11 +119,11 @@ class _Middle:
             alpha /= divisor.item()
         return alpha
 
-    def added(self, m: Match) -> dict[str, VarNode] | None:
+    def added(self, m: Match) -> dict[str, Any] | None:
         """{"Mask": what is added to the scores} or {}; None when that is no mask."""
         if not m.has(self.mask):
             return {}
-        mask, scores = m["mask"], m.op_of(self.mask).output("Out").shape
+        mask, scores = m["mask"], m.op_of(self.mask).outputs["Out"][0].shape
         if mask.shape is None or scores is None or len(scores) != 4 or len(mask.shape) > 4 or mask.dtype != "float32":
             return None
         if m.attr(self.mask, "axis") != -1 and len(mask.shape) != 4:
@@ -124,12 +132,12 @@ class _Middle:
         # A mask that is larger than the scores would broadcast them.
         return {"Mask": mask} if all(d == 1 or d == s for d, s in dims) else None
 
-    def attention(self, m: Match, heads: int, inputs: Callable[..., Any]):
+    def attention(self, m: Match, heads: int, inputs: Callable[[], Iterable[Value]]) -> NewVar | None:
         """The op that takes the place of all this, given its queries, keys and values; None when there is none."""
         alpha, added = self.alpha(m), self.added(m)
         if alpha is None or added is None:
             return None
-        slots = dict(zip("QKV", inputs(), strict=True))
+        slots: dict[str, Any] = dict(zip("QKV", inputs(), strict=True))
         return m.op("onednn_attention", attrs={"heads": heads, "alpha": alpha}, **slots, **added)
 
 
@@ -141,8 +149,8 @@ def attention_apart(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     flipped = p.op(TRANSPOSES, X=splits["k"], attrs={"axis": [0, 2, 3, 1]})
     middle = _Middle(p, query, keys, flipped, values)
 
-    def build(m: Match):
-        heads = {_parts(m.op_of(s))[0] for s in splits.values()}
+    def build(m: Match) -> NewVar | None:
+        heads = {_parts_of(m, s)[0] for s in splits.values()}
         if len(heads) > 1:
             return None
         return middle.attention(m, heads.pop(), lambda: [m[name] for name in "qkv"])
@@ -158,11 +166,11 @@ def _takes(part: int) -> Callable[..., Any]:
 
 def _of_three(op: OpNode) -> bool:
     """Whether an op reads [B, T, 3, heads, D]."""
-    x = op.input("X").shape
+    x = op.inputs["X"][0].shape
     return x is not None and len(x) == 5 and x[2] == 3
 
 
-def _together(p: PatternBuilder, source: Any) -> tuple[_Middle, Any]:
+def _together(p: PatternBuilder, source: Any) -> tuple[_Middle, OpPattern]:
     """(pattern, what splits it) of queries, keys and values that are computed as one variable [B, T, 3 * heads * D]."""
     split = p.op(RESHAPES, X=source, where=_splits(3))
     moved = p.op(TRANSPOSES, X=split, attrs={"axis": [2, 0, 3, 1, 4]}, where=_of_three)
@@ -177,7 +185,7 @@ def attention_split_weights(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
     biased = p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True)
     middle, split = _together(p, p.either(biased, product))
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         w, b = m.value("w"), m.value("b") if m.has(biased) else None
         width = w.shape[1]
         if b is not None and (
@@ -185,7 +193,7 @@ def attention_split_weights(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
         ):
             return None
 
-        def inputs() -> Iterator[Any]:
+        def inputs() -> Iterator[NewVar]:
             for part in range(3):
                 columns = slice(part * width // 3, (part + 1) * width // 3)
                 attrs = m.attrs(product)
@@ -195,7 +203,7 @@ def attention_split_weights(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
                     out = m.op("elementwise_add", X=out, Y=bias, attrs={"axis": -1})
                 yield out
 
-        return middle.attention(m, _parts(m.op_of(split))[1], inputs)
+        return middle.attention(m, _parts_of(m, split)[1], inputs)
 
     return middle.root, build
 
@@ -205,15 +213,17 @@ def attention_together(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """Queries, keys and values are thirds of one variable."""
     middle, split = _together(p, "qkv")
 
-    def build(m: Match):
-        width = m["qkv"].shape[2] // 3
+    def build(m: Match) -> NewVar | None:
+        shape = m["qkv"].shape
+        assert shape is not None  # what is split has a known one
+        width = shape[2] // 3
 
-        def inputs() -> Iterator[Any]:
+        def inputs() -> Iterator[NewVar]:
             for part in range(3):
                 attrs = {"axes": [2], "starts": [part * width], "ends": [(part + 1) * width]}
                 yield m.op("slice", Input=m["qkv"], attrs=attrs)
 
-        return middle.attention(m, _parts(m.op_of(split))[1], inputs)
+        return middle.attention(m, _parts_of(m, split)[1], inputs)
 
     return middle.root, build
 

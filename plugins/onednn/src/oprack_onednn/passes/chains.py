@@ -39,8 +39,9 @@ def chain_eltwise(graph: Graph) -> int:
 def _text(graph: Graph, op: OpNode) -> str | None:
     """The op as a post-op; None when it is none."""
     x, out = op.input("X"), op.output("Out")
-    kinds = [n.desc.type for n in (x, out) if n is not None and n.desc is not None]
-    if kinds != [VarType.LOD_TENSOR] * 2 or x.dtype != "float32" or op.opaque or op.hidden_writes:
+    if x is None or out is None or op.opaque or op.hidden_writes or x.dtype != "float32":
+        return None
+    if any(n.desc is None or n.desc.type != VarType.LOD_TENSOR for n in (x, out)):
         return None
     given = [slot for slot, nodes in op.inputs.items() if nodes]
     if op.type == "elementwise_add" and op.input("Y") is x:
@@ -55,17 +56,19 @@ def _chain(graph: Graph, op: OpNode) -> list[OpNode]:
     """The op and those that follow it one by one."""
     chain = [op]
     while True:
-        out = chain[-1].output("Out")
+        out = chain[-1].outputs["Out"][0]
         readers = set(out.consumers)
         following = next(iter(readers), None)
-        if len(readers) != 1 or graph.is_kept(out) or graph.is_overwritten(out) or not _text(graph, following):
+        if following is None or len(readers) > 1 or graph.is_kept(out) or graph.is_overwritten(out):
+            return chain
+        if not _text(graph, following):
             return chain
         chain.append(following)
 
 
 def _replace(graph: Graph, chain: Sequence[OpNode]) -> bool:
     """Put one op in place of a chain when that is worth it."""
-    x, out = chain[0].input("X"), chain[-1].output("Out")
+    x, out = chain[0].inputs["X"][0], chain[-1].outputs["Out"][0]
     size = math.prod(_OPEN if n < 0 else n for n in x.expected_shape or ())
     if len(chain) < 2 or (len(chain) < _WORTH and size < _LARGE) or graph.is_overwritten(x):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.ir import Graph, OpNode, one_dtype
+from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.op.families import resolve_pads
 
 from oprack_onednn.dnnl.library import LIBRARY
@@ -20,20 +20,20 @@ def _is_link(graph: Graph, op: OpNode) -> bool:
     """Whether a convolution may be part of a chain."""
     if op.opaque or op.hidden_writes or op.type not in (*CONVOLUTIONS, "onednn_conv2d"):
         return False
-    w = op.input("Filter")
+    w = op.inputs["Filter"][0]
     if graph.constant(w) is None or op.input("ResidualData") is not None or op.attr("data_format", "NCHW") == "NHWC":
         return False
     bias = op.input("Bias")
     if bias is not None and (op.type in CONVOLUTIONS or graph.constant(bias) is None):
         return False
     explicit = op.attr("padding_algorithm", "EXPLICIT") != "SAME"
-    floats = op.output("Output").dtype == "float32" and one_dtype([*op.reads(), *op.writes()])
+    floats = op.outputs["Output"][0].dtype == "float32" and one_dtype([*op.reads(), *op.writes()])
     return explicit and floats and all(d == 1 for d in op.attr("dilations", [1, 1]))
 
 
 def _follower(graph: Graph, op: OpNode) -> OpNode | None:
     """The one convolution that reads an op's result, and nothing else does."""
-    out = op.output("Output")
+    out = op.outputs["Output"][0]
     if op.input("Residual") is not None or graph.is_kept(out) or graph.is_overwritten(out) or len(out.consumers) != 1:
         return None
     (reader,) = out.consumers
@@ -43,7 +43,9 @@ def _follower(graph: Graph, op: OpNode) -> OpNode | None:
 
 
 def _overlaps(op: OpNode) -> bool:
-    return any(k > s for k, s in zip(op.input("Filter").shape[2:], op.attr("strides", [1, 1]), strict=True))
+    window = op.inputs["Filter"][0].shape
+    assert window is not None  # a parameter's
+    return any(k > s for k, s in zip(window[2:], op.attr("strides", [1, 1]), strict=True))
 
 
 def _chain_from(graph: Graph, op: OpNode) -> list[OpNode]:
@@ -59,7 +61,7 @@ def _chain_from(graph: Graph, op: OpNode) -> list[OpNode]:
 def _replace(graph: Graph, run: Sequence[OpNode]) -> bool:
     """Put one op in place of a chain; False when a name that it reads gets another value before its end."""
     last = run[-1]
-    slots = {
+    slots: dict[str, list[VarNode | None]] = {
         "Input": [run[0].input("Input")],
         "Filter": [op.input("Filter") for op in run],
         "Bias": [op.input("Bias") for op in run],
@@ -68,7 +70,7 @@ def _replace(graph: Graph, run: Sequence[OpNode]) -> bool:
     inputs = {slot: [n for n in nodes if n is not None] for slot, nodes in slots.items() if any(nodes)}
     if any(graph.is_overwritten(node) for nodes in inputs.values() for node in nodes):
         return False
-    graph.add_op("onednn_conv2d_chain", inputs, {"Output": [last.output("Output")]}, _attrs(run), before=last)
+    graph.add_op("onednn_conv2d_chain", inputs, {"Output": last.outputs["Output"]}, _attrs(run), before=last)
     for op in reversed(run):
         graph.remove_op(op)
     return True

@@ -19,20 +19,21 @@ def read_early(graph: Graph) -> int:
         return 0
     count = 0
     for op in graph.ops:
-        if op.type in _LARGE and _may_move(graph, op):
-            count += _move(graph, op)
+        maker = _maker(graph, op) if op.type in _LARGE else None
+        if maker is not None:
+            count += _move(graph, op, maker)
     return count
 
 
-def _may_move(graph: Graph, op: OpNode) -> bool:
-    """Whether the op reads one value that is made in the program and otherwise parameters, and makes less of it."""
+def _maker(graph: Graph, op: OpNode) -> OpNode | None:
+    """What makes the one value that the op reads besides parameters; None where it doesn't make less of it."""
     x, out = op.input(_LARGE[op.type]), next(op.writes(), None)
     if x is None or x.producer is None or out is None or op.opaque or op.hidden_reads or not _is_less(out, x):
-        return False
+        return None
     # A name that is written twice would be written in another order.
     if graph.is_overwritten(x) or any(len(graph.versions(n.name)) > 1 for n in op.writes()):
-        return False
-    return all(n is x or graph.constant(n) is not None for n in op.reads())
+        return None
+    return x.producer if all(n is x or graph.constant(n) is not None for n in op.reads()) else None
 
 
 def _is_less(out: VarNode, x: VarNode) -> bool:
@@ -44,9 +45,9 @@ def _is_less(out: VarNode, x: VarNode) -> bool:
     return all(b == -1 or 0 <= a <= b for a, b in pairs) and any(a >= 0 and (b == -1 or a < b) for a, b in pairs)
 
 
-def _move(graph: Graph, op: OpNode) -> bool:
+def _move(graph: Graph, op: OpNode, maker: OpNode) -> bool:
     ops = graph.ops
-    after = ops[ops.index(op.input(_LARGE[op.type]).producer) + 1]
+    after = ops[ops.index(maker) + 1]
     if after is op:
         return False
     moved = graph.add_op(op.type, op.inputs, op.outputs, op.desc.attrs, before=after)

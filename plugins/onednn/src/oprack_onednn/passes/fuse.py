@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.ir import Fusions, Graph, Match, OpNode, PatternBuilder, VarNode, fusion
+from oprack.ir import Fusions, Graph, Match, NewVar, OpNode, PatternBuilder, VarNode, fusion
+from oprack.ir.match import Value
+from oprack.ir.pattern import OpPattern
 from oprack.kernel import Array
 
 from oprack_onednn.dnnl.library import LIBRARY
@@ -20,12 +22,12 @@ VIEWS = ("squeeze2", "unsqueeze2", "reshape2", "flatten_contiguous_range", "tran
 """Ops that move elements, or only name them otherwise: activations may as well be before them."""
 
 
-def _convolutions(p: PatternBuilder) -> tuple[Any, Any, Any, Any, Any]:
+def _convolutions(p: PatternBuilder) -> tuple[OpPattern, ...]:
     """Patterns of a convolution, fused or not."""
     return with_extras(p, "x", lambda op: op.attr("data_format", "NCHW") != "NHWC")
 
 
-def with_extras(p: PatternBuilder, x: Any, where: Callable[..., Any]) -> tuple[Any, Any, Any, Any, Any]:
+def with_extras(p: PatternBuilder, x: Any, where: Callable[..., Any]) -> tuple[OpPattern, ...]:
     """Patterns of a convolution of x with whatever was fused with it, on a condition."""
     return (
         p.op(CONVOLUTIONS, Input=x, Filter=p.param("w"), where=where),
@@ -33,10 +35,10 @@ def with_extras(p: PatternBuilder, x: Any, where: Callable[..., Any]) -> tuple[A
     )
 
 
-def _transposed(p: PatternBuilder) -> tuple[Any, Any, Any]:
+def _transposed(p: PatternBuilder) -> tuple[OpPattern, ...]:
     """Patterns of a transposed convolution, fused or not."""
     known = p.op(TRANSPOSED, Input="x", Filter=p.param("w"), where=_plain_transposed)
-    slots = ({}, {"Bias": p.param("bias")})
+    slots: tuple[dict[str, Any], ...] = ({}, {"Bias": p.param("bias")})
     return known, *(p.op("onednn_conv2d_transpose", Input="x", Filter=p.param("w"), **more) for more in slots)
 
 
@@ -44,16 +46,17 @@ def _plain_transposed(op: OpNode) -> bool:
     return op.attr("data_format", "NCHW") != "NHWC" and not op.attr("output_size", [])
 
 
-def _products(p: PatternBuilder) -> tuple[Any, Any, Any, Any, Any]:
+def _products(p: PatternBuilder) -> tuple[OpPattern, ...]:
     return (
         p.op(PRODUCTS, X="x", Y=p.param("w"), where=plain_product),
         *(p.op("onednn_matmul", X="x", Y=p.param("w"), **more) for more in _extras(p)),
     )
 
 
-def _extras(p: PatternBuilder) -> tuple[dict[str, Any], dict[str, Any], dict[str, str], dict[str, Any]]:
+def _extras(p: PatternBuilder) -> tuple[dict[str, Any], ...]:
     """Slots that a fused op may have; a pattern's slots are exact."""
-    bias, residual = {"Bias": p.param("bias")}, {"Residual": "residual"}
+    bias: dict[str, Any] = {"Bias": p.param("bias")}
+    residual: dict[str, Any] = {"Residual": "residual"}
     return {}, bias, residual, bias | residual
 
 
@@ -62,21 +65,28 @@ def plain_product(op: OpNode) -> bool:
     flags = ("transpose_Y", "trans_y")
     if any(op.attr(f, False) for f in flags) or op.attr("alpha", 1.0) != 1 or op.attr("head_number", 1) != 1:
         return False
-    w, x = op.input("Y"), op.input("X")
-    return w.shape is not None and len(w.shape) == 2 and x.shape is not None and len(x.shape) > 1
+    w, x = op.inputs["Y"][0].shape, op.inputs["X"][0].shape
+    return w is not None and len(w) == 2 and x is not None and len(x) > 1
 
 
-def _found(m: Match, patterns: tuple[Any, ...]):
+def _found(m: Match, patterns: tuple[OpPattern, ...]) -> OpPattern:
     return next(pattern for pattern in patterns if m.has(pattern))
 
 
-def _rebuilt(m: Match, main: Any, *, bias: Any = None, post_op: str | None = None, residual: VarNode | None = None):
+def _rebuilt(
+    m: Match,
+    main: OpPattern,
+    *,
+    bias: Value | None = None,
+    post_op: str | None = None,
+    residual: VarNode | None = None,
+) -> NewVar:
     """The fused op with one thing more."""
     op = m.op_of(main)
     post_ops = [*op.attr("post_ops", []), *([] if post_op is None else [post_op])]
     bias = m["bias"] if bias is None and op.input("Bias") is not None else bias
     residual = m["residual"] if residual is None and op.input("Residual") is not None else residual
-    more = {k: v for k, v in (("Bias", bias), ("Residual", residual)) if v is not None}
+    more: dict[str, Any] = {k: v for k, v in (("Bias", bias), ("Residual", residual)) if v is not None}
     if op.type in (*CONVOLUTIONS, "onednn_conv2d"):
         attrs = {name: m.attr(op, name) for name in CONV_ATTRS} | {"post_ops": post_ops}
         return m.op("onednn_conv2d", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
@@ -92,8 +102,8 @@ def _rebuilt(m: Match, main: Any, *, bias: Any = None, post_op: str | None = Non
 def _outputs(m: Match, op: OpNode, w: Array) -> int:
     """Channels that an op makes."""
     if op.type in (*TRANSPOSED, "onednn_conv2d_transpose"):
-        return w.shape[1] * m.attr(op, "groups")
-    return w.shape[0] if w.ndim == 4 else w.shape[1]
+        return int(w.shape[1] * m.attr(op, "groups"))
+    return int(w.shape[0 if w.ndim == 4 else 1])
 
 
 def _bias_row(mains: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,7 +111,7 @@ def _bias_row(mains: Callable[..., Any]) -> Callable[..., Any]:
         main = mains(p)
         add = p.op("elementwise_add", X=p.either(*main), Y=p.param("b"), commutative=True)
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             found = _found(m, main)
             op, b = m.op_of(found), m.value("b")
             # A bias is added before the post-ops; behind one it would be another function.
@@ -129,14 +139,10 @@ def _is_row(b: Array, axis: int, outputs: int, rank: int, m: Match) -> bool:
             return False
         dims = (1,) * start + b.shape
         return len(dims) > 1 and dims[1] == outputs
-    if not b.ndim or b.shape[-1] != outputs or not _last(b, axis, m):
+    x, out = m["x"].shape, m.root.outputs["Out"][0].shape
+    if not b.ndim or b.shape[-1] != outputs or x is None or out is None:
         return False
-    return axis == -1 or b.ndim == 1 or b.ndim == len(m["x"].shape)
-
-
-def _last(b: Array, axis: int, m: Match) -> bool:
-    out = m.root.output("Out").shape
-    return out is not None and m["x"].shape is not None and (axis == -1 or axis + b.ndim == len(out))
+    return axis == -1 or (axis + b.ndim == len(out) and b.ndim in (1, len(x)))
 
 
 def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
@@ -146,7 +152,7 @@ def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
         view = p.op(VIEWS, X=p.either(*main))
         roots = [p.op(op_type, X=p.either(*main, view)) for op_type in ACTIVATIONS]
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             names = ACTIVATIONS[m.root.type][0]
             text = encode(m.root.type, [m.attr(m.root, name) for name in names])
             if text is None or (m.root.type in CLIPPING and not all(np.isfinite(v).all() for v in _parameters(m))):
@@ -168,12 +174,12 @@ def _residual_row(mains: Callable[..., Any]) -> Callable[..., Any]:
         main = mains(p)
         add = p.op("elementwise_add", X=p.either(*main), Y="r", commutative=True)
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             found = _found(m, main)
             op, r = m.op_of(found), m["r"]
             out = next(iter(op.writes()))
-            same = r.shape is not None and r.shape == out.shape and r.dtype == out.dtype == "float32"
-            if op.input("Residual") is not None or not same or r.persistable or len(r.shape) < 2:
+            same = r.shape == out.shape and r.dtype == out.dtype == "float32"
+            if op.input("Residual") is not None or r.shape is None or not same or r.persistable or len(r.shape) < 2:
                 return None
             return _rebuilt(m, found, residual=r, post_op=RESIDUAL)
 

@@ -143,7 +143,8 @@ def _fits(rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
     found = rows / steps[:, None]
     nearest = np.rint(found)
     near = np.abs(found - nearest) <= _NEAR
-    return (near & (nearest >= LEAST) & (nearest <= GREATEST)).all(axis=1)
+    fits: np.ndarray = (near & (nearest >= LEAST) & (nearest <= GREATEST)).all(axis=1)
+    return fits
 
 
 # Ops ------------------------------------------------------------------------------------------------------------------
@@ -268,14 +269,15 @@ def restore_factors(graph: Graph) -> int:
 def _restore(graph: Graph, op: OpNode) -> bool:
     y, out = op.input("X"), op.output("Out")
     layer = None if y is None else y.producer
-    if layer is None or out is None or layer.opaque or op.opaque or y.consumers != [op] or graph.is_kept(y):
+    if y is None or layer is None or out is None or layer.opaque or op.opaque:
+        return False
+    if y.consumers != [op] or graph.is_kept(y):
         return False
     slots = ("Input", "Filter") if layer.type in CONVOLUTIONS else ("X", "Y")
     if layer.type not in CONVOLUTIONS and not (layer.type in PRODUCTS and plain_product(layer)):
         return False
-    x, weight = (layer.input(slot) for slot in slots)
-    there = None if x is None else x.producer
-    w = None if weight is None else graph.constant_array(weight)
+    x, weight = (layer.inputs[slot][0] for slot in slots)
+    there, w = x.producer, graph.constant_array(weight)
     if there is None or there.type not in ROUNDING_ALONE or there.opaque or w is None:
         return False
     found = checked_scale(graph, there, there.input("X"), there.input("InScale"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
+from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.fuse import plain_product
@@ -27,7 +27,7 @@ def _layer_row(op_type: str, gates: int) -> Callable[..., Any]:
         def only_a_product(op: OpNode) -> bool:
             return not op.attr("post_ops", []) and op.attr("x_num_col_dims", 1) in (1, -1)
 
-        fused = {"X": "x", "Y": p.param("wx"), "where": only_a_product}
+        fused: dict[str, Any] = {"X": "x", "Y": p.param("wx"), "where": only_a_product}
         product = p.either(
             p.op(_PRODUCTS, X="x", Y=p.param("wx"), where=plain_product),
             p.op("onednn_matmul", **fused),
@@ -42,7 +42,7 @@ def _layer_row(op_type: str, gates: int) -> Callable[..., Any]:
             out="Hidden",
         )
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             wx, w = m.value("wx"), m.value("w")
             size = w.shape[0]
             shape = m["x"].shape
@@ -79,7 +79,7 @@ def _both_row(op_type: str) -> Callable[..., Any]:
         )
         root = p.op("concat", X=[one, other], where=lambda op: op.attr("axis", 0) in (1, -1))
 
-        def build(m: Match):
+        def build(m: Match) -> NewVar | None:
             attrs = {name: m.attr(one, name) for name in _KEPT[op_type]}
             if attrs != {name: m.attr(other, name) for name in _KEPT[op_type]}:
                 return None
@@ -87,7 +87,7 @@ def _both_row(op_type: str) -> Callable[..., Any]:
                 return None
             attrs["is_reverse"] = [*m.attr(one, "is_reverse"), *m.attr(other, "is_reverse")]
             slots = {"WeightX": "wx", "Weight": "w", "Bias": "b"}
-            weights = {slot: [m[name + i] for i in "01"] for slot, name in slots.items()}
+            weights: dict[str, Any] = {slot: [m[name + i] for i in "01"] for slot, name in slots.items()}
             return m.op(f"onednn_fc_{op_type}", X=m["x"], **weights, attrs=attrs)
 
         return root, build

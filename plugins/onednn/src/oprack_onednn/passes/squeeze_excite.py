@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.ir import Graph, Match, OpNode, PatternBuilder, VarNode, fusion
+from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, VarNode, fusion
+from oprack.ir.pattern import OpPattern
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL
@@ -26,7 +27,7 @@ def _is_pointwise(op: OpNode) -> bool:
     """Whether a convolution is a product of each pixel's channels with a matrix."""
     if op.attr("groups", 1) != 1 or op.attr("data_format", "NCHW") == "NHWC":
         return False
-    w = op.input("Filter").shape
+    w = op.inputs["Filter"][0].shape
     unpadded = op.attr("padding_algorithm", "EXPLICIT") != "EXPLICIT" or not any(op.attr("paddings", [0, 0]))
     return w is not None and tuple(w[2:]) == (1, 1) and unpadded and all(s == 1 for s in op.attr("strides", [1, 1]))
 
@@ -47,7 +48,7 @@ def _takes_mean(op: OpNode) -> bool:
     return op.attr("global_pooling", False) or (op.attr("adaptive", False) and list(op.attr("ksize", [])) == [1, 1])
 
 
-def _either(p: PatternBuilder, x: Any, name: str, where: Callable[..., Any]) -> tuple[Any, Any, Any]:
+def _either(p: PatternBuilder, x: Any, name: str, where: Callable[..., Any]) -> tuple[OpPattern, ...]:
     """Patterns of a convolution with filter `name` and perhaps a bias, fused or not."""
     return (
         p.op(CONVOLUTIONS, Input=x, Filter=p.param(name), where=where),
@@ -56,7 +57,7 @@ def _either(p: PatternBuilder, x: Any, name: str, where: Callable[..., Any]) -> 
     )
 
 
-def _found(m: Match, patterns: tuple[Any, Any, Any]) -> OpNode:
+def _found(m: Match, patterns: tuple[OpPattern, ...]) -> OpNode:
     return m.op_of(next(pattern for pattern in patterns if m.has(pattern)))
 
 
@@ -72,18 +73,18 @@ def squeeze(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     reduce = _either(p, mean, "reduce", _is_plain)
     expand = _either(p, p.either(*reduce), "expand", _is_plain)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         first, last = _found(m, reduce), _found(m, expand)
         attrs = {"reduce_post_ops": first.attr("post_ops", []), "expand_post_ops": last.attr("post_ops", [])}
-        biases = {"ReduceBias": _bias(m, first, "reduce"), "ExpandBias": _bias(m, last, "expand")}
+        biases: dict[str, Any] = {"ReduceBias": _bias(m, first, "reduce"), "ExpandBias": _bias(m, last, "expand")}
         return m.op(_SQUEEZE, X=m["x"], Reduce=m["reduce"], Expand=m["expand"], **biases, attrs=attrs)
 
     return p.either(*expand), build
 
 
-def _scale_of(p: PatternBuilder, x: Any):
+def _scale_of(p: PatternBuilder, x: Any) -> OpPattern:
     """Pattern of the scale of x."""
-    biases = {slot: p.param(name, optional=True) for slot, name in _BIASES.items()}
+    biases: dict[str, Any] = {slot: p.param(name, optional=True) for slot, name in _BIASES.items()}
     return p.op(_SQUEEZE, X=x, Reduce=p.param("reduce"), Expand=p.param("expand"), **biases)
 
 
@@ -95,13 +96,13 @@ def scaled_result(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     scale = _scale_of(p, linear)
     root = p.op("elementwise_mul", X=linear, Y=scale, attrs={"axis": -1})
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         op, se = _found(m, conv), m.op_of(scale)
         w, reduce = m.value("w"), m.value("reduce")
         if w.shape[0] != m.value("expand").shape[0]:
             return None
         matrix = reduce[:, :, 0, 0].astype(np.float64)
-        slots = {"Reduce": m.new_param((matrix @ w[:, :, 0, 0])[:, :, None, None], like="reduce")}
+        slots: dict[str, Any] = {"Reduce": m.new_param((matrix @ w[:, :, 0, 0])[:, :, None, None], like="reduce")}
         bias = _bias(m, op, "w")
         shift = m.value("reduce_bias")
         if bias is not None:
@@ -122,11 +123,11 @@ def scaled_input(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     scaled = p.op("elementwise_mul", X="x", Y="s", attrs={"axis": -1}, commutative=True)
     conv = with_extras(p, scaled, _is_pointwise)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         op, x, s = m.root, m["x"].shape, m["s"].shape
         if x is None or s is None or len(x) != 4 or tuple(s[1:]) != (x[1], 1, 1) or s[0] != x[0] or m["s"].persistable:
             return None
-        more = {slot: op.input(slot) for slot in ("Bias", "Residual")}
+        more: dict[str, Any] = {slot: op.input(slot) for slot in ("Bias", "Residual")}
         attrs = {"post_ops": op.attr("post_ops", [])}
         return m.op(_POINTWISE, Input=m["x"], Filter=m["w"], InputScale=m["s"], attrs=attrs, **more)
 

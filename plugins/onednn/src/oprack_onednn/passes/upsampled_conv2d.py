@@ -11,6 +11,7 @@ from oprack.python.records import dataclass
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL
+from oprack_onednn.passes.int8 import known_attr
 
 CONVOLUTIONS = ("conv2d", "onednn_conv2d")
 POINTWISE = (*CONVOLUTIONS, "onednn_pointwise_conv2d")
@@ -55,11 +56,6 @@ def upsampled_conv2d(graph: Graph) -> int:
     if count:
         remove_dead_code(graph)
     return count
-
-
-def _attr(graph: Graph, op: OpNode, name: str) -> int | list[float] | str:
-    proto = graph.manager.op_info(op.type).proto.attrs
-    return op.attr(name, proto[name].default if name in proto else None)
 
 
 def _rewrite(graph: Graph, op: OpNode) -> bool:
@@ -120,7 +116,7 @@ def _total(leaves: tuple[Leaf, ...]) -> float:
 
 def _best(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...]:
     """The cheapest set of maps that give what `leaf` is."""
-    best = (leaf,)
+    best: tuple[Leaf, ...] = (leaf,)
     found = _taken_apart(graph, leaf)
     if found is not None:
         parts = tuple(p for part in found for p in _best(graph, part))
@@ -138,7 +134,9 @@ def _taken_apart(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...] | None:
         return None
     if op.type in NEAREST:
         factor, x = _factor(graph, op), op.input("X")
-        return None if factor is None or not _is_image(x) else (replace(leaf, node=x, factor=leaf.factor * factor),)
+        if factor is None or x is None or not _dims(x):
+            return None
+        return (replace(leaf, node=x, factor=leaf.factor * factor),)
     # a map goes through one projection at most, and is scaled before it: what lies above is computed as it stands
     if leaf.project is None and op.type in POINTWISE:
         return _through_projection(graph, op, leaf)
@@ -153,9 +151,10 @@ def _combined(graph: Graph, op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
         return next(_scaled(op, leaf), None)
     if op.type == "elementwise_add":
         x, y = op.input("X"), op.input("Y")
-        same = _is_image(x) and _is_image(y) and x.shape == y.shape and not (x.persistable or y.persistable)
-        return (replace(leaf, node=x), replace(leaf, node=y)) if same else None
-    if op.type == "concat" and _attr(graph, op, "axis") in (1, -3) and not op.input("AxisTensor"):
+        if x is None or y is None or not _dims(x) or _dims(x) != _dims(y) or x.persistable or y.persistable:
+            return None
+        return (replace(leaf, node=x), replace(leaf, node=y))
+    if op.type == "concat" and known_attr(graph, op, "axis") in (1, -3) and not op.input("AxisTensor"):
         return _concatenated(op, leaf)
     return None
 
@@ -163,7 +162,9 @@ def _combined(graph: Graph, op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
 def _through_projection(graph: Graph, op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
     x, w, bias = op.input("Input"), op.input("Filter"), op.input("Bias")
     own = op.input("OutputScale")
-    if not _is_image(x) or w is None or op.attr("post_ops", []) or op.input("InputScale") or op.input("Residual"):
+    if x is None or w is None or not _dims(x):
+        return None
+    if op.attr("post_ops", []) or op.input("InputScale") or op.input("Residual"):
         return None
     if graph.constant_array(w) is None or (bias is not None and graph.constant_array(bias) is None):
         return None
@@ -177,48 +178,53 @@ def _through_projection(graph: Graph, op: OpNode, leaf: Leaf) -> tuple[Leaf, ...
 def _scaled(op: OpNode, leaf: Leaf) -> Iterator[tuple[Leaf, ...]]:
     """A map times one number per image and channel."""
     for x, y in ((op.input("X"), op.input("Y")), (op.input("Y"), op.input("X"))):
-        if _is_image(x) and _is_image(y) and x.shape[1] == y.shape[1] and tuple(y.shape[2:]) == (1, 1):
-            if tuple(x.shape[2:]) != (1, 1) and x.shape[0] == y.shape[0]:
-                yield (replace(leaf, node=x, scale=y),)
+        if x is None or y is None:
+            continue
+        image, numbers = _dims(x), _dims(y)
+        if image and image[2:] != (1, 1) and numbers == (*image[:2], 1, 1):
+            yield (replace(leaf, node=x, scale=y),)
 
 
 def _concatenated(op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
     first, parts = leaf.channels[0], []
     for x in op.inputs["X"]:
-        if not _is_image(x):
+        dims = _dims(x)
+        if not dims:
             return None
-        parts.append(replace(leaf, node=x, channels=(first, first + x.shape[1])))
-        first += x.shape[1]
+        parts.append(replace(leaf, node=x, channels=(first, first + dims[1])))
+        first += dims[1]
     return tuple(parts)
 
 
-def _is_image(node: VarNode | None) -> bool:
-    return node is not None and node.shape is not None and len(node.shape) == 4 and node.shape[1] > 0
+def _dims(node: VarNode) -> tuple[int, ...]:
+    """[N, C, H, W] of images whose C is known; () of anything else."""
+    shape = node.shape
+    return tuple(shape) if shape is not None and len(shape) == 4 and shape[1] > 0 else ()
 
 
 def _is_plain(graph: Graph, op: OpNode, window: tuple[int, int], padding: int) -> bool:
     """Whether a convolution has this window, stride 1, and one group."""
     w, x = op.input("Filter"), op.input("Input")
-    if w is None or w.shape is None or tuple(w.shape[2:]) != window or not _is_image(x):
+    if w is None or w.shape is None or tuple(w.shape[2:]) != window or x is None or not _dims(x):
         return False
     names = ("strides", "dilations", "groups", "padding_algorithm")
-    if [_attr(graph, op, n) for n in names[:3]] != [[1, 1], [1, 1], 1] or _attr(graph, op, names[3]) != "EXPLICIT":
+    if [known_attr(graph, op, name) for name in names] != [[1, 1], [1, 1], 1, "EXPLICIT"]:
         return False
-    layout = _attr(graph, op, "data_format") or "NCHW"
-    return set(_attr(graph, op, "paddings")) == {padding} and layout != "NHWC" and not op.input("ResidualData")
+    layout = known_attr(graph, op, "data_format") or "NCHW"
+    return set(known_attr(graph, op, "paddings")) == {padding} and layout != "NHWC" and not op.input("ResidualData")
 
 
 def _factor(graph: Graph, op: OpNode) -> int | None:
     """How often nearest-neighbour interpolation repeats each pixel; None when it is no whole number."""
     if any(op.input(slot) is not None for slot in ("OutSize", "SizeTensor", "Scale")):
         return None
-    if _attr(graph, op, "align_corners") or _attr(graph, op, "data_layout") not in ("NCHW", None):
+    if known_attr(graph, op, "align_corners") or known_attr(graph, op, "data_layout") not in ("NCHW", None):
         return None
-    scale = _attr(graph, op, "scale")
+    scale = known_attr(graph, op, "scale")
     factors = {float(s) for s in (scale if isinstance(scale, list | tuple) else [scale])}
     if not factors or min(factors) <= 0:
-        x, size = op.input("X"), [_attr(graph, op, "out_h"), _attr(graph, op, "out_w")]
-        spatial = x.shape[2:] if _is_image(x) else (-1, -1)
+        x, size = op.input("X"), [known_attr(graph, op, "out_h"), known_attr(graph, op, "out_w")]
+        spatial = (() if x is None else _dims(x)[2:]) or (-1, -1)
         if min(*spatial, *size) <= 0:
             return None
         factors = {s / n for s, n in zip(size, spatial, strict=True)}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
+from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
 from oprack.op.families import resolve_pads
 
 from oprack_onednn.dnnl.library import LIBRARY
@@ -26,7 +26,7 @@ _OPEN = 40  # rows and columns that such an image is taken to have
 
 def _suits(op: OpNode) -> bool:
     """Whether a convolution moves 3x3 windows pixel by pixel; in bfloat16 the products that this saves cost less."""
-    w = op.input("Filter").shape
+    w = op.inputs["Filter"][0].shape
     if op.attr(NAME) == BFLOAT16 or w is None or len(w) != 4 or tuple(w[2:]) != (3, 3) or min(w[:2]) < _LEAST_CHANNELS:
         return False
     if op.attr("groups", 1) != 1 or op.attr("data_format", "NCHW") == "NHWC":
@@ -46,7 +46,7 @@ def winograd(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(x, w)  ->  onednn_winograd_conv2d(x, G w G^T), where x is large, or its size not known"""
     convs = with_extras(p, "x", _suits)
 
-    def build(m: Match):
+    def build(m: Match) -> NewVar | None:
         op, x, w = m.root, m["x"].expected_shape, m.value("w")
         if x is None or len(x) != 4 or w.dtype != np.float32:
             return None
@@ -62,7 +62,7 @@ def winograd(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True)
         u = m.new_param(u.reshape(TILE * TILE, *u.shape[2:]), like="w")
         attrs = {"paddings": paddings, "post_ops": op.attr("post_ops", [])}
-        more = {slot: op.input(slot) for slot in ("Bias", "Residual")}
+        more: dict[str, Any] = {slot: op.input(slot) for slot in ("Bias", "Residual")}
         return m.op("onednn_winograd_conv2d", Input=m["x"], Filter=u, **more, attrs=attrs)
 
     return p.either(*convs), build
