@@ -16,5 +16,6 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name in __all__:
         from oprack_onednn.dnnl import library
 
-        return getattr(library, name)
+        function: Callable[..., Any] = getattr(library, name)
+        return function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

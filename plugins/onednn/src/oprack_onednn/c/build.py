@@ -128,8 +128,8 @@ def _patch(source: Path, unfinished: Path, target: Path) -> None:
     # of the version script: what is said to the runner's users is said once
     functions = [word[len(prefix) : -1] for word in _EXPORTS.read_text().split() if word.startswith(prefix)]
     names.write_text("".join(f"{name} {prefix}{name}\n" for name in functions))
-    changes = ("--replace-needed", gomp, TARGET.name, "--rename-dynamic-symbols", str(names))
-    changes += ("--set-soname", LIBRARY.name, "--set-rpath", "$ORIGIN")
+    changes = ["--replace-needed", gomp, TARGET.name, "--rename-dynamic-symbols", str(names)]
+    changes += ["--set-soname", LIBRARY.name, "--set-rpath", "$ORIGIN"]
     try:
         _make([patchelf, *changes, "--output", str(unfinished), str(source)], unfinished, target)
     finally:

@@ -28,6 +28,14 @@ SWITCH = "OPRACK_ONEDNN_RUNNER"
 class ThreadState(Structure):
     """What the chains of one Python thread share. capacity: bytes of the arena. threads: what primitives use now."""
 
+    set_handle: int | None
+    execute: int | None
+    set_threads: int | None
+    stream: int | None
+    arena: int | None
+    capacity: int
+    threads: int
+
     _fields_ = (
         *((name, c_void_p) for name in ("set_handle", "execute", "set_threads", "stream", "arena")),
         *((name, c_int64) for name in ("capacity", "threads")),
@@ -55,6 +63,8 @@ class _Inner(Structure):
 
 
 class _Stretch(Structure):
+    failed: int
+
     _fields_ = (
         *((name, c_void_p) for name in ("thread", "chains", "values", "slots", "inners")),
         *((name, c_int64) for name in ("chain_count", "inner_count")),
@@ -144,7 +154,7 @@ class NativeStretch:
     @property
     def failed(self) -> int:
         """The number of the chain in which the last run ended."""
-        return int(self._stretch.failed)
+        return self._stretch.failed
 
 
 _LOOP = (c_void_p, c_int64), None

@@ -192,7 +192,7 @@ class Spread:
 
 def _floats(start: int, nbytes: int) -> np.ndarray:
     """Memory as numbers."""
-    return np.frombuffer((c_float * (nbytes // _FLOAT)).from_address(start), np.float32)
+    return np.frombuffer(memoryview((c_float * (nbytes // _FLOAT)).from_address(start)), np.float32)
 
 
 def _pairs(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,4 +204,5 @@ def _pairs(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _sum(*axes: np.ndarray) -> np.ndarray:
     """The sums of one number of each axis."""
     a, b, c = axes
-    return a[:, None, None] + b[:, None] + c
+    sums: np.ndarray = a[:, None, None] + b[:, None] + c
+    return sums

@@ -7,7 +7,7 @@ primitives for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import addressof, c_int64, sizeof
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ from oprack.tensor import numpy_dtype
 
 from oprack_onednn.c.runner import RUNNER, NativeChain, NativeStretch, array_type
 from oprack_onednn.chain.descs import one_number, primitive_desc, reorder_desc
-from oprack_onednn.chain.native_steps import CopyGrid, Spread
+from oprack_onednn.chain.native_steps import CopyGrid, NativeStep, Spread
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
@@ -55,12 +55,12 @@ class PrimitiveChain:
     def __init__(self) -> None:
         self.threads = THREAD.threads
         self.external: list[External] = []
-        self.steps: list[tuple[PrimitiveDesc | Spread, dict[int, Memory]]] = []
+        self.steps: list[tuple[PrimitiveDesc | NativeStep | Spread, Mapping[int, Memory]]] = []
         self.places: dict[Memory, tuple[int | None, int]] = {}
         self.size = self.scratchpad = 0
         self._ends: dict[Memory, int] = {}
         self._bound: BoundChain | None = None
-        self._primitives: list[Primitive | Spread] = []
+        self._primitives: list[Primitive | NativeStep | Spread] = []
 
     def input(self, desc: MemoryDesc) -> External:
         """Add memory to be read, which is that of the next operand of `run`."""
@@ -99,11 +99,11 @@ class PrimitiveChain:
         """Memory read or written as another shape or layout, without a copy; itself where it has that one."""
         return memory if memory.desc is desc else self.alias(memory, desc)
 
-    def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
+    def add(self, desc: PrimitiveDesc | NativeStep, arguments: Mapping[int, Memory]) -> None:
         """Append a primitive, which was created with scratch memory from the caller.
 
         Args:
-            desc: The primitive.
+            desc: The primitive, or a native step that takes the place of one.
             arguments: Memory by oneDNN's number of the argument.
 
         Raises:
@@ -145,10 +145,10 @@ class PrimitiveChain:
         """Whether `primitives` was called before."""
         return bool(self._primitives)
 
-    def _descs(self) -> Iterator[PrimitiveDesc]:
+    def _descs(self) -> Iterator[PrimitiveDesc | NativeStep]:
         return (desc for desc, _ in self.steps if not isinstance(desc, Spread))
 
-    def primitives(self) -> list[Primitive | Spread]:
+    def primitives(self) -> list[Primitive | NativeStep | Spread]:
         """The steps, compiled on first use: of several chains that are built for an op, some never run."""
         if not self._primitives:
             THREAD.use(self.threads)
@@ -225,7 +225,7 @@ def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:
         raise OperandError(f"memory of {size} bytes can't be seen as {desc.reach} bytes from byte {offset} on")
 
 
-def _expect_enough(desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
+def _expect_enough(desc: PrimitiveDesc | NativeStep, arguments: Mapping[int, Memory]) -> None:
     for argument, memory in arguments.items():
         if desc.argument_bytes(argument) > memory.desc.nbytes:
             raise OperandError(
@@ -234,7 +234,7 @@ def _expect_enough(desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
             )
 
 
-def _seconds(arguments: dict[int, Memory]) -> float:
+def _seconds(arguments: Mapping[int, Memory]) -> float:
     """About how long one core takes for a primitive with these arguments."""
     moved = sum(memory.desc.nbytes for memory in arguments.values())
     result, weights = arguments.get(_c.DST), arguments.get(_c.WEIGHTS)
@@ -443,7 +443,8 @@ class BoundChain:
         with EXIT:
             for i, (primitive, arguments, count, operand) in enumerate(self._calls):
                 if primitive is None:
-                    self._referenced[0].steps[i][0].run(self._arena, addresses[operand], self._threads)
+                    spread = self._referenced[0].steps[i][0]  # it has no primitive
+                    spread.run(self._arena, addresses[operand], self._threads)  # type: ignore[union-attr]
                 elif primitive & 1:
                     expect_success(RUNNER.native(primitive, count, arguments, self._threads))
                 else:

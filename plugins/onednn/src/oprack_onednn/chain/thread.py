@@ -63,7 +63,7 @@ class Arena:
 
     def __init__(self) -> None:
         self.state = ThreadState()
-        self.stream: Stream | None = None
+        self.stream: Stream | Any = None  # Any: chains are bound only once it is open
         self._memory = np.empty(0, np.uint8)
         self._account = _ScratchAccount()
 
@@ -113,7 +113,7 @@ class Thread(Arena, threading.local):
     @property
     def threads(self) -> int:
         """How many threads primitives use now."""
-        return int(self.state.threads)
+        return self.state.threads
 
     @property
     def max_threads(self) -> int:

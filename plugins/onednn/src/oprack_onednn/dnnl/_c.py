@@ -66,7 +66,7 @@ _OUT, _P = POINTER(c_void_p), c_void_p
 _CONV_TAIL = (Dims, Dims, Dims, Dims)
 
 # name -> argument types; every function not in _RETURNS returns a status
-_ARGUMENTS: dict[str, tuple] = {
+_ARGUMENTS: dict[str, tuple[type, ...]] = {
     "engine_create": (_OUT, c_int, c_size_t),
     "stream_create": (_OUT, _P, c_uint),
     "stream_destroy": (_P,),
@@ -133,6 +133,10 @@ _RETURNS = {"memory_desc_get_size": c_size_t, "primitive_desc_query_md": c_void_
 
 class Version(Structure):
     """What dnnl_version points to."""
+
+    major: int
+    minor: int
+    patch: int
 
     _fields_ = (
         ("major", c_int),

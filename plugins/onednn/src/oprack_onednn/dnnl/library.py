@@ -15,6 +15,7 @@ import re
 import sys
 import threading
 from ctypes import CDLL, POINTER, c_void_p, cast
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Predicate
@@ -57,7 +58,7 @@ class Library:
     """
 
     def __init__(self) -> None:
-        self.lib: CDLL | None = None
+        self.lib: CDLL | Any = None  # Any: its objects exist only once it is open, and test for nothing
         self.engine: int | None = None
         self.ready = False
         self.problem = ""

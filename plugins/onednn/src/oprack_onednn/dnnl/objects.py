@@ -65,7 +65,7 @@ class Handle:
 
 # The slot by the name under which ctypes looks for what it should pass. An object of ctypes beside each pointer would
 # double what Python's garbage collector has to walk for every new shape.
-Handle._as_parameter_ = Handle.pointer  # type: ignore[attr-defined]
+Handle._as_parameter_ = Handle.pointer  # type: ignore[attr-defined, misc]
 
 
 def create(name: str, *args: Any) -> int:

@@ -26,7 +26,7 @@ class OperandError(NotServedError):
 
 
 def _slow_address(array: np.ndarray) -> int:
-    return array.ctypes.data  # type: ignore[no-any-return]
+    return array.ctypes.data
 
 
 def _fast_address(array: np.ndarray) -> int:
@@ -82,13 +82,14 @@ class External(Memory):
         """
         if type(operand) is tuple:
             return self._part(*operand)
-        if operand.dtype is not self.dtype and operand.dtype != self.dtype:
-            raise OperandError(f"an operand is {operand.dtype}; expected {self.dtype}")
-        if operand.shape != self._shape or operand.strides != self._strides:
-            self._compare(operand.shape, operand.strides)
-        if self.written and not operand.flags.writeable:
+        array: np.ndarray = operand  # type: ignore[assignment]  # no tuple
+        if array.dtype is not self.dtype and array.dtype != self.dtype:
+            raise OperandError(f"an operand is {array.dtype}; expected {self.dtype}")
+        if array.shape != self._shape or array.strides != self._strides:
+            self._compare(array.shape, array.strides)
+        if self.written and not array.flags.writeable:
             raise OperandError("a result would be written to a read-only array")
-        start = address(operand)
+        start = address(array)
         if start & self.mask:
             raise OperandError("an operand is not aligned")
         return start

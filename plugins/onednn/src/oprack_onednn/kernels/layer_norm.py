@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, KernelSpecialization
+from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS, Outlet
@@ -49,17 +49,17 @@ def build(rows: int, columns: int, epsilon: float, scaled: bool, shifted: bool) 
 
 
 class LayerNormPrimitive(RowMajorPrimitive):
-    """One shape; the result is (y, mean, variance). lead: shape of mean and variance."""
+    """One shape; the result is (y, mean, variance). lead: shape of mean and variance. key: what `build` takes."""
 
-    def __init__(self, shape: tuple[int, ...], lead: tuple[int, ...], *key: bool | float) -> None:
+    def __init__(self, shape: tuple[int, ...], lead: tuple[int, ...], *key: Any) -> None:
         self.chain, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
-    def outlet(self) -> _Outlets:
-        return _Outlets(*self.outlets()[:2])
+    def taker(self) -> Callable[[], tuple[Any, Any]]:
+        return _Outlets(*self.outlets()[:2]).take
 
-    def outlets(self):
+    def outlets(self) -> tuple[Outlet, Outlet, Outlet]:
         column = Outlet(self.lead, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.lead)))
-        return super().outlet(), column, column
+        return self.outlet(), column, column
 
     def results(self, made: tuple[Array, ...]) -> tuple[Array, ...]:
         return made
@@ -148,9 +148,9 @@ def _are_alike(arrays: Sequence[np.ndarray | None], dtype: np.dtype) -> bool:
 def layer_norm_grad(
     X: Array,
     Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    Y_grad: Array | None = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     epsilon: float,
     begin_norm_axis: int,

@@ -22,7 +22,7 @@ from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
-from oprack_onednn.stretch.stretch import Joinable, Link, joins
+from oprack_onednn.stretch.stretch import Joinable, JoinableFunction, Link, joins
 
 _MISALIGNED = FLOAT.itemsize - 1
 # How many shapes that were prepared and did not run yet one call site keeps.
@@ -42,7 +42,7 @@ class ShapedPrimitive:
         dtype: The dtype of the result.
     """
 
-    dtype = FLOAT
+    dtype: np.dtype[Any] = FLOAT
     chain: PrimitiveChain
     shape: tuple[int, ...]
     weights: dict[int, Weights]
@@ -56,9 +56,13 @@ class ShapedPrimitive:
         """Allocate each array of a result."""
         return (self.outlet(),)
 
+    def taker(self) -> Callable[[], tuple[Any, Any]]:
+        """A function that allocates a result, and returns it with what `called` adapts: most often its address."""
+        return self.outlet().take
+
     @cached_property
-    def _outlet(self) -> Outlet:
-        return self.outlet()
+    def _take(self) -> Callable[[], tuple[Any, Any]]:
+        return self.taker()
 
     def operand(self, i: int, array: np.ndarray) -> np.ndarray:
         """Input number i as the primitive takes it, packed if need be. Raises OperandError when it can't be packed."""
@@ -71,7 +75,7 @@ class ShapedPrimitive:
 
     def called(self, run: Callable[..., None]) -> Callable[..., None]:
         """Adapt `run`, a function of all addresses, to what call sites pass: addresses of inputs, then the second item
-        of what the outlet's `take` returns. Overridden where that item is not an address."""
+        of what `taker`'s function returns. Overridden where that item is not an address."""
         return run
 
     def run(self, *arrays: np.ndarray | None) -> Any:
@@ -85,7 +89,7 @@ class ShapedPrimitive:
         """
         if not self.chain.is_compiled:
             self.chain.compile_ahead()  # while parameters are packed
-        result, _ = self._outlet.take()
+        result, _ = self._take()
         given = [a for a in arrays if a is not None]
         self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
         return result
@@ -135,7 +139,7 @@ class _Entry:
         operands = {
             i: shaped.operand(n, arrays[i]) for n, i in enumerate(i for i, a in enumerate(arrays) if a is not None)
         }
-        self.take = shaped.outlet().take
+        self.take = shaped.taker()
         results = shaped.results(self.take()[0])
         fixed = [None if i in free else operand for i, operand in operands.items()]
         if any(operands[i] is not arrays[i] for i in free if i in operands):
@@ -205,7 +209,7 @@ class CallSite:
 
     def enter(self, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Entry | None:
         """Bind the primitive for these inputs, as `prepare` may have done, and keep it."""
-        entry = self._ahead.pop(key, None)
+        entry: _Entry | None = self._ahead.pop(key, None)
         try:
             if entry is None or not entry.fits(arrays[1:]):
                 entry = self._bind(arrays)
@@ -245,7 +249,7 @@ def call_site(
     free: Sequence[int] = (0,),
     fallback: Callable[..., Any] | None = None,
     dtypes: Sequence[np.dtype] = (),
-) -> Callable[..., Any]:
+) -> JoinableFunction:
     """Make a function of an op's inputs that computes its result, or declines.
 
     Args:

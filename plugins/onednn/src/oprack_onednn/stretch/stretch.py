@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from operator import is_, itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from oprack.kernel.specialization import JoinedSteps, StretchStep
 
@@ -36,11 +36,20 @@ _NONE = False  # nothing can be bound: it stands in for a BoundStretch
 _MOST = 1 << 26
 
 
-def joins(function: Callable[..., Any], joinable: Joinable) -> Callable[..., Any]:
+class JoinableFunction(Protocol):
+    """A function that plans can make part of stretches."""
+
+    joinable: Joinable
+
+    def __call__(self, *arguments: Any) -> Any: ...
+
+
+def joins(function: Any, joinable: Joinable) -> JoinableFunction:
     """Let plans make a function part of stretches, and prepare it for new shapes; returns the function."""
-    function.stretches, function.joinable = STRETCHES, joinable  # type: ignore[attr-defined]
-    function.prepare = lambda *arguments: joinable.prepare(*joinable.arrange(*arguments))  # type: ignore[attr-defined]
-    return function
+    function.stretches, function.joinable = STRETCHES, joinable
+    function.prepare = lambda *arguments: joinable.prepare(*joinable.arrange(*arguments))
+    joined: JoinableFunction = function
+    return joined
 
 
 class Stretches:
@@ -87,7 +96,7 @@ class _StretchFunction:
         if not entry:
             return self._bind(key, values) if entry is None else None
         if entry.__class__ is _SplitStretch:
-            return entry.run(values)  # type: ignore[no-any-return]
+            return entry.run(values)
         # the same objects as before, so no other memory
         if not all(map(is_, entry.parameters, self._parameters_of(values))):
             return self._bind(key, values)
@@ -142,14 +151,15 @@ def _run_and_bind(
     contents, alone = StretchContents([], [], {}, {}), list[int]()
     for i, step in enumerate(wiring.steps):
         inputs = [None if number is None else arrays[number] for number in wiring.inputs[i]]
-        made = None if inputs[0] is None else wiring.call(i, arrays)
-        if made is None:
+        x = inputs[0]
+        made = None if x is None else wiring.call(i, arrays)
+        if x is None or made is None:
             return None, None
         joinable = wiring.joinables[i]
         if joinable is None:
-            served = _place_results(wiring, i, inputs[0], made, contents)
+            served = _place_results(wiring, i, x, made, contents)
         else:
-            is_native = inputs[0].size >= step.smallest or joinable.is_exact
+            is_native = x.size >= step.smallest or joinable.is_exact
             served = is_native and _bind_chain(joinable, inputs, made, contents)
         if not served:
             alone.append(i)
@@ -229,13 +239,14 @@ def _bind_chain(joinable: Joinable, inputs: Sequence[Any], made: list[Any], cont
 
 def _place_results(wiring: Wiring, i: int, x: Any, made: list[Any], contents: StretchContents) -> bool:
     """Find out where the results of view number `i` lie; False where they may be anything."""
-    link = None
+    link, source = None, wiring.inputs[i][0]
+    assert source is not None  # x is there
     for k, y in enumerate(made):
         number = wiring.first[i] + k
         if not y.size:
             contents.empty[number] = y
             continue
-        view = view_of(x, y, wiring.inputs[i][0], wiring.maker(i, k))
+        view = view_of(x, y, source, wiring.maker(i, k))
         if view is not None:
             contents.views[number] = view
             continue

@@ -82,7 +82,8 @@ class Wiring:
 
     def maker(self, i: int, k: int) -> Callable[[Any], Any]:
         """A function that makes result `k` of step `i`, which is a view, from the step's first argument."""
-        function, others = self.steps[i].function, [[] if a == [] else None for a in self._arguments[i][1:]]
+        function = self.steps[i].function
+        others: list[list[Any] | None] = [[] if a == [] else None for a in self._arguments[i][1:]]
         return lambda x: flat(function(x, *others))[k]
 
 

@@ -7,7 +7,6 @@ oneDNN's library calls was decided when it was put here (`c/build.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from ctypes import CDLL, c_int
 from typing import Any
 
@@ -17,14 +16,14 @@ class Pool:
 
     Attributes:
         problem: Why it does not; "" when it does.
-        set_threads: Sets how many threads the regions of the calling thread have, a function of a native library.
+        set_threads: Sets how many threads the regions of the calling thread have, a function of ctypes once it serves.
         max_threads: Returns that number.
     """
 
     def __init__(self) -> None:
         self.problem = "oneDNN was not opened yet"
-        self.set_threads: Callable[[int], None] | Any = lambda count: None
-        self.max_threads: Callable[[], int] | Any = lambda: 1
+        self.set_threads: Any = lambda count: None
+        self.max_threads: Any = lambda: 1
 
     def find(self, library: CDLL) -> None:
         """Find the functions that oneDNN's library calls, in what it was loaded with."""
