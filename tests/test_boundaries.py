@@ -23,7 +23,7 @@ ALLOWED_CIRCLES = [["oprack.desc.program_desc", "oprack.desc.wire"]]
 # Of other distributions, imports for types counted
 CIRCLES_WITH_TYPES = {
     "array_api": [["elementwise", "searching"]],
-    "cuda": [["context", "graphs"], ["testing.namespace", "testing.strict"]],
+    "cuda": [["testing.namespace", "testing.strict"]],
 }
 ARRAY_LIBRARIES = ("numpy", "cupy", "scipy", "ml_dtypes")
 

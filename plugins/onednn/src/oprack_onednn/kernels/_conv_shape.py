@@ -131,8 +131,8 @@ class ConvShape:
         filter_desc: MemoryDesc | None = None,
     ) -> PrimitiveDesc:
         """The primitive descriptor. row: layout of the bias, or None; filter_desc: that of the filter, if it is set."""
-        arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
+        kind = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT)
         dtype = _c.F32 if source.itemsize == 4 else _c.BF16
         filter_desc = filter_desc or MemoryDesc.any(self.filter_shape, dtype)
-        arguments = (*arguments, filter_desc, row, result, *self.window, attributes)
+        arguments = (*kind, source, filter_desc, row, result, *self.window, attributes)
         return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise)

@@ -84,7 +84,7 @@ class Order:
         return rows[np.searchsorted(ends, self._lengths)] + np.arange(len(self.order))
 
     @cached_property
-    def joined_steps(self) -> list[tuple[int, ...]]:
+    def joined_steps(self) -> list[tuple[int, int, int, int]]:
         """(first packed row, steps, sequences that the chain takes, first packed row of the last step)."""
         found = []
         for start, n, steps in self.runs:

@@ -65,8 +65,8 @@ def add_product(
     if constant:
         weights[len(chain.external)] = Weights(view, chosen)
     given = chain.alias(memory, source)
-    arguments = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
-    extra = {_c.BIAS: chain.input(row)} if bias else {}
+    arguments: dict[int, Memory] = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
+    extra = {} if row is None else {_c.BIAS: chain.input(row)}
     output = chain.output if last else chain.temporary
     if parts == 1:
         target = output(split)

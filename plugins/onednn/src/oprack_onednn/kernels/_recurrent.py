@@ -9,7 +9,7 @@ the steps are one primitive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,8 +141,10 @@ class StepsPrimitive:
         bias = MemoryDesc.strided((1, sides, of_bias, size))
         state = MemoryDesc.strided((1, sides, n, size))
         h, last = (state if given else None for given in (before, after))
-        kind, options = cell, (_c.FORWARD_INFERENCE, direction)
-        descs, numbers = (x, h, *weights, bias, y, last), (0,)
+        kind = cell
+        options: tuple[int, ...] = (_c.FORWARD_INFERENCE, direction)
+        descs: tuple[MemoryDesc | None, ...] = (x, h, *weights, bias, y, last)
+        numbers: tuple[float, ...] = (0,)
         has_cells, peepholes = cell in ("lstm", "peephole_lstm"), None
         if has_cells:
             if cell == "peephole_lstm":
@@ -213,7 +215,7 @@ def _threads() -> int:
     return THREAD.limit or LIBRARY.num_threads()
 
 
-def threads_for(operations: float):
+def threads_for(operations: float) -> AbstractContextManager[None]:
     """A context in which primitives share such a step, or leave it to one thread where waiting would take longer."""
     return nullcontext() if operations > _SHARED or _threads() == 1 else THREAD.limited(1)
 
@@ -247,8 +249,8 @@ def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int,
             both = [calls(d) for d in range(2)]
             for chain, _ in (call for found in both for call in found):
                 chain.compile_ahead(count)
-            rows = [[chain for chain, _ in found] for found in both]
-            SideBySide(rows).run([[operands for _, operands in found] for found in both])
+            chains = [[chain for chain, _ in found] for found in both]
+            SideBySide(chains).run([[operands for _, operands in found] for found in both])
         return
     if not directions_apart(layer, rows):
         with threads_for(_operations(layer, rows) / steps):
@@ -314,11 +316,12 @@ def _equal_steps_apart(
         pair: SideBySide | None = known[key]
         if pair is None:
             found = [_bound_chain(known, layer, steps, n, d + 1, d, bool(before), bool(after), 2) for d in range(2)]
-            if None in found:
+            chains = [chain for chain in found if chain is not None]
+            if len(chains) < 2:
                 return False
-            for chain in found:
+            for chain in chains:
                 chain.compile_ahead(count)
-            pair = known.keep(key, SideBySide([[chain] for chain in found]), CHAIN)
+            pair = known.keep(key, SideBySide([[chain] for chain in chains]), CHAIN)
         halves = out[..., : layer.size], out[..., layer.size :]
         pair.run([[(x, *(a[d] for a in before), halves[d], *(a[d] for a in after))] for d in range(2)])
     return True
@@ -326,7 +329,7 @@ def _equal_steps_apart(
 
 def packed_steps(
     layer: Layer, x: Array, order: Order, reversals: tuple[bool, ...], before: Sequence[Array] = ()
-) -> list[Array]:
+) -> list[Array] | None:
     """Steps of sequences of any lengths: rows x [N, inputs] to packed rows of h, and of c for a cell with c.
 
     Args:
@@ -373,7 +376,7 @@ def _steps(
     return calls
 
 
-def sequences(layer: Layer, x: Array, offsets: Sequence[int], reversals: tuple[bool, ...]) -> Array:
+def sequences(layer: Layer, x: Array, offsets: Sequence[int], reversals: tuple[bool, ...]) -> Array | None:
     """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it.
 
     Args:

@@ -22,8 +22,8 @@ _REFERENCE = KernelRules(excluded=["onednn"])
 def run_reference(
     op_type: str,
     inputs: dict[str, Any],
-    attrs: dict[str, Any],
-    lods: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+    attrs: Mapping[str, Any],
+    lods: Mapping[str, Sequence[list[list[int]]]] | None = None,
 ) -> tuple[Array, ...]:
     """Compute an op on arrays by slot without this library."""
     context = KernelContext(op_type, attrs, packs=default_manager(), rules=_REFERENCE)
@@ -31,7 +31,7 @@ def run_reference(
 
 
 def after(
-    y: Array, axis: int, bias: Array | None, residual: Array | None, post_ops: list[str], ctx: KernelContext
+    y: Array, axis: int, bias: Array | None, residual: Array | None, post_ops: Sequence[str], ctx: KernelContext
 ) -> Array:
     """What follows the main step: the bias along an axis, and the post-ops. ctx: the context of the fused op."""
     if bias is not None:
@@ -48,7 +48,7 @@ def after(
 def as_post_ops(
     post_ops: tuple[str, ...],
     residual: MemoryDesc | None = None,
-    first: Sequence[tuple[str, int, MemoryDesc]] = (),
+    first: Sequence[tuple[Any, ...]] = (),
     scales: Sequence[tuple[int, int]] = (),
 ) -> tuple[Attributes, int | None]:
     """(attributes of the primitive, index of the residual among the post-ops or None).
@@ -57,7 +57,8 @@ def as_post_ops(
         first: Post-ops that come before these.
         scales: As `Attributes` takes them.
     """
-    parts, at = list(first), None
+    parts: list[tuple[Any, ...]] = [*first]
+    at = None
     for text in post_ops:
         if text == RESIDUAL:
             at = len(parts)

@@ -134,7 +134,7 @@ def expanded(w: np.ndarray, factor: int) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(rows))
 
 
-EXPANDED = FromConstants(lambda arrays, factor: expanded(*arrays, factor))
+EXPANDED = FromConstants(lambda arrays, factor: expanded(arrays[0], factor))
 
 
 _NOTHING = np.empty(1, np.float32)
@@ -162,14 +162,15 @@ class Stage:
     """A chain whose external memory goes by keys."""
 
     def __init__(self) -> None:
-        self.chain, self.memory = PrimitiveChain(), {}
+        self.chain = PrimitiveChain()
+        self.memory: dict[str | tuple[int | str, ...], External] = {}
 
     def external(self, key: str | tuple[int | str, ...], desc: MemoryDesc) -> External:
         if key not in self.memory:
             self.memory[key] = (self.chain.output if key == "y" else self.chain.input)(desc)
         return self.memory[key]
 
-    def bound(self, operands: Mapping[tuple[int | str, ...], Array], keep: bool) -> Callable[..., Any]:
+    def bound(self, operands: Mapping[Any, Array], keep: bool) -> Callable[..., Any]:
         """A function of the operands that are still missing, by key; it returns what run_all takes.
 
         Args:
@@ -224,7 +225,8 @@ class UpsampledConvPrimitive:
         self.by_image = any(s.kind for s in sources)
         self.shifted = any(s.shift for s in sources)
         self.images = 1 if self.by_image else self.shape[0]
-        self.packed, self.tiled = {}, set()
+        self.packed: dict[tuple[str, int, int], Weights] = {}
+        self.tiled: set[int] = set()
         self.weigh = [self._weigh(s) if s.kind else None for s in sources]
         self.spread, self.finish = Stage(), Stage()
         self._append_steps(bias, post_ops)
@@ -305,12 +307,12 @@ class UpsampledConvPrimitive:
         if source.constant and not source.kind:
             key = ("packed", i, conv.row)
             self.packed[key] = Weights(view, chosen, conv.row * columns)
-            weights = stage.external(key, chosen)
+            weights: Memory = stage.external(key, chosen)
         else:
             rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
             weights = stage.chain.reorder(stage.chain.alias(rows, view, 4 * conv.row * columns), chosen)
         arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
-        if bias:
+        if row is not None:
             self.tiled.add(conv.results)
             arguments[_c.BIAS] = stage.external(("bias", conv.results), row)
         stage.chain.add(desc, arguments)
@@ -371,8 +373,8 @@ class UpsampledConvPrimitive:
 
 def build(*form: Any) -> UpsampledConvPrimitive:
     """The primitives for a form; in float32 where oneDNN has no convolution in bfloat16."""
-    *others, narrow = form
-    if narrow:
+    if form[-1]:
         with suppress(NotServedError):
-            return UpsampledConvPrimitive(*others, True)
-    return UpsampledConvPrimitive(*others, False)
+            return UpsampledConvPrimitive(*form)
+    plain = (*form[:-1], False)
+    return UpsampledConvPrimitive(*plain)

@@ -39,7 +39,7 @@ def run_in_place(y: Array, algorithm: str, alpha: float, beta: float) -> None:
     chain.run(y, y)
 
 
-def apply(x: Array, out: Array | None, algorithm: str, alpha: float = 0.0, beta: float = 0.0) -> Array | None:
+def apply(x: Array, out: Array | None, algorithm: str, alpha: float = 0.0, beta: float = 0.0) -> Array:
     """The activation of x, in `out` when it has x's strides; NotImplemented when NumPy should do it."""
     if memory_order(x.shape, x.strides) is None:
         return decline("the array has gaps")
@@ -57,27 +57,27 @@ def relu(X: Array, *, out: Array | None = None) -> Array:
 
 
 @onednn_kernel("relu6", min_numel="eltwise")
-def relu6(X: Array, *, threshold: float, out: Array | None = None) -> Array | None:
+def relu6(X: Array, *, threshold: float, out: Array | None = None) -> Array:
     return apply(X, out, "clip_v2", 0.0, threshold) if is_ordinary(X) else decline(NOT_ORDINARY)
 
 
 @onednn_kernel("leaky_relu", min_numel="eltwise")
-def leaky_relu(X: Array, *, alpha: float) -> Array | None:
+def leaky_relu(X: Array, *, alpha: float) -> Array:
     return apply(X, None, "relu", alpha) if alpha else NotImplemented
 
 
 @onednn_kernel("sigmoid", min_numel="eltwise")
-def sigmoid(X: Array, *, out: Array | None = None) -> Array | None:
+def sigmoid(X: Array, *, out: Array | None = None) -> Array:
     return apply(X, out, "logistic")
 
 
 @onednn_kernel("tanh", min_numel="eltwise")
-def tanh(X: Array, *, out: Array | None = None) -> Array | None:
+def tanh(X: Array, *, out: Array | None = None) -> Array:
     return apply(X, out, "tanh")
 
 
 @onednn_kernel("gelu", min_numel="costly")
-def gelu(X: Array, *, approximate: bool) -> Array | None:
+def gelu(X: Array, *, approximate: bool) -> Array:
     if approximate:
         return apply(X, None, "gelu_tanh")
     y = apply(X, None, "gelu_erf")
@@ -85,24 +85,24 @@ def gelu(X: Array, *, approximate: bool) -> Array | None:
 
 
 @onednn_kernel("swish", min_numel="eltwise")
-def swish(X: Array, *, beta: float) -> Array | None:
+def swish(X: Array, *, beta: float) -> Array:
     return apply(X, None, "swish", beta)
 
 
 @onednn_kernel("hard_swish", min_numel="eltwise")
-def hard_swish(X: Array, *, threshold: float, scale: float, offset: float) -> Array | None:
+def hard_swish(X: Array, *, threshold: float, scale: float, offset: float) -> Array:
     if scale != threshold:
         return NotImplemented
     return apply(X, None, "hardswish", 1 / scale, offset / scale)
 
 
 @onednn_kernel("hard_sigmoid", min_numel="eltwise")
-def hard_sigmoid(X: Array, *, slope: float, offset: float, out: Array | None = None) -> Array | None:
+def hard_sigmoid(X: Array, *, slope: float, offset: float, out: Array | None = None) -> Array:
     return apply(X, out, "hardsigmoid", slope, offset) if is_ordinary(X) else decline(NOT_ORDINARY)
 
 
 @onednn_kernel("silu", min_numel="eltwise")
-def silu(X: Array) -> Array | None:
+def silu(X: Array) -> Array:
     return apply(X, None, "swish", 1.0)
 
 

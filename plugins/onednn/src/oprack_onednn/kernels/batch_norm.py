@@ -11,7 +11,7 @@ from ctypes import Structure, addressof, c_double, c_int64, c_void_p
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext
+from oprack.kernel import Array, KernelContext, RequiredArray
 
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
@@ -26,7 +26,7 @@ from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.objects import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import Memory, PrimitiveDesc
 
 
 _VECTOR, _PERIOD, _CHANNELS = 16, 128, 256
@@ -129,7 +129,7 @@ def build_grad(x: Array, dy: Array, epsilon: float) -> PrimitiveChain:
     desc = primitive_desc("batch_normalization_backward", *arguments)
     chain = PrimitiveChain()
     given = [chain.input(image_desc(a)) for a in (x, dy)]
-    memory = {a: chain.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE)}
+    memory: dict[int, Memory] = {a: chain.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE)}
     memory[_c.DIFF_SRC] = chain.output(image)
     memory |= {a: chain.output(row) for a in (_c.DIFF_SCALE, _c.DIFF_SHIFT)}
     for argument, a in zip((_c.SRC, _c.DIFF_DST), given, strict=True):
@@ -158,10 +158,10 @@ def _fixed(attrs: Mapping[str, Any]) -> bool:
 @onednn_kernel("batch_norm")
 def batch_norm(
     X: Array,
-    Scale: Array | None = None,
-    Bias: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
+    Scale: RequiredArray = None,
+    Bias: RequiredArray = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
     MomentumTensor: Array | None = None,
     *,
     momentum: float,
@@ -203,12 +203,12 @@ def _statistics(
 @onednn_kernel("batch_norm_grad")
 def batch_norm_grad(
     X: Array,
-    Scale: Array | None = None,
-    Mean: Array | None = None,
-    Variance: Array | None = None,
-    SavedMean: Array | None = None,
-    SavedVariance: Array | None = None,
-    Y_grad: Array | None = None,
+    Scale: RequiredArray = None,
+    Mean: RequiredArray = None,
+    Variance: RequiredArray = None,
+    SavedMean: RequiredArray = None,
+    SavedVariance: RequiredArray = None,
+    Y_grad: RequiredArray = None,
     *,
     epsilon: float,
     data_layout: str,

@@ -16,7 +16,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
-from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._numbers import as_output, widened
@@ -66,18 +66,19 @@ class ConvPrimitive(ShapedPrimitive):
         # Constant filters come packed by the caller; others are copied in every run, since they may have changed.
         raw, wdesc = geo.filter_desc, desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(raw, wdesc)} if constant else {}
-        weights = chain.input(wdesc if constant else raw)
+        weights: Memory = chain.input(wdesc if constant else raw)
         if geo.part is not None:
             weights = chain.alias(weights, *geo.part)
-        memory = {}
-        if bias:
+        memory: dict[int, Memory] = {}
+        if row is not None:
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
+            assert residual is not None and added_desc is not None
             # oneDNN numbers the operands of post-ops by their place in the chain.
             added = chain.in_layout(chain.input(image_desc(residual)), added_desc)
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geo.seen(added_desc))
         written = chain.output(target)
-        computed = written if result == target else chain.temporary(result)
+        computed: Memory = written if result == target else chain.temporary(result)
         memory[_c.DST] = chain.reinterpret(computed, geo.seen(result))
         memory[_c.SRC] = chain.reinterpret(chain.in_layout(given, source), geo.seen(source))
         memory[_c.WEIGHTS] = weights if constant else chain.in_layout(weights, wdesc)
@@ -140,22 +141,25 @@ def find_primitive(
     bfloat16: bool = False,
 ) -> ConvPrimitive:
     """The primitive for these shapes and attributes; None when there is none."""
-    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops))
-    attrs = (*attrs, rounded, bfloat16)
+    attrs = (
+        *(tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops)),
+        *(rounded, bfloat16),
+    )
     second = None if residual is None else (residual.shape, residual.strides, residual.dtype.char)
     key = ("conv2d", x.shape, x.strides, x.dtype.char, w.shape, w.strides, second, attrs)
     return THREAD.primitive(key, build, x, w, residual, *attrs)
 
 
-def _window(attrs: Mapping[str, Any]) -> list[int | list[int] | str]:
-    return list(own_attrs(attrs).values())
+def window_of(attrs: Mapping[str, Any]) -> tuple[list[int], list[int], list[int], int, str]:
+    """The values of `own_attrs`, as `find_primitive` takes them."""
+    return attrs["strides"], attrs["paddings"], attrs["dilations"], attrs["groups"], attrs["padding_algorithm"]
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A convolution alone, of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
-    window = _window(call.attrs)
+    window = window_of(call.attrs)
     return call_site(lambda x, w: find_primitive(x, w, None, *window))
 
 
@@ -185,7 +189,7 @@ def _find_fused(
     if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
     narrow = rounds_output(attrs), is_narrow(attrs)
-    return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"], *narrow)
+    return find_primitive(x, w, residual, *window_of(attrs), bias is not None, attrs["post_ops"], *narrow)
 
 
 def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
@@ -202,7 +206,8 @@ def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
 def onednn_conv2d(
     Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:
-    return attempt(lambda *arrays: _find_fused(*arrays, ctx.attrs), Input, Filter, Bias, Residual)
+    attrs = ctx.attrs
+    return attempt(lambda x, w, bias, residual: _find_fused(x, w, bias, residual, attrs), Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
@@ -212,7 +217,7 @@ def reference_conv2d(
     return as_output(by_steps(widened(Input), Filter, Bias, widened(Residual), ctx.attrs, ctx), ctx.attrs)
 
 
-def own_attrs(attrs: Mapping[str, Any]) -> dict[str, int | list[int] | str]:
+def own_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of the convolution itself."""
     return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
 

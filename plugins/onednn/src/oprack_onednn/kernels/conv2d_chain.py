@@ -71,7 +71,7 @@ def by_steps(
     return x
 
 
-def layers_of(attrs: Mapping[str, Sequence[int | str]]) -> tuple[Layer, ...]:
+def layers_of(attrs: Mapping[str, Any]) -> tuple[Layer, ...]:
     """The convolutions that the op's attributes describe."""
     found, biases, post_ops = [], 0, list(attrs["post_ops"])
     for i, groups in enumerate(attrs["groups"]):
@@ -146,10 +146,11 @@ class ConvChainPrimitive(ShapedPrimitive):
         self.weights = {}
         for i, (w, chosen) in enumerate(zip(self.filters, self._chosen, strict=True)):
             geometry = self._geometry(w, self.layers[i], self.shapes[i], self.layers[i].paddings)
+            assert chosen is not None  # the first part's steps have decided
             self.weights[1 + i] = Weights(geometry.filter_desc, chosen)
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
-        self._residual = None if residual is None else chain.input(image_desc(residual))
+        self._residual: Memory | None = None if residual is None else chain.input(image_desc(residual))
         self._result = chain.output(self._desc(self.shape, self.dtype != FLOAT))
         written = self._desc(self.shape, self._writes_bfloat16[-1])
         self._target = self._result if self._result.desc == written else chain.temporary(written)
@@ -259,6 +260,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             if layer.bias is not None:
                 memory[_c.BIAS] = self._biases[layer.bias]
             if at is not None:
+                assert self._residual is not None
                 added = piece(self._residual, self.shape, part.begin, result)
                 memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
             if i == len(steps) - 1:
@@ -289,11 +291,12 @@ def find_primitive(
 
 def _build(*given: Any) -> ConvChainPrimitive:
     """In float32 where oneDNN has no convolution in bfloat16."""
-    *others, layers = given
+    layers = given[-1]
     if layers[0].bfloat16:
         with suppress(NotServedError):
             return ConvChainPrimitive(*given)
-    return ConvChainPrimitive(*others, tuple(layer._replace(bfloat16=False) for layer in layers))
+    plain = (*given[:-1], tuple(layer._replace(bfloat16=False) for layer in layers))
+    return ConvChainPrimitive(*plain)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:

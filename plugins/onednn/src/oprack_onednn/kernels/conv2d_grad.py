@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from ctypes import Structure, addressof, c_int64, c_void_p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array, KernelContext
@@ -63,10 +63,9 @@ class GradPrimitive:
         blocked: Numbers of the filter's gradient where its chain leaves it in blocks; else 0.
     """
 
-    def __init__(
-        self, x_shape: tuple[int, ...], x: Array, w: Array, dy: Array, *attrs: int | str | tuple[int, ...]
-    ) -> None:
-        geo = ConvShape(x_shape, w, *attrs, trim=True)
+    def __init__(self, x_shape: tuple[int, ...], x: Array, w: Array, dy: Array, *attrs: Any) -> None:
+        given = (*attrs, True)  # trim
+        geo = ConvShape(x_shape, w, *given)
         if geo.shape != dy.shape:
             raise NotServedError("a gradient of another shape")
         self.source, self.target = channels_last_desc(x_shape), channels_last_desc(dy.shape)
@@ -154,7 +153,7 @@ def gradients(
     x: Array,
     w: Array,
     dy: Array,
-    window: Sequence[Sequence[int] | int | str],
+    window: tuple[Sequence[int], Sequence[int], Sequence[int], int, str],
     order: tuple[int, ...] | None,
     ctx: KernelContext,
 ) -> dict[str, Array]:

@@ -18,7 +18,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import MemoryDesc, dims
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 
@@ -120,10 +120,10 @@ def convolution(
     chain = PrimitiveChain()
     images = chain.input(image_desc(x))
     packed = desc.desc(_c.QUERY_WEIGHTS_MD)
-    weights = chain.input(packed if constant else filters)
+    weights: Memory = chain.input(packed if constant else filters)
     if not constant and filters != packed:
         weights = chain.reorder(weights, packed)
-    arguments = {_c.WEIGHTS: weights, _c.DST: chain.output(channels_last_desc(shape))}
+    arguments: dict[int, Memory] = {_c.WEIGHTS: weights, _c.DST: chain.output(channels_last_desc(shape))}
     if bias:
         arguments[_c.BIAS] = chain.input(row)
     arguments[_c.SRC] = images if images.desc == source else chain.reorder(images, source)
@@ -147,9 +147,9 @@ def tile_product(x: Array, w: Array, bias: bool, constant: bool, post_ops: tuple
     desc = primitive_desc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
     chain = PrimitiveChain()
     images = chain.input(image_desc(x))
-    weights = chain.input(matrix if constant else view)
+    weights: Memory = chain.input(matrix if constant else view)
     target = chain.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
-    arguments = {_c.BIAS: chain.input(row)} if bias else {}
+    arguments = {} if row is None else {_c.BIAS: chain.input(row)}
     inner = chain.alias(images if images.desc == source else chain.reorder(images, source), pixels)
     if not constant:
         weights = chain.alias(chain.reorder(weights, dense), matrix)
@@ -162,7 +162,7 @@ def tile_product(x: Array, w: Array, bias: bool, constant: bool, post_ops: tuple
     return TransposePrimitive(chain, shape, Weights(view, dense) if constant else None, kh * kw)
 
 
-def build(x: Array, w: Array, *attrs: int | str | tuple[int | str, ...]) -> TransposePrimitive:
+def build(x: Array, w: Array, *attrs: Any) -> TransposePrimitive:
     """The primitive that suits the shapes."""
     strides, paddings, dilations, groups, padding, output_size, output_padding, bias, constant, post_ops = attrs
     size = tuple(s * t for s, t in zip(x.shape[2:], strides, strict=True))
@@ -254,7 +254,7 @@ def reference_conv2d_transpose(Input: Array, Filter: Array, Bias: Array | None =
     return by_steps(Input, Filter, Bias, ctx.attrs, ctx)
 
 
-def by_steps(x: Array, w: Array, bias: Array, attrs: Mapping[str, Any], ctx: KernelContext) -> Array:
+def by_steps(x: Array, w: Array, bias: Array | None, attrs: Mapping[str, Any], ctx: KernelContext) -> Array:
     """The transposed convolution, then what follows it."""
     names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
     own = {name: attrs[name] for name in names}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
@@ -26,7 +26,7 @@ from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.objects import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import Memory, PrimitiveDesc
 
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19
@@ -42,7 +42,7 @@ def tile_matrix(w: Array, copies: int) -> Array:
     return matrix.reshape(copies * k, -1)
 
 
-_MATRICES = FromConstants(lambda arrays, copies: tile_matrix(*arrays, copies))
+_MATRICES = FromConstants(lambda arrays, copies: tile_matrix(arrays[0], copies))
 
 
 class _Product:
@@ -60,7 +60,7 @@ class _Product:
         self.dtypes = dtypes
         self.layout = MemoryDesc.any((inputs, outputs), dtypes[0])
         self.layout = self.desc(rows).desc(_c.QUERY_WEIGHTS_MD)
-        self.memory = {}
+        self.memory: dict[int, Memory] = {}
 
     def memory_descs(self, rows: int) -> tuple[MemoryDesc, MemoryDesc]:
         """What it reads and what it writes, row-major."""
@@ -135,13 +135,13 @@ class PairPrimitive(ShapedPrimitive):
         matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.chain.external
         self.weights[len(external)] = Weights(matrix, product.layout, derive=lambda w: _MATRICES((w,), copies))
         product.memory[_c.WEIGHTS] = self.chain.input(product.layout)
-        if bias is not None:
+        if product.row is not None:
             self.weights[len(external)] = Weights(MemoryDesc.strided(shape, (0, 1)), MemoryDesc.strided(shape))
             product.memory[_c.BIAS] = self.chain.input(product.row)
 
 
 def _find(
-    attrs: Mapping[str, Sequence[str] | int | str],
+    attrs: Mapping[str, Any],
     x: Array,
     w: Array,
     bias: Array | None,
@@ -159,11 +159,11 @@ def _find(
 
 def _build(*given: Any) -> PairPrimitive:
     """In float32 where oneDNN has no product in bfloat16."""
-    *others, narrow = given
-    if narrow:
+    if given[-1]:
         with suppress(NotServedError):
-            return PairPrimitive(*others, True)
-    return PairPrimitive(*others, False)
+            return PairPrimitive(*given)
+    plain = (*given[:-1], False)
+    return PairPrimitive(*plain)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
@@ -175,7 +175,7 @@ def conv_transpose_pair(
     Input: Array,
     Filter: Array,
     Bias: Array | None = None,
-    NextFilter: Array | None = None,
+    NextFilter: RequiredArray = None,
     NextBias: Array | None = None,
     *,
     ctx: KernelContext,
@@ -188,23 +188,23 @@ def reference_conv_transpose_pair(
     Input: Array,
     Filter: Array,
     Bias: Array | None = None,
-    NextFilter: Array | None = None,
+    NextFilter: RequiredArray = None,
     NextBias: Array | None = None,
     *,
     ctx: KernelContext,
-) -> Array | None:
+) -> Array:
     return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, ctx)
 
 
 def by_steps(
     x: Array,
     w: Array,
-    bias: Array,
+    bias: Array | None,
     next_w: Array,
-    next_bias: Array,
-    attrs: Mapping[str, Sequence[str]],
+    next_bias: Array | None,
+    attrs: Mapping[str, Any],
     ctx: KernelContext,
-) -> Array | None:
+) -> Array:
     """One transposed convolution after the other, each with what follows it."""
     for filter, row, post_ops in ((w, bias, attrs["post_ops"]), (next_w, next_bias, attrs["next_post_ops"])):
         own = {"strides": list(filter.shape[2:])}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from oprack.kernel import Array, KernelContext, KernelSpecialization
 
-from oprack_onednn.kernels.conv2d import find_primitive
+from oprack_onednn.kernels.conv2d import find_primitive, window_of
 from oprack_onednn.kernels.conv2d_grad import gradients
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import call_site
@@ -15,15 +15,11 @@ from oprack_onednn.stretch.callsite import call_site
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 
 
-def _window(attrs: Mapping[str, Any]) -> list[int | list[int] | str]:
-    return [attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")]
-
-
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A convolution of volumes in the program's order of dims."""
     if call.attrs["data_format"] == "NDHWC":
         return None
-    window = _window(call.attrs)
+    window = window_of(call.attrs)
     return call_site(lambda x, w: find_primitive(x, w, None, *window))
 
 
@@ -31,7 +27,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
 def conv3d(Input: Array, Filter: Array, *, data_format: str, ctx: KernelContext) -> Array:
     last = data_format == "NDHWC"
     x = Input.transpose(_FIRST) if last else Input
-    chain = find_primitive(x, Filter, None, *_window(ctx.attrs))
+    chain = find_primitive(x, Filter, None, *window_of(ctx.attrs))
     if chain is None:
         return NotImplemented
     y = chain.run(x, Filter)
@@ -44,4 +40,4 @@ def conv3d_grad(
 ) -> dict[str, Array]:
     last = data_format == "NDHWC"
     x, dy = (a.transpose(_FIRST) if last else a for a in (Input, Output_grad))
-    return gradients("conv3d_grad", x, Filter, dy, _window(ctx.attrs), _LAST if last else None, ctx)
+    return gradients("conv3d_grad", x, Filter, dy, window_of(ctx.attrs), _LAST if last else None, ctx)

@@ -43,14 +43,15 @@ class Block:
 
     def __init__(self, n: int, tags: int) -> None:
         self.inner = n >= _INNER
-        pairs, state = (n, tags, tags), (n, tags, 1)
-        rows, width = n, tags
+        strided = MemoryDesc.strided
         if self.inner:
-            pairs, state = (tags, tags * n), (1, tags * n)
+            pairs, state = strided((tags, tags * n)), strided((1, tags * n))
             rows, width = tags, n
-        image = MemoryDesc.strided((rows, width, tags, 1), (tags * width, 1, width, width))
-        result = MemoryDesc.strided((rows, width, 1, 1), (width, 1, width, width))
-        pairs, state = MemoryDesc.strided(pairs), MemoryDesc.strided(state)
+        else:
+            pairs, state = strided((n, tags, tags)), strided((n, tags, 1))
+            rows, width = n, tags
+        image = strided((rows, width, tags, 1), (tags * width, 1, width, width))
+        result = strided((rows, width, 1, 1), (width, 1, width, width))
         add = primitive_desc("binary", LIBRARY.engine, _c.BINARY_ADD, pairs, state, pairs, Attributes())
         window = (dims(v) for v in ((1, 1), (tags, 1), (0, 0), (0, 0), (0, 0)))
         kind = (_c.FORWARD_TRAINING, _c.POOLING_MAX)  # training: it tells where the maximum was

@@ -47,7 +47,7 @@ def aligned(x_shape: tuple[int, ...], y_shape: tuple[int, ...], axis: int) -> tu
 
 def merged(shape: tuple[int, ...], dims: tuple[int, ...], order: tuple[int, ...]) -> list[tuple[int, bool]]:
     """[(size, whether Y has the dim)] of X's dims in memory order, with neighbours that behave alike as one."""
-    groups = []
+    groups: list[tuple[int, bool]] = []
     for d in order:
         full = dims[d] != 1
         if groups and groups[-1][1] == full:
@@ -93,7 +93,7 @@ class BinaryPrimitive:
         x_dims, y_dims = _as_rows(groups)
         chain = self.chain = PrimitiveChain()
         x, given = chain.input(MemoryDesc.strided(x_dims)), self._second(chain, shape, dims, order, y_shape, y_strides)
-        y = given or chain.input(MemoryDesc.strided(y_dims))
+        y: Memory = given or chain.input(MemoryDesc.strided(y_dims))
         result = chain.output(MemoryDesc.strided(x_dims))
         y_desc = MemoryDesc.strided(y_dims)
         desc = primitive_desc("binary", LIBRARY.engine, algorithm, x.desc, y_desc, result.desc, Attributes())
@@ -126,7 +126,7 @@ class BinaryPrimitive:
         return chain.reorder(chain.input(MemoryDesc.strided(sizes, strides)), MemoryDesc.strided(sizes))
 
 
-def apply(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> Array | None:
+def apply(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> Array:
     """The result in X's strides, or NotImplemented when NumPy should do it."""
     key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
     found = THREAD.primitive(key, BinaryPrimitive, *key[1:])
@@ -160,5 +160,5 @@ def elementwise_mul(X: Array, Y: Array, *, axis: int) -> Array:
 
 
 @onednn_kernel("elementwise_div", min_numel="binary")
-def elementwise_div(X: Array, Y: Array, *, axis: int) -> Array | None:
+def elementwise_div(X: Array, Y: Array, *, axis: int) -> Array:
     return apply(X, Y, axis, None, _c.BINARY_DIV)

@@ -76,7 +76,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
 def onednn_eltwise(X: Array, *, post_ops: list[str]) -> Array:
     if _is_lossy(post_ops) and not is_ordinary(X):
         return decline(NOT_ORDINARY)
-    return attempt(lambda *arrays: find_primitive(*arrays, tuple(post_ops)), X, _ONE)
+    return attempt(lambda x, one: find_primitive(x, one, tuple(post_ops)), X, _ONE)
 
 
 @kernel("onednn_eltwise", dtypes=FLOATS)

@@ -21,20 +21,20 @@ def gru_layer(arrays: tuple[Array, ...], origin_mode: bool) -> Layer:
     w_input, w_state, bias = _by_slot(arrays, 3)
     size = w_state[0].shape[0]
     split = 2 * size * size
-    states = []
+    parts = []
     for w in w_state:
         w = w.reshape(-1)  # a buffer: [size, 2 size] for u and r, then [size, size] for c
         both, candidate = w[:split].reshape(size, 2, size), w[split:].reshape(size, 1, size)
-        states.append(np.concatenate([both, candidate], axis=1))
+        parts.append(np.concatenate([both, candidate], axis=1))
     inputs = np.stack([w.reshape(-1, 3, size) for w in w_input])
-    states = np.stack(states)
-    bias = np.stack([b.reshape(3, size) for b in bias])
+    states = np.stack(parts)
+    rows = np.stack([b.reshape(3, size) for b in bias])
     if not origin_mode:
         # oneDNN's u keeps the old state, and 1 - sigmoid(z) = sigmoid(-z)
         for a in (inputs, states):
             a[:, :, 0] *= -1
-        bias[:, 0] *= -1
-    return Layer("gru", inputs, states, bias)
+        rows[:, 0] *= -1
+    return Layer("gru", inputs, states, rows)
 
 
 def lstm_layer(arrays: tuple[Array, ...], use_peepholes: bool) -> Layer:
@@ -43,8 +43,8 @@ def lstm_layer(arrays: tuple[Array, ...], use_peepholes: bool) -> Layer:
     size = w_state[0].shape[0]
     order = [1, 2, 0, 3]  # from c', i, f, o to i, f, c', o
     inputs, states = (np.stack([w.reshape(-1, 4, size)[:, order] for w in ws]) for ws in (w_input, w_state))
-    bias = np.stack([b.reshape(-1, size) for b in bias])
-    return Layer("lstm", inputs, states, bias[:, order], bias[:, 4:] if use_peepholes else None)
+    rows = np.stack([b.reshape(-1, size) for b in bias])
+    return Layer("lstm", inputs, states, rows[:, order], rows[:, 4:] if use_peepholes else None)
 
 
 def _by_slot(arrays: tuple[Array, ...], gates: int, rows_of_bias: int = 3) -> list[tuple[Array, ...]]:

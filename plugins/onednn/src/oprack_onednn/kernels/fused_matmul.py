@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.ops.precision import is_narrow
@@ -58,12 +59,13 @@ class FusedPrimitive(RowMajorPrimitive):
         self.weights = {1: Weights(weights, chosen)} if constant else {}
         chain = self.chain = PrimitiveChain()
         given = chain.input(source)
-        memory = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
+        memory: dict[int, Memory] = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
         if bfloat16:
             memory[_c.SRC] = chain.reorder(given, factor)
-        if bias:
+        if row is not None:
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
+            assert residual is not None
             # a post-op reads what is without gaps
             added = chain.input(MemoryDesc.strided((m, n), (residual[2], 1)))
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else chain.reorder(added, result)
@@ -97,34 +99,35 @@ def _find_fused(
         return None
     if residual is not None and (added is None or residual.shape != shape):
         return None
-    key = (shape, seen[0], seen[2], y.shape, element_strides(y), constant, bias is not None, added, post_ops)
-    key = (*key, bfloat16 and constant)
+    key = (
+        *(shape, seen[0], seen[2], y.shape, element_strides(y), constant, bias is not None, added, post_ops),
+        bfloat16 and constant,
+    )
     return THREAD.primitive(("fused", *key), _build_fused, *key)
 
 
 def _build_fused(*key: Any) -> FusedPrimitive:
     """In float32 where oneDNN has no product in bfloat16."""
-    *given, bfloat16 = key
-    if bfloat16:
+    if key[-1]:
         with suppress(NotServedError):
-            return FusedPrimitive(*given, True)
-    return FusedPrimitive(*given, False)
+            return FusedPrimitive(*key)
+    plain = (*key[:-1], False)
+    return FusedPrimitive(*plain)
 
 
-def _own(attrs: Mapping[str, Sequence[str] | int | str]) -> tuple[int, bool, tuple[str, ...], bool]:
+def _own(attrs: Mapping[str, Any]) -> tuple[int, bool, tuple[str, ...], bool]:
     return attrs["x_num_col_dims"], attrs["trans_x"], tuple(attrs["post_ops"]), is_narrow(attrs)
 
 
-def _run_fused(
-    x: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Sequence[str] | int | str]
-) -> Array:
-    rows, swapped, *more = _own(attrs)
-    out = attempt(lambda *arrays: _find_fused(*arrays, rows, swapped, *more), x, y, bias, residual)
+def _run_fused(x: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any]) -> Array:
+    rows, swapped, post_ops, bfloat16 = _own(attrs)
+    find = partial(_find_fused, rows=rows, post_ops=post_ops, bfloat16=bfloat16)
+    out = attempt(partial(find, swapped=swapped), x, y, bias, residual)
     if out is NotImplemented and LIBRARY.usable():
         # rows in an odd order: a row-major copy is cheaper than what NumPy does
         dense = np.ascontiguousarray(x.swapaxes(-1, -2) if swapped else x)
         added = residual if residual is None else np.ascontiguousarray(residual)
-        out = attempt(lambda *arrays: _find_fused(*arrays, rows, False, *more), dense, y, bias, added)
+        out = attempt(partial(find, swapped=False), dense, y, bias, added)
     return out
 
 
@@ -159,7 +162,7 @@ def by_steps(
     y: Array,
     bias: Array | None,
     residual: Array | None,
-    attrs: Mapping[str, Sequence[str] | int | str],
+    attrs: Mapping[str, Any],
     ctx: KernelContext,
 ) -> Array:
     """The product, then what follows it."""

@@ -7,7 +7,7 @@ time-major order of `_order.Order`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array, KernelContext
@@ -49,7 +49,7 @@ _PRIMITIVES = FromConstants(lambda arrays, *cell: PrimitivesByThread())
 
 def walk(
     make: Callable[..., StepPrimitive],
-    key: tuple,
+    key: tuple[Any, ...],
     x: np.ndarray,
     weight: np.ndarray,
     bias: np.ndarray | None,
@@ -121,7 +121,7 @@ def _first_states(before: Sequence[np.ndarray | None], order: Order, size: int) 
 
 
 def _bound_step(
-    make: Callable[..., StepPrimitive], key: tuple, n: int, weight: np.ndarray, gates: int, states: int
+    make: Callable[..., StepPrimitive], key: tuple[Any, ...], n: int, weight: np.ndarray, gates: int, states: int
 ) -> BoundChain:
     """The chain of a step of n sequences with the weights set."""
     found = THREAD.primitive(("step", make, n, *key), make, n, *key)
@@ -280,6 +280,6 @@ def lstm(
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:
         arrays = {"Input": Input, "Weight": Weight, "Bias": Bias, "H0": H0, "C0": C0}
-        states = run_reference("lstm", arrays, ctx.attrs, {"Input": [lod]})[:2]
+        states = [*run_reference("lstm", arrays, ctx.attrs, {"Input": [lod]})[:2]]
     # always the same: plans of programs count on which outputs there are
     return *states, None, None

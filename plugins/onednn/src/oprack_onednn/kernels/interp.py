@@ -46,16 +46,15 @@ class InterpPrimitive(ShapedPrimitive):
         chain.add(desc, {_c.SRC: inner, _c.DST: chain.output(target)})
 
 
-def target_size(
-    spatial: tuple[int, ...], out_h: int, out_w: int, scale: Sequence[float] | float
-) -> tuple[int, int] | None:
+def target_size(spatial: tuple[int, ...], out_h: int, out_w: int, scale: Any) -> tuple[int, int] | None:
     """(height, width) when the factors are whole numbers, else None."""
     factors = [float(s) for s in (scale if isinstance(scale, list | tuple) else [scale])]
     if factors and all(f > 0 for f in factors):
         factors = factors * 2 if len(factors) == 1 else factors
         if any(f != int(f) for f in factors):
             return None
-        return tuple(int(f) * s for f, s in zip(factors, spatial, strict=True))
+        high, wide = (int(f) * s for f, s in zip(factors, spatial, strict=True))
+        return high, wide
     if out_h > 0 and out_w > 0 and out_h % spatial[0] == 0 and out_w % spatial[1] == 0:
         return out_h, out_w
     return None

@@ -16,7 +16,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 
@@ -37,7 +37,7 @@ class ProductPrimitive(RowMajorPrimitive):
         result = MemoryDesc.strided((*batch, x.shape[-2], y.shape[-1]))
         wanted = MemoryDesc.any(y.shape) if constant else weights
         chain = self.chain = PrimitiveChain()
-        given = chain.input(source)
+        given: Memory = chain.input(source)
         try:
             desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
         except NotServedError:
@@ -49,7 +49,7 @@ class ProductPrimitive(RowMajorPrimitive):
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         if constant:
             self.weights[1] = Weights(weights, chosen)
-            factor = chain.input(chosen)
+            factor: Memory = chain.input(chosen)
         else:
             factor = chain.input(weights)
             factor = factor if chosen == weights else chain.reorder(factor, chosen)
@@ -122,9 +122,9 @@ def _finder(op_type: str, attrs: Mapping[str, Any]) -> Callable[..., Any]:
         flags = attrs["trans_x"], attrs["trans_y"]
         return lambda x, y: _find_matmul(x, y, *flags)
     if op_type == "matmul":
-        flags = attrs["transpose_X"], attrs["transpose_Y"], attrs["alpha"]
+        options = attrs["transpose_X"], attrs["transpose_Y"], attrs["alpha"]
         plain = attrs["head_number"] == 1
-        return lambda x, y: _find_matmul(x, y, *flags) if plain and min(x.ndim, y.ndim) > 1 else None
+        return lambda x, y: _find_matmul(x, y, *options) if plain and min(x.ndim, y.ndim) > 1 else None
     return lambda x, y: find_product(x, y, 1.0, None, is_constant(y))
 
 
@@ -230,7 +230,7 @@ def _small(x: np.ndarray, y: np.ndarray, g: np.ndarray, transposed: bool, ctx: K
 @onednn_kernel("mul_grad")
 def mul_grad(
     X: Array, Y: Array, Out_grad: Array, *, x_num_col_dims: int, y_num_col_dims: int, ctx: KernelContext
-) -> tuple[Array, Array | None]:
+) -> tuple[Array | None, Array | None]:
     if not (X.size and Y.size):
         return NotImplemented
     X, Y, Out_grad = map(row_major, (X, Y, Out_grad))

@@ -62,7 +62,7 @@ class PointwisePrimitive(ShapedPrimitive):
         strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
         plain, result = strided((n, pixels, c)), strided((n, pixels, k))
-        given = chain.input(plain.bfloat16 if x.dtype.itemsize == 2 else plain)
+        given: Memory = chain.input(plain.bfloat16 if x.dtype.itemsize == 2 else plain)
         memory: dict[int, Memory] = {}
         # the scale goes into the weights where these are fewer than the pixels
         scaled = input_scale is not None and k < pixels and n * k * c <= _MOST_WEIGHTS
@@ -150,11 +150,11 @@ def _find(
 
 def _build(*given: Any) -> PointwisePrimitive:
     """In float32 where oneDNN has no product in bfloat16."""
-    *others, bfloat16 = given
-    if bfloat16:
+    if given[-1]:
         with suppress(NotServedError):
-            return PointwisePrimitive(*others, True)
-    return PointwisePrimitive(*others, False)
+            return PointwisePrimitive(*given)
+    plain = (*given[:-1], False)
+    return PointwisePrimitive(*plain)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
 from oprack_onednn.stretch.stretch import joins
 
 if TYPE_CHECKING:
-    from oprack_onednn.dnnl.objects import PrimitiveDesc
+    from oprack_onednn.dnnl.objects import Memory, PrimitiveDesc
 
 
 def _counts(
@@ -64,8 +64,8 @@ class PoolShape:
         self,
         x_shape: tuple[int, ...],
         kind: str,
-        ksize: tuple[int, int],
-        strides: tuple[int, int],
+        ksize: tuple[int, ...],
+        strides: tuple[int, ...],
         paddings: tuple[int, ...],
         algorithm: str,
         is_global: bool,
@@ -76,9 +76,10 @@ class PoolShape:
         n, c, *spatial = x_shape
         if 0 in x_shape:
             raise NotServedError("an empty tensor")
+        out: tuple[int, ...]
         pads = [(0, 0), (0, 0)]
         if is_global:
-            ksize, strides, out = spatial, (1, 1), (1, 1)
+            ksize, strides, out = tuple(spatial), (1, 1), (1, 1)
         elif adaptive:
             if kind == "max" or any(s % k for s, k in zip(spatial, ksize, strict=True)):
                 raise NotServedError("windows of several sizes")
@@ -106,7 +107,7 @@ class PoolShape:
 class PoolPrimitive(ShapedPrimitive):
     """Pooling of one shape."""
 
-    def __init__(self, x: Array, *attrs: bool | str | tuple[int, ...]) -> None:
+    def __init__(self, x: Array, *attrs: Any) -> None:
         geo = PoolShape(x.shape, *attrs)
         self.shape, self.weights = geo.shape, {}
         chain = self.chain = PrimitiveChain()
@@ -116,7 +117,7 @@ class PoolPrimitive(ShapedPrimitive):
         chain.add(geo.forward(_c.FORWARD_INFERENCE), {_c.SRC: inner, _c.DST: result})
 
 
-def build_grad(x: Array, dy: Array, *attrs: bool | str | tuple[int, ...]) -> PrimitiveChain:
+def build_grad(x: Array, dy: Array, *attrs: Any) -> PrimitiveChain:
     """Chain: x, dy, dx. Where the maxima were is found by pooling once more."""
     geo = PoolShape(x.shape, *attrs)
     if dy.shape != geo.shape:
@@ -126,7 +127,7 @@ def build_grad(x: Array, dy: Array, *attrs: bool | str | tuple[int, ...]) -> Pri
     desc = primitive_desc("pooling_backward", *arguments)
     chain = PrimitiveChain()
     given, gradient, result = chain.input(image_desc(x)), chain.input(image_desc(dy)), chain.output(geo.source)
-    memory = {_c.DIFF_SRC: result}
+    memory: dict[int, Memory] = {_c.DIFF_SRC: result}
     memory[_c.DIFF_DST] = gradient if gradient.desc == geo.target else chain.reorder(gradient, geo.target)
     if geo.algorithm == _c.POOLING_MAX:
         inner = given if given.desc == geo.source else chain.reorder(given, geo.source)
@@ -143,7 +144,7 @@ _ATTRS = (
 )  # fmt: skip
 
 
-def _known(attrs: Mapping[str, Any]) -> tuple[bool | str | tuple[int, ...], ...]:
+def _known(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(tuple(v) if isinstance(v, list) else v for v in map(attrs.__getitem__, _ATTRS))
 
 
@@ -152,7 +153,7 @@ def _is_left(x: Array) -> bool:
     return x.size < Limits.eltwise and not (x.ndim == 4 and is_channels_last(x))
 
 
-def find_primitive(x: Array, attrs: tuple[bool | str | tuple[int, int], ...]) -> PoolPrimitive | None:
+def find_primitive(x: Array, attrs: tuple[Any, ...]) -> PoolPrimitive | None:
     """The primitive for images [N, C, H, W]; None when NumPy should do it."""
     if x.ndim != 4 or _is_left(x):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
@@ -64,10 +65,11 @@ class QuantizedConvPrimitive(ShapedPrimitive):
         self.weights = {1: Weights(geo.filter_desc.int8, chosen)}
         chain = self.chain = PrimitiveChain()
         given = chain.input(image_desc(x))
-        memory = {_c.WEIGHTS: chain.input(chosen), _c.SCALES | _c.WEIGHTS: chain.input(row)}
+        memory: dict[int, Memory] = {_c.WEIGHTS: chain.input(chosen), _c.SCALES | _c.WEIGHTS: chain.input(row)}
         if bias:
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
+            assert residual is not None
             added = chain.input(image_desc(residual))
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == plain else chain.reorder(added, plain)
         memory[_c.DST] = chain.output(result)
@@ -114,7 +116,7 @@ def onednn_quantized_conv2d(
     ctx: KernelContext,
 ) -> Array:
     given = Input, Filter, FilterStep, Bias, Residual
-    return attempt(lambda *arrays: find_quantized(*arrays, ctx.attrs), *given)
+    return attempt(partial(find_quantized, attrs=ctx.attrs), *given)
 
 
 @kernel("onednn_quantized_conv2d", place="cpu", dtypes=FLOATS)

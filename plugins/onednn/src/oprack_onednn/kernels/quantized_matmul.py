@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
 from oprack_onednn.kernels._steps import as_post_ops
@@ -63,7 +64,10 @@ class QuantizedProductPrimitive(RowMajorPrimitive):
         self.weights = {1: Weights(MemoryDesc.strided(y_shape).int8, chosen)}
         chain = self.chain = PrimitiveChain()
         given = chain.input(rows.int8 if dtype == INT8 else rows)
-        memory = {_c.WEIGHTS: chain.input(chosen), _c.SCALES | _c.WEIGHTS: chain.input(MemoryDesc.strided((n,)))}
+        memory: dict[int, Memory] = {
+            _c.WEIGHTS: chain.input(chosen),
+            _c.SCALES | _c.WEIGHTS: chain.input(MemoryDesc.strided((n,))),
+        }
         if bias:
             memory[_c.BIAS] = chain.input(row)
         if residual is not None:
@@ -117,7 +121,7 @@ def onednn_quantized_matmul(
     *,
     ctx: KernelContext,
 ) -> Array:
-    return attempt(lambda *arrays: _find(*arrays, ctx.attrs), X, Y, FilterStep, Bias, Residual)
+    return attempt(partial(_find, attrs=ctx.attrs), X, Y, FilterStep, Bias, Residual)
 
 
 @kernel("onednn_quantized_matmul", place="cpu", dtypes=FLOATS)

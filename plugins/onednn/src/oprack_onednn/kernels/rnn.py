@@ -78,9 +78,10 @@ def rnn(
         if (layer.inputs, layer.size) != (x.shape[2], hidden_size):
             return NotImplemented
         own = slice(first, first + sides)
-        x = _layer(layer, x, order, [s[own] for s in before], [s[own] for s in after])
-        if x is None:
+        y = _layer(layer, x, order, [s[own] for s in before], [s[own] for s in after])
+        if y is None:
             return NotImplemented
+        x = y
     return {"Out": x, "DropoutState": None, "State": after, "Reserve": None}
 
 

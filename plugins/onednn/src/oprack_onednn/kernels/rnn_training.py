@@ -54,7 +54,7 @@ class _Packed:
         self.chain.add(desc, memory | {_c.DST: self.chain.output(result)})
 
 
-def _times_matrix(rows: int, w: Array) -> Callable[[Array, Array], None]:
+def _times_matrix(rows: int, w: Array) -> Callable[[Array, Array], object]:
     """A function of x [rows, k] and a result [rows, m] that multiplies by w [k, m], as it is now."""
     found = None
     if all(stride > 0 for stride in w.strides):  # no primitive reads backwards, or one element again and again
@@ -236,10 +236,8 @@ def training(
         out = BUFFERS.take((steps, batch, sides * size))
         for d in range(sides):
             k, columns = first + d, slice(d * size, (d + 1) * size)
-            before = (s[k] for s in states)
-            after[0][k], after[1][k] = forward(
-                x, weights_of(weights, k), *before, d == 1, out[:, :, columns], reserve[k]
-            )
+            h, c = (s[k] for s in states)
+            after[0][k], after[1][k] = forward(x, weights_of(weights, k), h, c, d == 1, out[:, :, columns], reserve[k])
         x = out
     mask = np.ones((steps, batch, sides * size), np.uint8)
     return {"Out": x, "DropoutState": mask, "State": after, "Reserve": reserve}

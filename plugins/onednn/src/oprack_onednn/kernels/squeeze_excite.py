@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
@@ -72,9 +72,7 @@ class SqueezePrimitive(ShapedPrimitive):
         add_product(self.chain, self.weights, memory, n, expand, biased, expand_post_ops, last=True)
 
 
-def _find(
-    attrs: Mapping[str, Sequence[str] | int | str], x: Array, *parameters: Array | None
-) -> SqueezePrimitive | None:
+def _find(attrs: Mapping[str, Any], x: Array, *parameters: Array | None) -> SqueezePrimitive | None:
     """The primitive for X and Reduce, ReduceBias, Expand, ExpandBias; None when there is none."""
     if any(b is not None and b.ndim != 1 for b in parameters[1::2]):
         return None
@@ -94,7 +92,7 @@ def squeeze_excite(
     X: Array,
     Reduce: Array,
     ReduceBias: Array | None = None,
-    Expand: Array | None = None,
+    Expand: RequiredArray = None,
     ExpandBias: Array | None = None,
     *,
     ctx: KernelContext,
@@ -107,7 +105,7 @@ def reference_squeeze_excite(
     X: Array,
     Reduce: Array,
     ReduceBias: Array | None = None,
-    Expand: Array | None = None,
+    Expand: RequiredArray = None,
     ExpandBias: Array | None = None,
     *,
     ctx: KernelContext,
@@ -121,7 +119,7 @@ def by_steps(
     reduce_bias: Array | None,
     expand: Array,
     expand_bias: Array | None,
-    attrs: Mapping[str, Sequence[str]],
+    attrs: Mapping[str, Any],
     ctx: KernelContext,
 ) -> Array:
     """The ops that it stands for, one by one."""

@@ -6,7 +6,7 @@ The numbers are those of NumPy's kernels, bit by bit.
 from __future__ import annotations
 
 from ctypes import Structure, addressof, c_float, c_int64, c_void_p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array
@@ -43,7 +43,7 @@ def _updated(
     grad: Array,
     state: Sequence[Array],
     out: Array | None,
-    numbers: Sequence[float],
+    numbers: Sequence[float | np.floating[Any]],
     others: Sequence[Array | None] = (),
 ) -> Commit | None:
     """Write the new parameter, its new state and `others`; None where NumPy has to do it.

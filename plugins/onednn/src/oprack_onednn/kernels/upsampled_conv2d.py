@@ -47,7 +47,7 @@ class Maps:
 
     def __init__(
         self,
-        attrs: Mapping[str, Sequence[int | str]],
+        attrs: Mapping[str, Any],
         X: Sequence[Array],
         Filter: Sequence[Array],
         Bias: Array | None = None,
@@ -116,9 +116,10 @@ class _Weigher:
             self.base = project[:, :, 0, 0] if shift is None else np.column_stack([project[:, :, 0, 0], shift])
             self.second = np.array(self.base, FLOAT, order="C")
         fixed = [self.rows, self.second, self.weighted]
+        self.calls: list[tuple[BoundChain, Sequence[Array]]]
         self.calls = [(BoundChain(stage, fixed), ())] if keep else [(stage.bound(), fixed)]
 
-    def weigh(self, scale: Array):
+    def weigh(self, scale: Array | None) -> list[tuple[BoundChain, Sequence[Array]]]:
         """The call that makes the weights, as run_all takes it. scale: [C], or None."""
         if self.base is None:
             self.second[:] = scale
@@ -140,13 +141,14 @@ class BoundMaps:
 
     def __init__(self, chain: UpsampledConvPrimitive, maps: Maps, keep: bool, weighers: PerThread) -> None:
         self.chain, self.parameters, self.bias = chain, maps.parameters, maps.bias
-        self.weighers, operands = {}, {}
-        for i, source in enumerate(chain.sources):
-            if source.kind:
+        self.weighers: dict[int, _Weigher] = {}
+        operands: dict[Any, Array] = {}
+        for i, (source, weigh) in enumerate(zip(chain.sources, chain.weigh, strict=True)):
+            if weigh is not None:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
                 found = weighers[THREAD.cache_key, i]
                 if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
-                    found = _Weigher(chain.weigh[i], source, parameters, keep)
+                    found = _Weigher(weigh, source, parameters, keep)
                     weighers.keep((THREAD.cache_key, i), found)
                 self.weighers[i] = found
                 rows = found.weighted
@@ -171,7 +173,7 @@ class BoundMaps:
         images = y.transpose(0, 2, 3, 1)
         for image in range(0, chain.shape[0], chain.images):
             part = slice(image, image + chain.images)
-            found = {("x", i): x[part] for i, x in enumerate(maps.xs)}
+            found: dict[Any, Array] = {("x", i): x[part] for i, x in enumerate(maps.xs)}
             found["y"] = y[part]
             calls = []
             for i, weigher in self.weighers.items():
@@ -189,11 +191,13 @@ class BoundMaps:
             activation.run_in_place(y, *algorithm(text))
         return y
 
-    def _run_shifted(self, y: Array, found: Mapping[str | tuple[str, int], Array]) -> None:
+    def _run_shifted(self, y: Array, found: Mapping[Any, Array]) -> None:
         """Shifts are constant maps: part of the bias, but for the border, where the padding is no part of them."""
         chain = self.chain
         count = chain.window**2
-        taps = sum(self.weighers[i].weighted[: count * chain.k, -1] for i, s in enumerate(chain.sources) if s.shift)
+        taps: Any = sum(
+            self.weighers[i].weighted[: count * chain.k, -1] for i, s in enumerate(chain.sources) if s.shift
+        )
         *border, whole = (_BORDER if count == 9 else _WHOLE) @ taps.reshape(count, chain.k)
         self._set_bias(whole if self.bias is None else whole + self.bias)
         if chain.spread.memory:
@@ -210,7 +214,7 @@ class BoundMaps:
             part += value
 
 
-def _run(attrs: Mapping[str, Sequence[int | str]], *arrays: Array | Sequence[Array] | None) -> Array:
+def _run(attrs: Mapping[str, Any], *arrays: Any) -> Array:
     maps = Maps(attrs, *arrays)
     chain = maps.primitive(attrs["post_ops"], is_narrow(attrs)) if LIBRARY.usable() else None
     if chain is not None:
@@ -241,7 +245,7 @@ class _Site:
             self._entries.keep(key, _NONE if bound is None else bound)
         return bound
 
-    def __call__(self, *arrays: Array | Sequence[Array] | None) -> Array:
+    def __call__(self, *arrays: Any) -> Array:
         if not THREAD.ready():
             return _run(self._attrs, *arrays)
         maps = Maps(self._attrs, *arrays)
@@ -251,7 +255,7 @@ class _Site:
                 return bound.run(maps)
         return _run(self._attrs, *arrays)
 
-    def prepare(self, *arrays: Array | Sequence[Array] | None) -> Array | None:
+    def prepare(self, *arrays: Any) -> Array | None:
         """Bind the chains for arrays like these, and have them compiled; returns a result that nobody computed."""
         bound = self.bound(Maps(self._attrs, *arrays)) if THREAD.ready() else None
         if bound is None:
@@ -291,7 +295,7 @@ def reference_upsampled_conv2d(
 
 def by_steps(maps: Maps, post_ops: Sequence[str], ctx: KernelContext) -> Array:
     """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
-    total = None
+    total: Any = None
     padded = {"paddings": [maps.ws[0].shape[2] // 2] * 2}
     parts = zip(maps.xs, maps.ws, maps.projects, maps.shifts, maps.scales, maps.factors, strict=True)
     for x, w, project, shift, scale, factor in parts:

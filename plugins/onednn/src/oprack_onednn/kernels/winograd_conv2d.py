@@ -264,7 +264,7 @@ class WinogradPrimitive(ShapedPrimitive):
                 target = self.chain.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * t.tiles * c)
                 self.chain.reorder(source, target)
 
-    def _add_residual(self, added: External, target: External, post_ops: tuple[str, ...]) -> None:
+    def _add_residual(self, added: Memory, target: Memory, post_ops: tuple[str, ...]) -> None:
         """Append the sum of results and residual, and what follows it."""
         chain, flat = self.chain, MemoryDesc.strided((1, math.prod(self.shape)))
         attributes, _ = as_post_ops(post_ops)
@@ -334,7 +334,7 @@ class WinogradPrimitive(ShapedPrimitive):
         n, k, high, wide = self.shape
         tiles = n * part * columns
 
-        def ranges(size: int, begin: int, count: int) -> list[tuple[int, ...]]:
+        def ranges(size: int, begin: int, count: int) -> list[tuple[int, int, int]]:
             """(tile, tiles, results per tile) of whole tiles, then of the one at the edge."""
             whole = min(count, size // RESULTS - begin)
             found = [(0, whole, RESULTS)] if whole > 0 else []
@@ -404,9 +404,9 @@ def reference_winograd(
 def by_steps(
     x: Array,
     u: Array,
-    bias: Array,
+    bias: Array | None,
     residual: Array | None,
-    attrs: Mapping[str, Sequence[int | str]],
+    attrs: Mapping[str, Any],
     ctx: KernelContext,
 ) -> Array:
     """The same in NumPy."""
