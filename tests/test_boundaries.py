@@ -163,6 +163,11 @@ def test_import_linter_knows_every_pack():
     assert core["forbidden_modules"] == names
 
 
+def test_mypy_finds_every_distribution():
+    path = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]["mypy_path"]
+    assert path.split(":") == [f"{d.relative_to(ROOT).as_posix()}/src" for d in (ROOT / "core", *DISTRIBUTIONS)]
+
+
 def test_import_oprack_imports_next_to_nothing():
     modules = modules_after("import oprack", CORE.parent)
     assert not modules & {*ARRAY_LIBRARIES, "rich", "pluggy", "google.protobuf"}
