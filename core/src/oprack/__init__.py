@@ -50,8 +50,10 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         enable_grad as enable_grad,
         is_grad_enabled as is_grad_enabled,
         no_grad as no_grad,
+        reference as reference,
         seed as seed,
         set_grad_enabled as set_grad_enabled,
+        source_of as source_of,
         static_mode as static_mode,
     )
     from oprack.io import load as load, save as save
@@ -135,8 +137,10 @@ _HOMES = {
         "enable_grad",
         "is_grad_enabled",
         "no_grad",
+        "reference",
         "seed",
         "set_grad_enabled",
+        "source_of",
         "static_mode",
     ),
     "oprack.io": ("load", "save"),

@@ -20,6 +20,8 @@ from oprack.errors import InvalidArgumentError
 __all__ = ["BUDGET", "Budget", "Cache", "cache_info", "set_cache_limit"]
 
 LIMIT = "OPRACK_CACHE_LIMIT"
+KEEPS_NOTHING = os.environ.get("OPRACK_CACHE", "").strip().lower() == "none"
+"""Whether no cache keeps anything, for debugging: what was made for a call is made anew for the next one."""
 _DEFAULT, _SHARE = 512 << 20, 4
 # An epoch ends when as many bytes were added as this part of the limit. What was used in the last epochs is not
 # dropped: a net that needs all of the budget for one size would make everything anew in each run.
@@ -108,6 +110,8 @@ class Cache(dict[Any, Any]):
             nbytes: About how many bytes are free again when the entry is dropped, without what accounts for itself
                 (`Budget.count`).
         """
+        if KEEPS_NOTHING:
+            return value
         self._old.pop(key, None)
         self._put(key, value)
         if self._kind:

@@ -8,6 +8,7 @@ from oprack.kernel.invoke import decline
 from oprack.kernel.kernel_map import (
     ANY_KERNEL,
     DETERMINISTIC_KERNELS,
+    PLAIN_KERNELS,
     Candidate,
     KernelRules,
     OpKernelMap,
@@ -25,6 +26,7 @@ logging.getLogger("oprack").addHandler(logging.NullHandler())
 __all__ = [
     "ANY_KERNEL",
     "DETERMINISTIC_KERNELS",
+    "PLAIN_KERNELS",
     "Array",
     "ArrayModule",
     "Candidate",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel.invoke import call_arrays
-from oprack.kernel.kernel_map import ANY_KERNEL, Candidate, KernelRules
+from oprack.kernel.kernel_map import ANY_KERNEL, Candidate, KernelRules, OpKernelMap
 from oprack.kernel.predicates import KernelQuery
 from oprack.op.infer import KernelTypeContext
 from oprack.types import dtype_name
@@ -251,5 +251,5 @@ def _choose(
     library, excluded = rules.libraries(packs.extensions.library_attrs() if rules.by_attr else {}, all_attrs)
     if expected.library == "plain" and library != "plain":
         expected = replace(expected, library=library)
-    candidate: Candidate = packs.kernel_map(op_type, place.kind).choose(expected, query, excluded, rules.deterministic)
-    return candidate
+    kernels: OpKernelMap = packs.kernel_map(op_type, place.kind)
+    return kernels.choose(expected, query, excluded, rules)

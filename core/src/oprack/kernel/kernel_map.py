@@ -22,9 +22,9 @@ from oprack.python.records import dataclass
 _LOG = logging.getLogger(__name__)
 
 
-def deterministic_by_default() -> bool:
-    """Whether the environment variable OPRACK_DETERMINISTIC asks for kernels that give the same bits on every run."""
-    return os.environ.get("OPRACK_DETERMINISTIC", "0").strip().lower() not in ("", "0", "off", "no", "false")
+def switched_on(variable: str) -> bool:
+    """Whether an environment variable such as OPRACK_DETERMINISTIC is set to something else than 0, off, no or false."""
+    return os.environ.get(variable, "0").strip().lower() not in ("", "0", "off", "no", "false")
 
 
 class KernelRules:
@@ -38,15 +38,16 @@ class KernelRules:
             use_cudnn). Those of all others run wherever they are the best, whatever the attribute says, as in Fluid
             with the flag for the library set.
         deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+        plain: Whether kernels of libraries run only where no other fits, as inside `oprack.reference()`.
     """
 
-    __slots__ = ("by_attr", "deterministic", "excluded")
+    __slots__ = ("by_attr", "deterministic", "excluded", "plain")
 
     def __init__(
-        self, excluded: Iterable[str] = (), by_attr: Iterable[str] = (), *, deterministic: bool = False
+        self, excluded: Iterable[str] = (), by_attr: Iterable[str] = (), *, deterministic: bool = False, plain: bool = False
     ) -> None:
         self.excluded, self.by_attr = frozenset(excluded), frozenset(by_attr)
-        self.deterministic = bool(deterministic)
+        self.deterministic, self.plain = bool(deterministic), plain
 
     def libraries(self, switches: Mapping[str, str], attrs: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
         """Which library an op asks for, and which ones may not run for it.
@@ -66,7 +67,7 @@ class KernelRules:
     def __repr__(self) -> str:
         return (
             f"KernelRules(excluded={sorted(self.excluded)}, by_attr={sorted(self.by_attr)}, "
-            f"deterministic={self.deterministic})"
+            f"deterministic={self.deterministic}, plain={self.plain})"
         )
 
 
@@ -74,6 +75,8 @@ ANY_KERNEL = KernelRules()
 """Every kernel may run."""
 DETERMINISTIC_KERNELS = KernelRules(deterministic=True)
 """Those that give the same bits on every run."""
+PLAIN_KERNELS = KernelRules(plain=True)
+"""Those of no library, where one fits."""
 
 
 _size_limits_off = 0  # how many `size_limits_ignored` blocks are active; they may be nested
@@ -252,7 +255,7 @@ class OpKernelMap:
         return sorted(candidates, key=lambda c: (c.reason != "", *c.rank))
 
     def choose(
-        self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
+        self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), rules: KernelRules = ANY_KERNEL
     ) -> Candidate:
         """Choose the best of the kernels that fit.
 
@@ -262,7 +265,7 @@ class OpKernelMap:
             expected: Place, dtype and library that are asked for.
             query: The properties of the call that predicates test.
             excluded: Libraries that may not be used in this run.
-            deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+            rules: Those of the run, of which `libraries` gave what is asked for and what is excluded.
 
         Returns:
             The best kernel, linked to those that take over when it declines.
@@ -272,12 +275,14 @@ class OpKernelMap:
             DuplicateKernelError: Several kernels of the op's own pack fit equally well.
         """
         excluded = frozenset(excluded)
-        candidates = self.candidates(expected, query, excluded, deterministic)
+        expected = replace(expected, library="plain") if rules.plain else expected
+        candidates = self.candidates(expected, query, excluded, rules.deterministic)
         fitting = [c for c in candidates if not c.reason]
+        fitting = [c for c in fitting if rules.plain and c.spec.library == "plain"] or fitting
         others: list[Candidate] = []  # of any library: they take over where the one that is asked for declines
         if expected.library != "plain":
             wider = replace(expected, library="plain")
-            others = [c for c in self.candidates(wider, query, excluded, deterministic) if not c.reason]
+            others = [c for c in self.candidates(wider, query, excluded, rules.deterministic) if not c.reason]
         if not fitting and others:
             self._log_missing(expected, query, others[0].spec)
             fitting, others = others, []

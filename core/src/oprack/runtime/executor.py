@@ -12,13 +12,13 @@ from oprack.desc import ProgramDesc
 from oprack.device import transform_value
 from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
-from oprack.kernel.kernel_map import deterministic_by_default
+from oprack.kernel.kernel_map import switched_on
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.checks import Checks, Limits
 from oprack.runtime.feed_fetch import fetch_names, fetched, set_schedules, wrong_names
 from oprack.runtime.prepared import PreparedCache, PreparedProgram, run_steps
 from oprack.runtime.prepared_function import PreparedFunction
-from oprack.runtime.profiler import current_profiler
+from oprack.runtime.profiler import PROFILERS, current_profiler, in_reference
 from oprack.runtime.run_context import RandomState, RunContext
 from oprack.tensor import CPUPlace, Place, Scope
 
@@ -88,8 +88,9 @@ class NaiveExecutor:
         self.limits = Limits.of(memory_limit, loop_limit)
         self.random = RandomState(seed)
         if deterministic is None:
-            deterministic = deterministic_by_default()
+            deterministic = switched_on("OPRACK_DETERMINISTIC")
         self.rules = KernelRules(excluded_libraries, libraries_by_attr, deterministic=deterministic)
+        self._plain_rules = KernelRules(excluded_libraries, deterministic=deterministic, plain=True)
         self.pool = self.manager.device_contexts
         self._cache = PreparedCache()
         self._functions = Cache(_FUNCTIONS)
@@ -187,10 +188,10 @@ class NaiveExecutor:
             checks=self.checks,
             profiler=current_profiler(),
             observers=[*self.manager.extensions.observers(), *observers],
-            rules=self.rules,
+            rules=self._plain_rules if in_reference() else self.rules,
             limits=self.limits,
         )
-        context.planned = self.runs_plans and not (context.profiler or observers)
+        context.planned = self.runs_plans and not (PROFILERS.stack or observers)
         return context
 
     @property

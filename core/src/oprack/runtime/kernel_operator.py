@@ -264,14 +264,14 @@ class OperatorWithKernel(OperatorBase):
         ruled = expected.place != here
         kernels = manager.kernel_map(self.type, expected.place) if ruled else self._kernels
         try:
-            chosen = kernels.choose(expected, query, excluded, run.rules.deterministic)
+            chosen = kernels.choose(expected, query, excluded, run.rules)
         except KernelNotFoundError as missing:
             if expected.place == "cpu":
                 raise
             expected = replace(expected, place="cpu", library="plain")
             try:
                 on_host = manager.kernel_map(self.type, "cpu")
-                chosen = on_host.choose(expected, query, excluded, run.rules.deterministic)
+                chosen = on_host.choose(expected, query, excluded, run.rules)
             except KernelNotFoundError:
                 # The error that lists the kernels of the place that was asked for says more than that of the CPU.
                 raise missing from None

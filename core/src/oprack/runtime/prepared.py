@@ -17,6 +17,7 @@ import numpy as np
 from oprack.cache import Cache
 from oprack.desc import OpDesc, ProgramDesc
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import ANY_KERNEL, PLAIN_KERNELS
 from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.checks import Limits
@@ -25,6 +26,7 @@ from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.liveness import Dying, check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.block_plan import BlockPlan
+from oprack.runtime.profiler import in_reference
 from oprack.runtime.run_context import RandomState, RunContext
 from oprack.tensor import CPUPlace, LoDTensor, Place, Scope, ShapeOnly, Variable
 from oprack.types import EMPTY_VAR, PER_RUN_KINDS, AttrType
@@ -360,6 +362,7 @@ class SingleOp:
             program=program,
             random=self._random,
             observers=self._manager.extensions.observers(),
+            rules=PLAIN_KERNELS if in_reference() else ANY_KERNEL,
             limits=Limits.of(),
         )
         with np.errstate(all="ignore"), run.device.activate():

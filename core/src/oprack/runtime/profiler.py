@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from oprack.kernel.kernel_map import switched_on
+
 STEPS = ("choose_kernel", "prepare_data", "infer_shape", "compute", "write_back", "checks")
 """Steps of OperatorWithKernel.run, in order; each is an event within the op's own."""
 
@@ -101,28 +103,13 @@ class Profiler:
         origin = min((start for _, _, start, _, _ in self.events), default=0)
         # Perfetto reads thread ids as 32 bits, and Python's are longer, so threads are numbered.
         threads = {ident: i for i, ident in enumerate(dict.fromkeys(e[4] for e in self.events), 1)}
-        trace: dict[str, Any] = {
-            "displayTimeUnit": "ms",
-            "traceEvents": [
-                {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "oprack"}},
-                *(
-                    {"name": "thread_name", "ph": "M", "pid": 1, "tid": i, "args": {"name": f"thread {i}"}}
-                    for i in threads.values()
-                ),
-                *(
-                    {
-                        "name": name,
-                        "cat": category,
-                        "ph": "X",
-                        "ts": (start - origin) / 1000,
-                        "dur": (end - start) / 1000,
-                        "pid": 1,
-                        "tid": threads[thread],
-                    }
-                    for name, category, start, end, thread in self.events
-                ),
-            ],
-        }
+        events: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "oprack"}}]
+        for i in threads.values():
+            events.append({"name": "thread_name", "ph": "M", "pid": 1, "tid": i, "args": {"name": f"thread {i}"}})
+        for name, category, start, end, thread in self.events:
+            times = {"ts": (start - origin) / 1000, "dur": (end - start) / 1000}
+            events.append({"name": name, "cat": category, "ph": "X", **times, "pid": 1, "tid": threads[thread]})
+        trace = {"displayTimeUnit": "ms", "traceEvents": events}
         if path is not None:
             Path(path).write_text(json.dumps(trace))
         return trace
@@ -131,11 +118,17 @@ class Profiler:
 # Per thread: a profiler must not record the runs of other threads.
 class _Profilers(threading.local):
     def __init__(self) -> None:
-        self.stack: list[Profiler] = []
+        self.stack: list[Profiler | None] = [None] if switched_on("OPRACK_REFERENCE") else []
 
 
 PROFILERS = _Profilers()
-"""`PROFILERS.stack` has those that are active in this thread, the innermost one last."""
+"""`PROFILERS.stack` has what makes the ops of this thread run one by one: profilers that are active, the innermost one
+last, and before them None for OPRACK_REFERENCE and each block of `oprack.reference()`."""
+
+
+def in_reference() -> bool:
+    """Whether ops of this thread run by plain kernels, one by one: OPRACK_REFERENCE, or inside `oprack.reference()`."""
+    return None in PROFILERS.stack
 
 
 _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
@@ -144,7 +137,7 @@ _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
 def watch(make: Callable[[], AbstractContextManager[Any]]) -> None:
     """Enter the context manager `make()` while a profiler is active; how ops outside of executors are recorded."""
     _WATCHES.append(make)
-    for profiler in PROFILERS.stack:
+    for profiler in filter(None, PROFILERS.stack):
         profiler._watching[-1].enter_context(make())
 
 

@@ -171,6 +171,7 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
     from oprack.inference.loading import load_model
     from oprack.inference.optim_cache import load_optimized
     from oprack.io.inference_model import freeze_parameters
+    from oprack.runtime.profiler import in_reference
     from oprack_ir.precisions import unused_precisions
 
     path, model_filename, params = model_arguments(args)
@@ -184,7 +185,7 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
         config.enable_mkldnn_int8()
     if args.bf16:
         config.enable_mkldnn_bfloat16()
-    unchanged = args.reference or args.check_nan or args.no_passes
+    unchanged = args.reference or args.check_nan or args.no_passes or in_reference()
 
     def rewritten() -> tuple[InferenceModel, Optimized]:
         from oprack.ir.models import optimize_model
@@ -198,8 +199,8 @@ def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> Inferen
     if unchanged and (args.cache or precisions):
         given = [option for option in ("--cache", "--int8", "--bf16") if getattr(args, option[2:])]
         raise InvalidArgumentError(
-            f"{' and '.join(given)}: passes do that, and --no-passes, --reference and --check-nan run none; expected "
-            "one or the other"
+            f"{' and '.join(given)}: passes do that, and --no-passes, --reference, --check-nan and OPRACK_REFERENCE "
+            "run none; expected one or the other"
         )
     if args.cache:
         config.set_optim_cache_dir(args.cache)

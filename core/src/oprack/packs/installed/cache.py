@@ -3,7 +3,7 @@
 It holds entry points, manifests and whatever packs named by string, so that a process neither scans distributions nor
 imports the modules of such packs. It is valid as long as sys.path, the distributions on it, and each pack's module and
 ops.toml are the same as then; a pack that changed is loaded anew, the others are not. Broken packs are never kept.
-OPRACK_CACHE=0 switches it off, OPRACK_CACHE_DIR moves it. A file that is damaged or another user's is ignored: its
+OPRACK_CACHE=0 or =none switches it off, OPRACK_CACHE_DIR moves it. A file that is damaged or another user's is ignored: its
 first line is the SHA-256 of the rest, so that entries need no check before they are asked for.
 """
 
@@ -35,7 +35,7 @@ _METADATA = (".dist-info", ".egg-info", ".egg-link")
 
 def cache_directory(environ: Mapping[str, str]) -> Path | None:
     """Where cache files go; None when the cache is switched off or there is no home."""
-    if environ.get("OPRACK_CACHE", "1").strip().lower() in ("0", "off", "no", "false"):
+    if environ.get("OPRACK_CACHE", "1").strip().lower() in ("0", "off", "no", "false", "none"):
         return None
     if chosen := environ.get("OPRACK_CACHE_DIR"):
         return Path(chosen)

@@ -78,8 +78,8 @@ class OpFunction:
         if expr is None:
             outputs = default_outputs(self.proto, numbers, count)
             expr = self._keep(key, OpExpr(self.info, self._checked(plain), arity, outputs, in_place))
-        if mode.deterministic:
-            expr = expr.deterministic_twin
+        if mode.rules is not expr.rules:
+            expr = expr.restricted(mode.rules)
         try:
             result = mode.interpreter.apply(expr, args)
         except InvalidLoDError as error:

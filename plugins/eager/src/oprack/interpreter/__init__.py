@@ -12,12 +12,14 @@ from oprack.interpreter.modes import (
     enable_grad,
     is_grad_enabled,
     no_grad,
+    reference,
     register_interpreter,
     set_grad_enabled,
     static_mode,
     wrapped,
 )
 from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.source import source_of
 from oprack.interpreter.wrappers import autocast, check_finite, log_calls
 
 __all__ = [
@@ -34,9 +36,11 @@ __all__ = [
     "is_grad_enabled",
     "log_calls",
     "no_grad",
+    "reference",
     "register_interpreter",
     "seed",
     "set_grad_enabled",
+    "source_of",
     "static_mode",
     "wrapped",
 ]

@@ -12,7 +12,6 @@ from oprack.eager_tensor.devices import RANDOM, home
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.errors import InvalidArgumentError, OprackError, PreconditionNotMetError
 from oprack.interpreter.op_expr import OpExpr, require_no_block
-from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.user_line import name_user_line
 from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import PackManager, default_manager
@@ -117,7 +116,7 @@ class BoundExpr:
             pool=pool,
             program=_OneOp(self, manager),
             random=RANDOM,
-            rules=DETERMINISTIC_KERNELS if expr.deterministic else ANY_KERNEL,
+            rules=expr.rules,
             limits=Limits.of(),
         )
         self.record: OpRecord | None = None
@@ -182,8 +181,8 @@ class BoundExpr:
 
     @property
     def generated(self) -> bool:
-        """Whether generated code can do what the reference path did."""
-        return self.record is not None and self.record.compilable
+        """Whether generated code can do what the reference path did, and may."""
+        return self.record is not None and self.record.compilable and not self.expr.rules.plain
 
     def reference(self, args: Sequence[Tensor | None]) -> Outputs:
         """Values of the outputs, flat, by the reference path. Raises what the op raises, with the user's line."""

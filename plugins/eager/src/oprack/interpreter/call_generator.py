@@ -78,6 +78,7 @@ class CallGenerator:
             self.ins, self.made = _flat(step.ins, self.places), _flat(step.outs, self.outs)
         else:
             self.ins, self.made = _locals(bound.metas, 0), _locals(bound.outputs, len(bound.metas))
+            self._reuse_memory()
         self.names |= {
             "__name__": __name__,
             "Tensor": Tensor,
@@ -106,6 +107,14 @@ class CallGenerator:
         function.source = source
         return function  # type: ignore[no-any-return]
 
+    def _reuse_memory(self) -> None:
+        """Let the first output of an op in place go to its argument's memory, as plans do: others may have views."""
+        for slot, out in self.expr.in_place.items():
+            first, written = self.ins[self.places[slot][0]] if slot in self.places else None, self.outs.get(out)
+            made = self.made[0] if written and written[0] == 0 else None
+            if first and made and first.tensor and first.dtype == made.dtype:
+                first.flag = f"own{first.name[1:]}"
+
     # Values -----------------------------------------------------------------------------------------------------------
     def _unpack(self) -> Iterator[str]:
         for a, x in zip(self.args, self.ins, strict=True):
@@ -118,12 +127,12 @@ class CallGenerator:
 
     def _call(self) -> Iterator[str]:
         args = f"({', '.join(self.args)}{',' if self.args else ''})"
+        for x in self.expr.in_place if self.rule is not None else ():
+            yield from (f"{self.args[i]}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
         if not self.statements:
             yield f"values = reference({args})"
             yield from self._finish()
             return
-        for x in self.expr.in_place if self.rule is not None else ():
-            yield from (f"{self.args[i]}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
         here = self.bound.place.kind == "cpu"
         yield "try:"
         yield from _indented(self.statements if here else ["with activate():", *_indented(self.statements)])
@@ -143,7 +152,7 @@ class CallGenerator:
                 yield f"{r.name}, {r.lod or '_'} = bare(values[{j}])"
         first = next(iter(self.made), None)
         for x in self.ins:
-            if x and x.flag and first and any(x.flag in line for line in self.statements):
+            if x and x.flag and first and (not self.statements or any(x.flag in line for line in self.statements)):
                 # as later calls do, so that views see what the first one writes, too
                 yield f"{first.name} = put({x.name} if {x.flag} else None, {first.name})"
 

@@ -10,6 +10,7 @@ from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.call_generator import CallGenerator, RuleOfOp
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
+from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.layers.user_line import name_user_line
 
 if TYPE_CHECKING:
@@ -84,14 +85,19 @@ class EagerInterpreter:
         return call(*args) if values is None else call(*args, values=values)
 
 
-class DeterministicInterpreter(EagerInterpreter):
-    """Runs calls by kernels that give the same bits on every run; what it finds is kept apart from other calls'."""
+class RestrictedInterpreter(EagerInterpreter):
+    """Runs calls by the kernels of a mode that does not allow all; what it finds is kept apart from other calls'.
+
+    Args:
+        rules: Which kernels may run.
+    """
+
+    def __init__(self, rules: KernelRules) -> None:
+        self._rules = rules
 
     def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
-        return super().apply(expr.deterministic_twin, args, planner)
+        return super().apply(expr.restricted(self._rules), args, planner)
 
 
 EAGER = EagerInterpreter()
-DETERMINISTIC = DeterministicInterpreter()
-register_interpreter("eager", lambda: EAGER)
-register_interpreter("deterministic", lambda: DETERMINISTIC)
+register_interpreter("eager", lambda rules: EAGER if rules is ANY_KERNEL else RestrictedInterpreter(rules))

@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.interpreter.base import Interpreter
 from oprack.interpreter.current import CURRENT
-from oprack.kernel.kernel_map import deterministic_by_default
+from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS, PLAIN_KERNELS, KernelRules
+from oprack.kernel.kernel_map import switched_on
+from oprack.runtime.profiler import PROFILERS
 
 if TYPE_CHECKING:
     from oprack.interpreter.op_expr import OpExpr
 
 Wrapper = Callable[[Interpreter], Interpreter]
-_PROPERTIES = ("grad", "static", "wrappers", "deterministic")
+_PROPERTIES = ("grad", "static", "wrappers", "deterministic", "reference")
+_RULES = {  # by deterministic, reference
+    (False, False): ANY_KERNEL,
+    (True, False): DETERMINISTIC_KERNELS,
+    (False, True): PLAIN_KERNELS,
+    (True, True): KernelRules(deterministic=True, plain=True),
+}
 
 
 _INTERPRETERS: dict[str, Callable[..., Interpreter]] = {}
@@ -26,37 +34,42 @@ def register_interpreter(name: str, make: Callable[..., Interpreter]) -> None:
     """Let modes use an interpreter. The last registration of a name counts.
 
     Args:
-        name: "eager", "deterministic", "lazy" or "autograd".
-        make: Makes it: without arguments, "autograd" around one of the others.
+        name: "eager", "lazy" or "autograd".
+        make: Makes it: "eager" for the KernelRules of a mode, "lazy" without arguments, "autograd" around one of these.
     """
     _INTERPRETERS[name] = make
 
 
-def _made(name: str, *inner: Interpreter) -> Interpreter:
+def _made(name: str, *given: Any) -> Interpreter:
     if name not in _INTERPRETERS:
         raise NotFoundError(
             f"no interpreter {name!r} is registered; import oprack.functional.tensor, which registers those of the core"
         )
-    return _INTERPRETERS[name](*inner)
+    return _INTERPRETERS[name](*given)
 
 
 class Mode:
     """grad: calls with tensors that want gradients are recorded. static: calls without tensors append to the program.
 
     wrappers: put around the interpreter, the first one innermost. interpreter: runs or appends calls. deterministic:
-    kernels that can't promise the same bits on every run are left out.
+    kernels that can't promise the same bits on every run are left out. reference: each call runs on the reference path,
+    by a kernel of no library. rules: which kernels calls may run.
     """
 
-    __slots__ = ("deterministic", "grad", "interpreter", "static", "wrappers")
+    __slots__ = ("deterministic", "grad", "interpreter", "reference", "rules", "static", "wrappers")
 
-    def __init__(self, grad: bool, static: bool, wrappers: tuple[Wrapper, ...], deterministic: bool) -> None:
-        self.grad, self.static, self.wrappers, self.deterministic = grad, static, wrappers, deterministic
+    def __init__(
+        self, grad: bool, static: bool, wrappers: tuple[Wrapper, ...], deterministic: bool, reference: bool
+    ) -> None:
+        self.grad, self.static, self.wrappers = grad, static, wrappers
+        self.deterministic, self.reference = deterministic, reference
+        self.rules = _RULES[deterministic, reference]
 
     def __getattr__(self, name: str) -> Interpreter:
         """The interpreter, put together when the first call asks for it."""
         if name != "interpreter":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = _made("lazy" if self.static else "deterministic" if self.deterministic else "eager")
+        found = _made("lazy") if self.static else _made("eager", self.rules)
         if self.grad:
             found = _made("autograd", found)
         for wrap in self.wrappers:
@@ -68,21 +81,30 @@ class Mode:
         """A mode with these properties changed and all others as here."""
         return mode(*(changes.get(name, getattr(self, name)) for name in _PROPERTIES))
 
+    def __repr__(self) -> str:
+        on = [name for name in ("static", "deterministic", "reference") if getattr(self, name)]
+        around = [getattr(w, "__name__", None) or repr(w) for w in self.wrappers]
+        return f"<Mode {' '.join(['grad' if self.grad else 'no_grad', *on, *(f'in {w}' for w in around)])}>"
+
 
 # Modes are keys of the tables of generated calls and compared by identity, so equal ones are the same object.
 @functools.lru_cache(maxsize=64)
 def mode(
-    grad: bool = True, static: bool = False, wrappers: tuple[Wrapper, ...] = (), deterministic: bool = False
+    grad: bool = True,
+    static: bool = False,
+    wrappers: tuple[Wrapper, ...] = (),
+    deterministic: bool = False,
+    reference: bool = False,
 ) -> Mode:
     """The mode with these properties, the same object while it is in use."""
-    return Mode(grad, static, wrappers, deterministic)
+    return Mode(grad, static, wrappers, deterministic, reference)
 
 
 def current_mode() -> Mode:
     """The mode of this thread or task."""
     found: Mode | None = CURRENT.get()
     if found is None:
-        found = mode(deterministic=deterministic_by_default())
+        found = mode(deterministic=switched_on("OPRACK_DETERMINISTIC"), reference=switched_on("OPRACK_REFERENCE"))
         # A context variable: threads and asyncio tasks have modes of their own.
         CURRENT.set(found)
     return found
@@ -183,6 +205,27 @@ class deterministic(ModeGuard):
 
     def __init__(self, on: bool = True) -> None:
         super().__init__(deterministic=bool(on))
+
+
+class reference(ModeGuard):
+    """Every op runs by itself, by the plain kernel of its pack: `with oprack.reference():`, or a decorator.
+
+    This holds for eager calls, gradients, jitted functions, steps of optimizers, programs and predictors of this
+    thread: no generated code, plan or specialized kernel runs, and a kernel of a library only where no other fits. So a
+    breakpoint in a kernel is met each time. A predictor that is created inside runs the ops of the model, without
+    passes; one that was created outside, those that its passes left. OPRACK_REFERENCE=1 does so everywhere.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(reference=True)
+
+    def __enter__(self) -> ModeGuard:
+        PROFILERS.stack.insert(0, None)
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        PROFILERS.stack.remove(None)
 
 
 class wrapped(ModeGuard):

@@ -10,6 +10,7 @@ from typing import Any
 
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError, did_you_mean
+from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.op import OpInfo, OpProto
 from oprack.op.signature import output_names
 from oprack.packs.manager import default_manager
@@ -35,20 +36,21 @@ class OpExpr:
         calls: TensorMetas of the arguments -> generated function, for calls that autograd does not record.
         grad_calls: The same for calls that autograd records.
         bound: TensorMetas of the arguments -> BoundExpr.
+        rules: Which kernels calls may run.
     """
 
     __slots__ = (
-        "_twin",
+        "_twins",
         "attrs",
         "bound",
         "calls",
-        "deterministic",
         "flat",
         "grad_calls",
         "in_place",
         "info",
         "inputs",
         "outputs",
+        "rules",
         "type",
     )
 
@@ -69,8 +71,8 @@ class OpExpr:
         self.calls: dict[Any, Any] = {}
         self.grad_calls: dict[Any, Any] = {}
         self.bound: dict[Any, Any] = {}
-        self.deterministic = False
-        self._twin: OpExpr | None = None
+        self.rules = ANY_KERNEL
+        self._twins: dict[KernelRules, OpExpr] = {}
 
     @classmethod
     def of(
@@ -128,18 +130,22 @@ class OpExpr:
         """The op's OpProto."""
         return self.info.proto
 
-    @property
-    def deterministic_twin(self) -> OpExpr:
-        """The same expression, restricted to kernels that give the same bits on every run."""
-        if self.deterministic:
+    def restricted(self, rules: KernelRules) -> OpExpr:
+        """The same expression for other kernels.
+
+        Args:
+            rules: Which kernels calls may run; those of a mode.
+        """
+        if rules is self.rules:
             return self
         # No lock: if two threads each create one, only generated code is duplicated.
-        if self._twin is None:
+        twin = self._twins.get(rules)
+        if twin is None:
             twin = copy.copy(self)
             # Separate caches, since other kernels are chosen for the same metas.
-            twin.calls, twin.grad_calls, twin.bound, twin.deterministic = {}, {}, {}, True
-            self._twin = twin
-        return self._twin
+            twin.calls, twin.grad_calls, twin.bound, twin.rules = {}, {}, {}, rules
+            self._twins[rules] = twin
+        return twin
 
     def input_names(self, present: Sequence[bool]) -> dict[str, list[str]]:
         """Names of variables by slot, "@EMPTY@" for absent inputs."""
@@ -178,7 +184,8 @@ class OpExpr:
 
     def __repr__(self) -> str:
         ins = ", ".join(f"{s}*{n}" if n > 1 else s for s, n in self.inputs)
-        return f"<OpExpr {self.type}({ins}) -> {', '.join(s for s, _ in self.outputs)}>"
+        rules = "" if self.rules is ANY_KERNEL else f" {self.rules!r}"
+        return f"<OpExpr {self.type}({ins}) -> {', '.join(s for s, _ in self.outputs)}{rules}>"
 
 
 @cache

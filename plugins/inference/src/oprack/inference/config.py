@@ -11,7 +11,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.inference.enums import PrecisionType
 from oprack.inference.settings import PassBuilder, say_once, settings_table, with_no_effect
-from oprack.kernel.kernel_map import deterministic_by_default
+from oprack.kernel.kernel_map import switched_on
 from oprack.runtime.checks import Limits
 
 _OPTIM_CACHE_BYTES = 2 << 30
@@ -51,7 +51,7 @@ class Config:
         self._ir_optim = True
         self._ir_debug = False
         self._strict_sums = False
-        self._deterministic = deterministic_by_default()
+        self._deterministic = switched_on("OPRACK_DETERMINISTIC")
         self._library_attrs = False
         self._memory_optim = False
         self._memory_limit: int | None = None

@@ -24,6 +24,7 @@ from oprack import __file__ as _HOME
 from oprack import __version__
 from oprack.desc.plain import from_plain, to_plain
 from oprack.device import host_array
+from oprack.cache import KEEPS_NOTHING
 from oprack.errors import OprackError
 from oprack.inference.loading import model_location
 from oprack.inference.optim_entry import (
@@ -174,7 +175,8 @@ def load_optimized(
     Raises:
         OprackError: As load_inference_model where files are missing, and what `rewrite` and `prepare` raise.
     """
-    if config.ir_debug() or os.environ.get(_DEBUG, "") not in ("", "0") or executor.manager.here.has_registrations():
+    debugging = KEEPS_NOTHING or config.ir_debug() or os.environ.get(_DEBUG, "") not in ("", "0")
+    if debugging or executor.manager.here.has_registrations():
         model, _ = rewrite()
         return model, prepare(model)
     key = cache_key(config, executor)

@@ -29,6 +29,7 @@ from oprack.python.implementation import without_collecting
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import blamed, fed_array
 from oprack.runtime.prepared_function import PreparedFunction
+from oprack.runtime.profiler import in_reference
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Predictor:
 
     def _load(self) -> tuple[InferenceModel, PreparedProgram]:
         """Load the model and run the passes that the Config selects; parameters that become unused are freed."""
-        if not self._config.ir_optim():
+        if in_reference() or not self._config.ir_optim():
             model = load_model(self._config, self._parameters)
             freeze_parameters(self._parameters)
         elif not self._config.optim_cache_dir():
