@@ -66,6 +66,9 @@ class OperatorBase(CreatorFacet):
         self.declined: dict[str, str] = {}
         self.key = f"{block.idx}/{index if desc.origin is None else desc.origin}/{self.type}"
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.key}>"
+
     def input(self, slot: str) -> str:
         """Name of the only variable of an input slot.
 

@@ -131,6 +131,9 @@ class PreparedProgram:
         op_types = {op.type for block in desc.blocks for op in block.ops}
         manager.require_ops(op_types, desc.op_version_map, desc.op_sources)
 
+    def __repr__(self) -> str:
+        return f"<PreparedProgram of {len(self.desc.blocks[self.block_id].ops)} ops at {self.place!r}>"
+
     def is_current(self, manager: Any, place: Place) -> bool:
         """Whether packs and place are still those that it was prepared for."""
         same_place = place is self.place or place == self.place

@@ -76,6 +76,9 @@ class PreparedFunction:
         self._executor, self._checked, self._stateful = executor, checked, stateful
         self._plan = _Plan(executor, program, self.inputs, self.outputs, stateful)
 
+    def __repr__(self) -> str:
+        return f"<PreparedFunction {list(self.inputs)} -> {list(self.outputs)}>"
+
     @property
     def program(self) -> PreparedProgram:
         """The prepared program."""

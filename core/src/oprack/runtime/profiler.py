@@ -64,17 +64,10 @@ class Profiler:
             if category == "op":
                 rows.setdefault(name, []).append((end - start) / 1e6)
         whole = self._outer_ms() or 1.0
-        table = [
-            {
-                "op": name,
-                "calls": len(times),
-                "total_ms": sum(times),
-                "mean_ms": sum(times) / len(times),
-                "max_ms": max(times),
-                "share": sum(times) / whole,
-            }
-            for name, times in rows.items()
-        ]
+        table = list[dict[str, Any]]()
+        for name, times in rows.items():
+            row = {"op": name, "calls": len(times), "total_ms": sum(times), "mean_ms": sum(times) / len(times)}
+            table.append(row | {"max_ms": max(times), "share": sum(times) / whole})
         return sorted(table, key=lambda row: -float(row["total_ms"]))
 
     def _outer_ms(self) -> float:

@@ -106,6 +106,9 @@ class Segment:
         # Outputs that ops may leave out, and that are read: another value of the variable, such as a fed one, stays.
         self._left_out: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Segment of {self._ops_text}>"
+
     @property
     def reads(self) -> list[str]:
         """Variables that it reads beside parameters; of those that an op may leave out, the value that was there."""

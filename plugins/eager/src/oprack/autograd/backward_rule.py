@@ -68,6 +68,9 @@ class BackwardRule:
             self.empty = not any(self._whole.results)
             self._note_what_is_read()
 
+    def __repr__(self) -> str:
+        return f"<BackwardRule of {self.bound!r} for {', '.join(self.bound.names_in[i] for i in self.wrt)}>"
+
     @property
     def name(self) -> str:
         """The op, for messages."""

@@ -32,6 +32,9 @@ class Same:
     def __hash__(self) -> int:
         return id(self.value)
 
+    def __repr__(self) -> str:
+        return f"<Same {object.__repr__(self.value)}>"
+
 
 def frozen(value: Any, depth: int = _DEPTH) -> Any:
     """A key of a value, equal only to those of values that a function can't tell from it.

@@ -53,6 +53,9 @@ class JitFunction:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._function, name)
 
+    def __repr__(self) -> str:
+        return f"<jit of {self.__name__}, captured for {len(self._programs)} kinds of calls>"
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(n for n in dir(self._function) if not n.startswith("_"))})
 

@@ -100,6 +100,9 @@ class JitProgram:
         self._form = 1 if of_one_shape and all([meta.bare for meta in (*metas, *self._metas)]) else None
         self.call = self._generated(metas)
 
+    def __repr__(self) -> str:
+        return f"<JitProgram of {self.name} at {self.place!r} in {self.mode!r}>"
+
     def _write_backward(self, values: set[str]) -> set[str]:
         """Append the gradient ops to a copy of the program; returns the names whose values they read."""
         block = self.exported.program.global_block()
@@ -298,6 +301,9 @@ class JitRule:
     ) -> Sequence[Any]:
         """The gradients of `wrt`, None where none flows; see Rule.run."""
         return self._recorded(node, gradients) if create_graph else self.quick(node, gradients, apply, plain)
+
+    def __repr__(self) -> str:
+        return f"<JitRule of {self.name} for {', '.join(self._wrt)}>"
 
     def _recorded(self, node: Node, cotangents: Sequence[Tensor | None]) -> list[Tensor | None]:
         pairs = node.saved[self._given_at :][: 2 * len(self._read)]

@@ -123,6 +123,9 @@ class BoundExpr:
         self.check: ShapeCheck | None = None
         self.outputs: list[TensorMeta | None] = []
 
+    def __repr__(self) -> str:
+        return f"<BoundExpr {self.expr!r} of {', '.join(map(repr, self.metas)) or 'nothing'}>"
+
     @cached_property
     def program(self) -> ProgramDesc:
         """The program of this op alone."""

@@ -95,6 +95,9 @@ class RestrictedInterpreter(EagerInterpreter):
     def __init__(self, rules: KernelRules) -> None:
         self._rules = rules
 
+    def __repr__(self) -> str:
+        return f"<RestrictedInterpreter {self._rules!r}>"
+
     def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
         return super().apply(expr.restricted(self._rules), args, planner)
 

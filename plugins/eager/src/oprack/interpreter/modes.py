@@ -56,11 +56,12 @@ class Mode:
     by a kernel of no library. rules: which kernels calls may run.
     """
 
-    __slots__ = ("deterministic", "grad", "interpreter", "reference", "rules", "static", "wrappers")
+    __slots__ = ("_properties", "deterministic", "grad", "interpreter", "reference", "rules", "static", "wrappers")
 
     def __init__(
         self, grad: bool, static: bool, wrappers: tuple[Wrapper, ...], deterministic: bool, reference: bool
     ) -> None:
+        self._properties = grad, static, wrappers, deterministic, reference
         self.grad, self.static, self.wrappers = grad, static, wrappers
         self.deterministic, self.reference = deterministic, reference
         self.rules = _RULES[deterministic, reference]
@@ -79,7 +80,7 @@ class Mode:
 
     def but(self, **changes: Any) -> Mode:
         """A mode with these properties changed and all others as here."""
-        return mode(*(changes.get(name, getattr(self, name)) for name in _PROPERTIES))
+        return mode(*[changes.get(name, value) for name, value in zip(_PROPERTIES, self._properties, strict=True)])
 
     def __repr__(self) -> str:
         on = [name for name in ("static", "deterministic", "reference") if getattr(self, name)]
