@@ -47,10 +47,11 @@ RUN = """if True:
         sgd.clear_grad()
         served = create_predictor(config).run([x])[0]
         ran = executor.run(model.program, {"x": x}, model.fetch_names, oprack.Scope())[0]
-        rows.append([y.numpy().tolist(), t.grad.numpy().tolist(), fast(t).numpy().tolist(), served.tolist(), ran.tolist()])
+        rows.append([r.tolist() for r in (y.numpy(), t.grad.numpy(), fast(t).numpy(), served, ran)])
     files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-    kept = {"calls": len(op_function("relu").table), "entries": sum(k["entries"] for k in oprack.cache_info()["kinds"].values())}
-    print(json.dumps({"rows": rows, "weight": weight.numpy().tolist(), "captured": len(captured), "files": files} | kept))
+    entries = sum(kind["entries"] for kind in oprack.cache_info()["kinds"].values())
+    kept = {"calls": len(op_function("relu").table), "entries": entries, "captured": len(captured), "files": files}
+    print(json.dumps({"rows": rows, "weight": weight.numpy().tolist()} | kept))
 """
 
 

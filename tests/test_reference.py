@@ -1,4 +1,4 @@
-"""oprack.reference() and OPRACK_REFERENCE=1: a breakpoint in a kernel is met in every call, and the numbers are the same."""
+"""oprack.reference() and OPRACK_REFERENCE=1: a breakpoint in a kernel is met in every call, and numbers are the same."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def by_the_environment(work: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 SWITCHES = pytest.mark.parametrize("switch", [in_a_block, by_the_environment])
 
 
-# Ways to run an op, each of which returns what to call again and again, and what it computes -----------------------------
+# Ways to run an op, each of which returns what to call again and again, and what it computes --------------------------
 def eager(call: Callable[..., Any], arrays: Sequence[np.ndarray], tmp_path: Path) -> Way:
     tensors = [oprack.to_tensor(a) for a in arrays]
     return lambda: call(*tensors).numpy()
@@ -222,7 +222,7 @@ def test_kernels_of_a_small_pack_are_met_each_time(
     assert check(make, (lambda x: F.double(x, factor=3.0), [X]), [kernel], tmp_path, switch, monkeypatch) <= 1
 
 
-# What was made before ---------------------------------------------------------------------------------------------------
+# What was made before -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [eager, jit, executor])
 def test_what_was_warm_before_stops_as_well(make: Any, tmp_path: Path) -> None:
     run = make(*CALLS["conv2d"], tmp_path)
@@ -243,7 +243,7 @@ def test_a_predictor_made_before_runs_what_its_passes_left(tmp_path: Path) -> No
         np.testing.assert_allclose(run(), expected, rtol=1e-5, atol=1e-4)
 
 
-# Modes ------------------------------------------------------------------------------------------------------------------
+# Modes ----------------------------------------------------------------------------------------------------------------
 def test_it_goes_with_other_modes() -> None:
     x = oprack.to_tensor(X)
     with oprack.Profiler() as profiler, oprack.reference(), oprack.deterministic():
@@ -320,7 +320,7 @@ def test_a_library_runs_where_nothing_else_fits(only_in_a_library: Any) -> None:
     assert met.count == ROUNDS
 
 
-# The code that runs -----------------------------------------------------------------------------------------------------
+# The code that runs ---------------------------------------------------------------------------------------------------
 def test_the_source_of_calls() -> None:
     x = oprack.to_tensor(X, requires_grad=True)
     text = oprack.source_of(oprack.relu, x)
@@ -335,7 +335,9 @@ def test_the_source_of_calls() -> None:
 
 def test_the_source_of_programs() -> None:
     text = oprack.source_of(oprack.jit(lambda x: F.relu(x)), oprack.to_tensor(X))
-    assert "# <jit of <lambda> " in text and "# <plan of 1 ops from 0/0/relu " in text and "def segment(run, v0):" in text
+    assert (
+        "# <jit of <lambda> " in text and "# <plan of 1 ops from 0/0/relu " in text and "def segment(run, v0):" in text
+    )
     main = oprack.Program()
     with oprack.program_guard(main, oprack.Program()):
         y = layers.relu(layers.data("x", [None, 3, 12, 12]))

@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def switched_on(variable: str) -> bool:
-    """Whether an environment variable such as OPRACK_DETERMINISTIC is set to something else than 0, off, no or false."""
+    """Whether an environment variable such as OPRACK_REFERENCE is set to something else than 0, off, no or false."""
     return os.environ.get(variable, "0").strip().lower() not in ("", "0", "off", "no", "false")
 
 
@@ -44,7 +44,12 @@ class KernelRules:
     __slots__ = ("by_attr", "deterministic", "excluded", "plain")
 
     def __init__(
-        self, excluded: Iterable[str] = (), by_attr: Iterable[str] = (), *, deterministic: bool = False, plain: bool = False
+        self,
+        excluded: Iterable[str] = (),
+        by_attr: Iterable[str] = (),
+        *,
+        deterministic: bool = False,
+        plain: bool = False,
     ) -> None:
         self.excluded, self.by_attr = frozenset(excluded), frozenset(by_attr)
         self.deterministic, self.plain = bool(deterministic), plain

@@ -52,7 +52,7 @@ CORE = (
         "OPRACK_CACHE",
         "1",
         "0, off, no or false: which packs are installed, and what they bring, is not kept between processes. none: "
-        "nothing is kept at all, neither on disk nor in memory, so that every call makes everything anew; for debugging.",
+        "nothing is kept at all, on disk or in memory, so that every call makes everything anew; for debugging.",
     ),
     EnvironmentVariable(
         "OPRACK_CACHE_DIR", "oprack in XDG_CACHE_HOME, or in ~/.cache", "The folder in which that is kept."
@@ -78,8 +78,8 @@ CORE = (
     EnvironmentVariable(
         "OPRACK_REFERENCE",
         "0",
-        "1: every op runs by itself and by the plain kernel of its pack, without plans, passes and kernel libraries, so "
-        "that a breakpoint in a kernel is met each time; as inside `oprack.reference()`.",
+        "1: every op runs by itself and by the plain kernel of its pack, without plans, passes and kernel libraries, "
+        "so that a breakpoint in a kernel is met each time; as inside `oprack.reference()`.",
     ),
     EnvironmentVariable(
         "OPRACK_CACHE_LIMIT",

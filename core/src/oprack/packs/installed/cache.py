@@ -3,8 +3,8 @@
 It holds entry points, manifests and whatever packs named by string, so that a process neither scans distributions nor
 imports the modules of such packs. It is valid as long as sys.path, the distributions on it, and each pack's module and
 ops.toml are the same as then; a pack that changed is loaded anew, the others are not. Broken packs are never kept.
-OPRACK_CACHE=0 or =none switches it off, OPRACK_CACHE_DIR moves it. A file that is damaged or another user's is ignored: its
-first line is the SHA-256 of the rest, so that entries need no check before they are asked for.
+OPRACK_CACHE=0 or none switches it off, OPRACK_CACHE_DIR moves it. A file that is damaged or another user's is ignored:
+its first line is the SHA-256 of the rest, so that entries need no check before they are asked for.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack import __file__ as _HOME
 from oprack import __version__
+from oprack.cache import KEEPS_NOTHING
 from oprack.desc.plain import from_plain, to_plain
 from oprack.device import host_array
-from oprack.cache import KEEPS_NOTHING
 from oprack.errors import OprackError
 from oprack.inference.loading import model_location
 from oprack.inference.optim_entry import (
