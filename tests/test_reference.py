@@ -1,4 +1,4 @@
-"""oprack.reference() and OPRACK_REFERENCE=1: a breakpoint in a kernel is met in every call, and numbers are the same."""
+"""oprack.reference() and OPRACK_REFERENCE=1: breakpoints in kernels are met in every call, and numbers are the same."""
 
 from __future__ import annotations
 
