@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from oprack import Profiler
 from oprack.errors import OprackError
 from oprack.types import VarType
 
@@ -32,11 +35,13 @@ def test_a_place_that_was_never_written_is_refused(builder):
         b.run({}, ["read"])
 
 
-def test_as_a_gradient_it_is_zero(builder):
+@pytest.mark.parametrize("watch", [contextlib.nullcontext, Profiler])
+def test_as_a_gradient_it_is_zero(builder, watch):
     b = builder().arrays([(2, 7)])
     b.constant("zero", 0, VarType.INT64)
-    b.op("read_from_array", X="array", I="zero", X_W="v0", Out="read")
-    assert b.run({}, ["read"])[0].array.tolist() == [[0], [0]]
+    b.op("read_from_array", X="array", I="zero", X_W="v0", Out="read")  # the values of v0 are freed before it
+    with watch():
+        assert b.run({}, ["read"])[0].array.tolist() == [[0], [0]]
 
 
 @pytest.mark.parametrize("place", [-1, 1 << 40])

@@ -83,7 +83,8 @@ def zeros_like(value: Value | None, xp: ArrayModule) -> LoDTensor | LoDTensorArr
 def zeros_like(value: Value | None, xp: ArrayModule) -> LoDTensor | LoDTensorArray | None:
     """Zeros of the shape, dtype, LoD and kind of a value; None for what has no gradient."""
     if isinstance(value, LoDTensor):
-        return LoDTensor(xp.zeros_like(value.array), value.lod, place=value.place, check=False)
+        array = xp.zeros(value.array.shape, value.array.dtype)  # its values may be freed
+        return LoDTensor(array, value.lod, place=value.place, check=False)
     if isinstance(value, LoDTensorArray):
         return LoDTensorArray(None if t is None else zeros_like(t, xp) for t in value)
     return None
