@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +14,14 @@ import numpy as np
 import oprack
 import pytest
 from oprack import functional as F
-from oprack import layers
+from oprack import layers, parallel
 from oprack.inference import Config, create_predictor
 from oprack.interpreter.modes import current_mode
 from oprack.io import save_inference_model
 from oprack.kernel import KernelSpecialization, kernel
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime import create_op
+from oprack.testing.worlds import ThreadWorld
 
 ROUNDS = 5
 X = np.random.default_rng(0).standard_normal((2, 3, 12, 12)).astype("float32")
@@ -383,3 +385,31 @@ def test_what_a_debugger_shows_says_what_it_is() -> None:
     with oprack.reference():
         oprack.relu(x)
         assert "plain=True" in repr(current_mode().interpreter.inner)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_kernels_are_met_by_global_tensors_as_well(ranks: int) -> None:
+    """Each rank's part, forward and backward; also where some calls were made before without the switch."""
+
+    def rank(world: Any) -> tuple[list[int], np.ndarray]:
+        def call() -> Any:
+            own = oprack.to_tensor(X, requires_grad=True)
+            y = oprack.relu(own.to_global(parallel.placement(), "S(0)", from_whole=True))
+            y.sum().backward()
+            return y
+
+        met: list[int] = []
+        for op_type in ("relu", "relu_grad"):
+            for inside in (False, True):
+                with Breakpoint(plain_kernels(op_type)) as kernels:
+                    for _ in range(ROUNDS):
+                        with oprack.reference() if inside else contextlib.nullcontext():
+                            y = call()
+                met.append(kernels.count)
+        return met, y.to_local().numpy()
+
+    parts = []
+    for met, part in ThreadWorld(ranks).run(rank):
+        assert met[1::2] == [ROUNDS, ROUNDS] and met[0] < ROUNDS
+        parts.append(part)
+    np.testing.assert_array_equal(np.concatenate(parts), np.maximum(X, 0))

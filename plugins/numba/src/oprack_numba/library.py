@@ -6,7 +6,6 @@ when two threads of Python start one at the same time.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import threading
@@ -63,7 +62,11 @@ class Library:
 
     def identity(self) -> str:
         """The version, by which optimised models are kept on disk."""
-        return f"numba {importlib.metadata.version('numba')}" if self.usable() else "no numba"
+        if not self.usable():
+            return "no numba"
+        from importlib.metadata import version  # it takes longer to import than all of this
+
+        return f"numba {version('numba')}"
 
     def threads(self) -> int:
         """How many threads a call of this Python thread may take."""

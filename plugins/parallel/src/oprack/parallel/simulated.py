@@ -211,7 +211,8 @@ class _Shapes(Wrapped):
             if isinstance(a, Tensor):
                 self._world.adopt(a)
         if not args:  # another expression, whose results are not those of calls outside
-            expr = OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, expr.in_place, expr.flat)
+            other = OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, expr.in_place, expr.flat)
+            expr = other.restricted(expr.rules)
         return self.inner.apply(expr, args)
 
 
