@@ -71,8 +71,10 @@ SHAPE_TENSOR_LIST = Input("n one-element tensors, override `shape`.", dispensabl
 def infer_given_shape(ctx: InferShapeContext) -> None:
     """infer_shape of an op with ShapeTensor, ShapeTensorList and `shape`."""
     if ctx.has_input("ShapeTensor"):
-        value = ctx.value("ShapeTensor")
-        dims = [-1] * max(ctx.dim("ShapeTensor")[0], 0) if value is None else [int(v) for v in value.reshape(-1)]
+        value, (rank,) = ctx.value("ShapeTensor"), ctx.require_rank("ShapeTensor", 1)
+        if value is None and rank < 0:
+            return  # not even the number of dims is known
+        dims = [-1] * rank if value is None else [int(v) for v in value]
     elif ctx.has_input("ShapeTensorList"):
         values = [ctx.scalar("ShapeTensorList", i) for i in range(ctx.input_count("ShapeTensorList"))]
         dims = [-1 if v is None else int(v) for v in values]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, numpy_dtype
 
@@ -35,6 +37,17 @@ class PSendArrayOp(OperatorBase):
         for name in self.inputs.get("x", ()):
             value = self.get_input(scope, name)
             tensors += value if isinstance(value, LoDTensorArray) else [value]
+        self._require_tensors(tensors)
         group.send(np.array([len(tensors)], np.int64), peer)
         for tensor in tensors:
             send_with_shape(tensor.array, group, peer)
+
+    def _require_tensors(self, found: Sequence[Any]) -> None:
+        """Before anything is sent, since the peer waits for all of it."""
+        for k, value in enumerate(found):
+            if not isinstance(value, LoDTensor):
+                what = "absent" if value is None else f"a {type(value).__name__}"
+                raise InvalidArgumentError(
+                    f"op {self.type}: element {k} of the {len(found)} of x is {what}; expected tensors. write_to_array "
+                    "fills a gap in an array"
+                )

@@ -87,9 +87,11 @@ class Lstsq(OpDef, type="lstsq"):
         x, y, driver = matrix_dims(ctx, "X"), matrix_dims(ctx, "Y"), ctx.attr("driver")
         *batch, rows, columns = x
         ctx.require_dims("Y", (*batch, rows, y[-1]), why=f"batch and rows of X, which has shape {list(x)}")
-        overdetermined = rows > columns or -1 in (rows, columns)
         ctx.set_dim("Solution", (*batch, columns, y[-1]))
-        ctx.set_dim("Residuals", (*batch, y[-1]) if overdetermined else (0,))
+        if -1 not in (rows, columns):
+            ctx.set_dim("Residuals", (*batch, y[-1]) if rows > columns else (0,))
+        elif not batch:  # or not even the number of dims is known
+            ctx.set_dim("Residuals", (-1,))
         ctx.set_dim("Rank", (0,) if driver == "gels" else batch)
         ctx.set_dim("SingularValues", (*batch, smaller(rows, columns)) if driver in ("gelsd", "gelss") else (0,))
 

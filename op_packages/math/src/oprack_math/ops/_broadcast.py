@@ -10,7 +10,8 @@ from oprack.op.sbp import binary
 def aligned(x: tuple[int, ...], y: tuple[int, ...], axis: int, op_type: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Both shapes at the same rank: the shorter one's dims start at dim `axis` of the longer one, 1 elsewhere.
 
-    axis -1 aligns the last dims. Trailing dims of 1 that do not fit are dropped (programs before 2.0 rely on it).
+    axis -1 aligns the last dims. Trailing dims of 1 that do not fit are dropped (programs before 2.0 rely on it), and
+    those of -1, which can only be 1 in a run.
     Raises InvalidArgumentError when the shorter one does not fit at `axis`.
     """
     long, short = (x, y) if len(x) >= len(y) else (y, x)
@@ -18,7 +19,7 @@ def aligned(x: tuple[int, ...], y: tuple[int, ...], axis: int, op_type: str) -> 
         return x, y
     start = len(long) - len(short) if axis == -1 else axis
     dims = list(short)
-    while len(dims) + start > len(long) and dims and dims[-1] == 1:
+    while len(dims) + start > len(long) and dims and dims[-1] in (1, -1):
         dims.pop()
     if start < 0 or len(dims) + start > len(long):
         raise InvalidArgumentError(

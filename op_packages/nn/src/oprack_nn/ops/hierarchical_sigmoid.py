@@ -17,6 +17,19 @@ def _depth(ctx: InferShapeContext) -> int:
     return (ctx.attr("num_classes") - 1).bit_length()
 
 
+def _path_dims(ctx: InferShapeContext) -> tuple[int, int]:
+    """[N, depth], after a look at the inputs that say what the paths are."""
+    n = ctx.require_rank("X", 2)[0]
+    ctx.require(
+        ctx.has_input("PathTable") == ctx.has_input("PathCode"),
+        "PathTable and PathCode have to be given together; expected both for a tree of your own, else neither",
+    )
+    depth = _depth(ctx)
+    ctx.require_dims("PathTable", (n, depth))
+    ctx.require_dims("PathCode", (n, depth))
+    return n, depth
+
+
 class HierarchicalSigmoid(OpDef, type="hierarchical_sigmoid"):
     r"""$$Out = \sum_j \log(1 + e^{z_j}) - code_j z_j$$ with $$z_j = \min(\max(W_{node_j} \cdot X + Bias_{node_j}, -40),
     40)$$
@@ -47,15 +60,8 @@ class HierarchicalSigmoid(OpDef, type="hierarchical_sigmoid"):
         n, width = ctx.require_rank("X", 2)
         ctx.require_dims("W", (-1, width), why="the width of X")
         ctx.require_dims("Label", (n, 1), why="a label for each row of X")
-        ctx.require(
-            ctx.has_input("PathTable") == ctx.has_input("PathCode"),
-            "PathTable and PathCode have to be given together; expected both for a tree of your own, else neither",
-        )
-        depth = _depth(ctx)
-        ctx.require_dims("PathTable", (n, depth))
-        ctx.require_dims("PathCode", (n, depth))
         ctx.set_dim("Out", _output_dims(ctx))
-        ctx.set_dim("PreOut", (n, depth))
+        ctx.set_dim("PreOut", _path_dims(ctx))
         ctx.set_dim("W_Out", ctx.dim("W"))
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
@@ -68,7 +74,7 @@ class HierarchicalSigmoidGrad(
     of=HierarchicalSigmoid,
     reads="X W Label PathTable PathCode Bias PreOut",
     grads_of="X W Bias",
-    dims={"Out@GRAD": _output_dims},
+    dims={"Out@GRAD": _output_dims, "PreOut": _path_dims},
 ):
     r"""$$z_j@GRAD = (\sigma(z_j) - code_j) Out@GRAD$$, and from there to X, W and Bias"""
 

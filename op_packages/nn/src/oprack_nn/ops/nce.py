@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType, VarType
+
+
+def _require_probabilities(ctx: InferShapeContext) -> None:
+    """CustomDistProbs is there where noise is drawn by it, with a probability of each class."""
+    if ctx.attr("sampler") != 2:
+        return
+    ctx.require(ctx.has_input("CustomDistProbs"), "CustomDistProbs is absent; sampler 2 needs it")
+    dims, classes = ctx.dim("CustomDistProbs"), ctx.attr("num_total_classes")
+    ctx.require(
+        min(dims, default=1) < 0 or math.prod(dims) == classes,
+        f"CustomDistProbs has shape {list(dims)}; expected the probabilities of num_total_classes, {classes}",
+    )
+
+
+def _cost_dims(ctx: InferShapeContext) -> tuple[int, int]:
+    _require_probabilities(ctx)
+    return ctx.require_rank("Input", 2)[0], 1
 
 
 class Nce(OpDef, type="nce"):
@@ -52,12 +71,8 @@ class Nce(OpDef, type="nce"):
             not noise or len(noise) == ctx.attr("num_neg_samples"),
             f"custom_neg_classes has {len(noise)} classes; expected num_neg_samples, {ctx.attr('num_neg_samples')}",
         )
-        ctx.require(
-            ctx.attr("sampler") != 2 or ctx.has_input("CustomDistProbs"),
-            "CustomDistProbs is absent; sampler 2 needs it",
-        )
         columns = ctx.dim("Label")[1]
-        ctx.set_dim("Cost", (rows, 1))
+        ctx.set_dim("Cost", _cost_dims(ctx))
         for slot in ("SampleLogits", "SampleLabels"):
             ctx.set_dim(slot, (rows, -1 if columns < 0 else columns + ctx.attr("num_neg_samples")))
 
@@ -74,6 +89,7 @@ class NceGrad(
     "CustomDistAliasProbs Cost@GRAD",
     shape_of="Bias",
     grads_of="Input Weight Bias",
+    dims={"Cost@GRAD": _cost_dims},
 ):
     r"""With $$g_{ik} = Cost@GRAD_i w_i \frac{(o_k - 1) q_k}{o_k + q_k}$$ for labels and $$Cost@GRAD_i w_i \frac{o_k
     (1 - o_k)}{o_k + q_k}$$ for noise: Bias@GRAD sums g by class, Weight@GRAD g Input, and $$Input@GRAD_i = \sum_k

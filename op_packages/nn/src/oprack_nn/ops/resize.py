@@ -170,24 +170,32 @@ def _sizes(ctx: InferShapeContext, rank: int) -> tuple[int, ...]:
     return tuple(sizes[2:])
 
 
-def _affine_grid_output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
+def _affine_grid_output_dims(ctx: InferShapeContext) -> tuple[int, ...] | None:
+    """Dims of Output; None where not even their number is known."""
     theta = ctx.require_rank("Theta", 3)
     ctx.require(
         theta[1:] in ((2, 3), (3, 4)) or -1 in theta[1:],
         f"Theta has shape {list(theta)}; expected [N, 2, 3] for images or [N, 3, 4] for volumes",
     )
     rank = _rank(ctx, theta)
-    return theta[0], *_sizes(ctx, rank), rank
+    return None if rank is None else (theta[0], *_sizes(ctx, rank), rank)
 
 
-def _rank(ctx: InferShapeContext, theta: tuple[int, ...]) -> int:
-    """2 for images, 3 for volumes: Theta tells, or else how many sizes the output is asked to have."""
+def _affine_grid_read_dims(ctx: InferShapeContext) -> tuple[int, ...]:
+    """Dims that Output@GRAD must have."""
+    return _affine_grid_output_dims(ctx) or ctx.dim("Output@GRAD")
+
+
+def _rank(ctx: InferShapeContext, theta: tuple[int, ...]) -> int | None:
+    """2 for images, 3 for volumes: Theta tells, or else how many sizes Output is asked to have, if that is known."""
     if max(theta[1:]) > 0:
         return theta[1] if theta[1] > 0 else theta[2] - 1
     count = ctx.dim("OutputShape")[0] if ctx.has_input("OutputShape") else len(ctx.attr("output_shape"))
+    if count == -1:
+        return None
     ctx.require(
         count in (4, 5),
-        f"Theta has shape {list(theta)} and the output {count} sizes (-1 = unknown); expected a known size in dim 1 or "
+        f"Theta has shape {list(theta)} (-1 = unknown) and the output {count} sizes; expected a known size in dim 1 or "
         "2 of Theta, or 4 or 5 sizes of the output",
     )
     return count - 2
@@ -213,7 +221,9 @@ class AffineGrid(OpDef, type="affine_grid"):
     sbp = leading(("Theta",), ("Output",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Output", _affine_grid_output_dims(ctx))
+        dims = _affine_grid_output_dims(ctx)
+        if dims is not None:
+            ctx.set_dim("Output", dims)
 
 
 class AffineGridGrad(
@@ -222,7 +232,7 @@ class AffineGridGrad(
     reads="Theta OutputShape",
     shape_of="Theta",
     grads_of="Theta",
-    dims={"Output@GRAD": _affine_grid_output_dims},
+    dims={"Output@GRAD": _affine_grid_read_dims},
 ):
     r"""$$Theta@GRAD_n = \sum_{y,x} Output@GRAD_{n,y,x} (p_x, p_y, 1)$$"""
 

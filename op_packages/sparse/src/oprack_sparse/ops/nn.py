@@ -64,16 +64,24 @@ class NormGrad(
 
 # Shape rules of windows that move over points.
 def window_dims(
-    ctx: InferShapeContext, dims: Sequence[int], sizes: Sequence[int], paddings: Sequence[int], strides: Sequence[int]
+    ctx: InferShapeContext,
+    dims: Sequence[int],
+    sizes: Sequence[int | None],
+    paddings: Sequence[int],
+    strides: Sequence[int],
 ) -> list[int]:
-    """Sizes of the space over which windows have their places: $$(d + 2p - dilation (k - 1) - 1) / stride + 1$$."""
+    """Sizes of the space over which windows have their places: $$(d + 2p - dilation (k - 1) - 1) / stride + 1$$.
+
+    sizes: of a window; None for one that only a run knows.
+    """
     dilations = ctx.attr("dilations")
-    given = {"sizes": sizes, "paddings": paddings, "strides": strides, "dilations": dilations}
-    for name, values in given.items():
-        right = len(values) == len(dims) and min(values, default=1) >= (0 if name == "paddings" else 1)
+    given = (("sizes", sizes), ("paddings", paddings), ("strides", strides), ("dilations", dilations))
+    for name, values in given:
+        least = min((v for v in values if v is not None), default=1)
+        right = len(values) == len(dims) and least >= (0 if name == "paddings" else 1)
         ctx.require(right, f"{name} is {list(values)} for x with the space {list(dims)}; expected one for each dim")
     found = [
-        -1 if d < 0 else (d + 2 * p - e * (k - 1) - 1) // s + 1
+        -1 if d < 0 or k is None else (d + 2 * p - e * (k - 1) - 1) // s + 1
         for d, k, p, s, e in zip(dims, sizes, paddings, strides, dilations, strict=True)
     ]
     ctx.require_sizes("the space of the result", found)
@@ -120,11 +128,13 @@ class SparseConv3d(OpDef, type="sparse_conv3d"):
         dims, kernel = ctx.dim("x"), ctx.dim("kernel")
         if not ctx.is_runtime and not (dims and kernel):
             return
-        fits = len(dims) in (4, 5) and len(kernel) == len(dims) and (dims[-1] in (-1, kernel[-2]))
+        fits = len(dims) in (4, 5) and len(kernel) == len(dims)
+        fits = fits and (dims[-1] == kernel[-2] or -1 in (dims[-1], kernel[-2]))
         ctx.require(fits, f"x is {list(dims)}, kernel {list(kernel)}; expected [N, D, H, W, C] and [kD, kH, kW, C, O]")
         space = list(dims[1:-1])
         if not ctx.attr("subm"):
-            space = window_dims(ctx, space, kernel[:-2], ctx.attr("paddings"), ctx.attr("strides"))
+            sizes = [None if k == -1 else k for k in kernel[:-2]]
+            space = window_dims(ctx, space, sizes, ctx.attr("paddings"), ctx.attr("strides"))
         ctx.set_dim("out", [dims[0], *space, kernel[-1]])
         ctx.set_dim("rulebook", (3, -1))
         ctx.set_dim("counter", (-1,))

@@ -15,7 +15,7 @@ import fnmatch
 import functools
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -68,7 +68,9 @@ class Conformance:
 
     pack: name of its entry point. case_files: a folder of .npz case files (one per op type; sub-folders count, too),
     or None. cases: OpCase records, such as those that collect_cases finds in one file for each op. limitations: known
-    gaps, each with its reason; one that no longer fails is an error. fuzz_examples: generated calls of each op, made
+    gaps, each with its reason; one that no longer fails is an error. without_cases, without_gradients: ops that no case
+    runs, or of which none compares the gradient, each with the reason, such as the test that does; one that has such a
+    case is an error. fuzz_examples: generated calls of each op, made
     of the cases, that all paths must agree on (docs/fuzzing.md); 0 = none. fuzz_known: TOML file of differences that
     are known.
     """
@@ -77,6 +79,8 @@ class Conformance:
     case_files: ClassVar[Path | None] = None
     cases: ClassVar[Sequence[OpCase]] = ()
     limitations: ClassVar[Sequence[Limitation]] = ()
+    without_cases: ClassVar[Mapping[str, str]] = {}
+    without_gradients: ClassVar[Mapping[str, str]] = {}
     fuzz_examples: ClassVar[int] = 0
     fuzz_known: ClassVar[Path | None] = None
 
@@ -97,7 +101,7 @@ class Conformance:
         if "op_type" in metafunc.fixturenames:
             metafunc.parametrize("op_type", cls.op_types())
         if "case_file" in metafunc.fixturenames:
-            files = list(cls._files())
+            files = list(cls.files())
             metafunc.parametrize("case_file", files, ids=[f"{f.parent.name}-{f.stem}" for f in files])
         if "record" in metafunc.fixturenames:
             metafunc.parametrize("record", cls.cases, ids=[c.id for c in cls.cases])
@@ -122,11 +126,70 @@ class Conformance:
             raise UnknownOpError(f"conformance of pack {cls.pack!r}: it {state}")
         return sorted(found[0].op_types)
 
+    # `oprack check` reads a suite by these, too -----------------------------------------------------------------------
     @classmethod
-    def _files(cls) -> Iterator[Path]:
+    def files(cls) -> Iterator[Path]:
+        """The case files of the pack's ops.
+
+        Yields:
+            Each file.
+        """
         if cls.case_files is not None:
             own = set(cls.op_types())
             yield from (f for f in sorted(cls.case_files.rglob("*.npz")) if f.stem in own)
+
+    @classmethod
+    def has_cases(cls, op_type: str) -> bool:
+        """Whether some case runs an op: a file of its own, a record, or a program of another file that has it.
+
+        Args:
+            op_type: The op.
+
+        Returns:
+            Whether one does.
+        """
+        if any(c.op == op_type for c in cls.cases) or any(f.stem == op_type for f in cls.files()):
+            return True
+        return cls.case_files is not None and op_type in _ops_in(cls.case_files, STAGES)
+
+    @classmethod
+    def compares_gradient(cls, op_type: str) -> bool:
+        """Whether some case compares the gradient of an op: a record that says so, or a file case that has one.
+
+        Args:
+            op_type: The op.
+
+        Returns:
+            Whether one does.
+        """
+        if any(c.grads for c in cls.cases if c.op == op_type):
+            return True
+        return cls.case_files is not None and op_type in _ops_in(cls.case_files, ("gradient",))
+
+    @classmethod
+    def check_file(cls, case_file: Path) -> tuple[list[str], list[str], list[list[str]]]:
+        """Run all cases of one file, forward and gradients, on every path.
+
+        Args:
+            case_file: The file.
+
+        Returns:
+            What fails; limitations that are none any more; case, stage and reason of those that are met.
+        """
+        failures, stale, met = [], [], []
+        for case in _cases_of(case_file):
+            for stage in STAGES:
+                if not case.has(stage) or missing_ops(case, stage, default_manager()):
+                    continue
+                known = cls._limitation(case.id, stage)
+                reasons = check_case(case, stage)
+                if reasons and known is not None:
+                    met.append([case.id, stage, known.reason])
+                if reasons and known is None:
+                    failures.append(f"{case.id} {stage}: " + "; ".join(reasons))
+                if not reasons and known is not None and known.cases == case.id:
+                    stale.append(f"{case.id} {stage} passes now: {known.reason}")
+        return failures, stale, met
 
     @classmethod
     def _limitation(cls, case_id: str, stage: Stage) -> Limitation | None:
@@ -148,11 +211,14 @@ class Conformance:
             assert kernels, f"{op_type}: no kernel for place cpu"
 
     def test_op_has_cases(self, op_type: str) -> None:
-        """Some case runs the op: a file of its own, a record, or a program of another file that has it."""
-        if any(c.op == op_type for c in self.cases) or any(f.stem == op_type for f in self._files()):
-            return
-        found = self.case_files is not None and op_type in _ops_in(self.case_files)
-        assert found, f"{op_type}: no case runs it; {case_to_write(default_manager().op_info(op_type).proto)}"
+        """Some case runs the op, or the suite says why none does."""
+        reason, found = self.without_cases.get(op_type), self.has_cases(op_type)
+        assert found or reason, f"{op_type}: no case runs it; {case_to_write(default_manager().op_info(op_type).proto)}"
+        assert not (found and reason), f"{op_type} has a case now; take it out of without_cases ({reason})"
+        known = self.without_gradients.get(op_type)
+        assert not (known and self.compares_gradient(op_type)), (
+            f"{op_type} has a case of its gradient now; take it out of without_gradients ({known})"
+        )
 
     def test_manifest_has_every_op(self) -> None:
         """An op that `oprack manifest` was not run for is found by nobody, and by no other test."""
@@ -180,19 +246,9 @@ class Conformance:
 
     def test_case_file(self, case_file: Path, record_property: Callable[[str, object], None]) -> None:
         """All cases of one file, forward and gradients, on both paths."""
-        failures, stale = [], []
-        for case in _cases_of(case_file):
-            for stage in STAGES:
-                if not case.has(stage) or missing_ops(case, stage, default_manager()):
-                    continue
-                known = self._limitation(case.id, stage)
-                reasons = check_case(case, stage)
-                if reasons and known is not None:
-                    record_property(LIMITATION, [case.id, stage, known.reason])
-                if reasons and known is None:
-                    failures.append(f"{case.id} {stage}: " + "; ".join(reasons))
-                if not reasons and known is not None and known.cases == case.id:
-                    stale.append(f"{case.id} {stage} passes now: {known.reason}")
+        failures, stale, met = self.check_file(case_file)
+        for row in met:
+            record_property(LIMITATION, row)
         assert not failures, "\n".join(failures)
         assert not stale, "limitations that are none any more:\n" + "\n".join(stale)
 
@@ -219,8 +275,8 @@ class Conformance:
 
 
 @functools.cache
-def _ops_in(folder: Path) -> frozenset[str]:
-    """Op types that the programs in a folder of case files run."""
+def _ops_in(folder: Path, stages: tuple[Stage, ...]) -> frozenset[str]:
+    """Op types that the programs of these stages run in a folder of case files."""
     return frozenset(
-        t for f in folder.rglob("*.npz") for c in load_cases(f) for s in STAGES if c.has(s) for t in c.op_types(s)
+        t for f in folder.rglob("*.npz") for c in load_cases(f) for s in stages if c.has(s) for t in c.op_types(s)
     )

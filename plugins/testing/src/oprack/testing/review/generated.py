@@ -14,7 +14,7 @@ EXAMPLES = 10
 def review(subject: Subject) -> Iterator[Finding]:
     """Search a few calls of each op that has cases; `oprack check --fuzz SECONDS` goes on for longer."""
     try:
-        from oprack.testing.fuzz import Checker, op_examples, script, search, seeds
+        from oprack.testing.fuzz import Checker, op_examples, script, search
         from oprack.testing.fuzz.examples.strategies import hypothesis
 
         hypothesis()
@@ -24,9 +24,7 @@ def review(subject: Subject) -> Iterator[Finding]:
         return
     checker, seen = Checker(subject.manager), set[str]()
     for op_type in subject.ops:
-        if "cpu" not in subject.manager.place_kinds(op_type) or not subject.cases_of(op_type):
-            continue
-        calls = seeds(op_type, [], subject.cases, manager=subject.manager)
+        calls = subject.calls_of(op_type) if "cpu" in subject.manager.place_kinds(op_type) else []
         if not calls:
             continue
         found = search(op_examples(calls, subject.manager), checker, seed=0, examples=EXAMPLES, shrink_seconds=5.0)

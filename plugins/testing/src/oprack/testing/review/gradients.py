@@ -40,7 +40,7 @@ def review(subject: Subject) -> Iterator[Finding]:
                 f'let the gradient op read it, reads="... {slot}@GRAD?", or say Output(..., stop_gradient=True) where '
                 "nothing should flow back, or intermediate=True where it is no result",
             )
-        if info.grad_op_maker is not empty_grad and not any(c.grads for c in subject.cases_of(op_type)):
+        if info.grad_op_maker is not empty_grad and not subject.compares_gradient(op_type):
             slot = next(iter(info.proto.inputs), "X")
             yield Finding(
                 "gradients",

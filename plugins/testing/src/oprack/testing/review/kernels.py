@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from oprack.errors import OprackError
 from oprack.kernel import bind_signature
 from oprack.runtime import Executor
-from oprack.tensor import LoDTensor
+from oprack.tensor import LoDTensor, LoDTensorArray
+from oprack.testing.any_kind import elements, with_elements
 from oprack.testing.case_folder import case_to_write
-from oprack.testing.op_case import OpCase, build
+from oprack.testing.fuzz.examples.calls import OpCall
+from oprack.testing.fuzz.examples.ops import one_op
+from oprack.testing.fuzz.runs.paths import filled_scope
 from oprack.testing.review.subject import Finding, Subject
 from oprack.testing.runner import CHECKS
 from oprack.types import FLOATS, INTEGERS
+
+_MEND = "mend the kernel, the rule or the case, whichever is wrong"
 
 
 def review(subject: Subject) -> Iterator[Finding]:
     """Run all cases as the conformance tests do, then one case of each op with the dtypes that no case has."""
     if subject.case_error:
         yield Finding("kernels", subject.case_error, "mend the file of cases")
+    for suite in subject.suites:
+        for file in suite.files():
+            failures, stale, _ = suite.check_file(file)
+            yield from (Finding("kernels", reason, _MEND) for reason in failures)
+            yield from (Finding("kernels", reason, "take it out of the limitations of the suite") for reason in stale)
     for op_type in sorted(subject.manifest.kernels):
         if subject.manager.has_op(op_type):
             yield from _run_cases(subject, op_type)
@@ -41,15 +50,13 @@ def review(subject: Subject) -> Iterator[Finding]:
 
 def _run_cases(subject: Subject, op_type: str) -> Iterator[Finding]:
     """Run the cases of an op that the pack defines, or brings kernels for."""
-    cases = subject.cases_of(op_type)
-    if not cases:
+    if not subject.has_cases(op_type):
         fix = case_to_write(subject.manager.op_info(op_type).proto)
         yield Finding("kernels", f"op {op_type}: no case runs it", fix)
-    reasons = [reason for case in cases for reason in case.check()]
-    for reason in reasons:
-        yield Finding("kernels", reason, "mend the kernel, the rule or the case, whichever is wrong")
-    if cases and not reasons:
-        yield from _dtypes(subject, op_type, cases)
+    reasons = [reason for case in subject.records_of(op_type) for reason in case.check()]
+    yield from (Finding("kernels", reason, _MEND) for reason in reasons)
+    if not reasons:
+        yield from _dtypes(subject, op_type)
 
 
 def _unread(subject: Subject, op_type: str) -> Iterator[Finding]:
@@ -68,51 +75,50 @@ def _unread(subject: Subject, op_type: str) -> Iterator[Finding]:
             )
 
 
-def _dtypes(subject: Subject, op_type: str, cases: list[OpCase]) -> Iterator[Finding]:
+def _dtypes(subject: Subject, op_type: str) -> Iterator[Finding]:
     """Dtypes that a kernel declares and no case has: the first case, converted."""
+    calls = subject.calls_of(op_type)
     promised = {d for s in subject.manager.kernel_map(op_type, "cpu")
                 if s.owner == subject.source.distribution for d in s.dtypes}  # fmt: skip
-    seen = {_dtype(value) for case in cases for value in _values(case)}
+    seen = {dtype for call in calls for dtype in _dtypes_of(call)}
     for dtype in sorted(promised - seen):
-        family = FLOATS if dtype in (*FLOATS, "float16", "bfloat16") else INTEGERS
-        case = next((c for c in cases if _dtype(next(iter(_values(c)), None)) in family), None)
-        if case is None:
-            continue
-        if reason := _run_as(case, _dtype(next(iter(_values(case)))), dtype):
+        family = FLOATS if dtype in (*FLOATS, "float16", "bfloat16") else INTEGERS if dtype in INTEGERS else ()
+        # indices beside floating data keep their dtype
+        found = ((c, d) for c in calls for d in _dtypes_of(c)[:1] if d in family)
+        call, old = next(found, (None, ""))
+        if call is not None and (reason := _run_as(subject, call, old, dtype)):
             yield Finding(
                 "kernels",
-                f"op {op_type}: a kernel declares {dtype}, but case {case.id} converted to it fails: {reason}",
+                f"op {op_type}: a kernel declares {dtype}, but case {call.case} converted to it fails: {reason}",
                 f"mend the kernel for {dtype} (a Python number keeps the dtype of an array, a NumPy number may not), "
                 "or leave it out of dtypes=",
             )
 
 
-def _values(case: OpCase) -> Iterator[Any]:
-    for value in case.inputs.values():
-        yield from value if isinstance(value, list) else [value]
+def _dtypes_of(call: OpCall) -> list[str]:
+    """Dtypes of the inputs, floating ones first."""
+    found = dict.fromkeys(_dtype(value) for value in call.values.values())
+    return sorted(found, key=lambda dtype: dtype in INTEGERS)
 
 
 def _dtype(value: Any) -> str:
     return str(getattr(value, "dtype", None) or np.asarray(value).dtype)
 
 
-def _run_as(case: OpCase, old: str, new: str) -> str:
-    """Why a case does not run with inputs of one dtype converted to another; "" when it does."""
+def _run_as(subject: Subject, call: OpCall, old: str, new: str) -> str:
+    """Why a call does not run with inputs of one dtype converted to another; "" when it does."""
 
     def converted(value: Any) -> Any:
-        if isinstance(value, list):
-            return [converted(v) for v in value]
-        if _dtype(value) != old or not isinstance(value, LoDTensor | np.ndarray):
+        if isinstance(value, LoDTensorArray) or _dtype(value) != old:
             return value
-        array = value.array if isinstance(value, LoDTensor) else value
-        lod = value.lod if isinstance(value, LoDTensor) else []
-        return LoDTensor(array.astype(_numpy_dtype(new)), lod)
+        return with_elements(value, elements(value).astype(_numpy_dtype(new)))
 
-    inputs = {slot: converted(value) for slot, value in case.inputs.items()}
+    values = {name: converted(value) for name, value in call.values.items()}
+    held = [name for name, value in values.items() if not isinstance(value, LoDTensor)]
+    example = one_op(call.desc(), [values], held, "static", subject.manager)
+    executor = Executor(prepared=False, checks=CHECKS)
     try:
-        built = build(replace(case, outputs=dict.fromkeys(case.outputs)), inputs)
-        executor = Executor(prepared=False, checks=CHECKS)
-        executor.run(built.program, built.feed, built.outputs, built.scope(), return_numpy=False)
+        executor.run(example.program, example.feed(0), example.fetch, filled_scope(example.params), return_numpy=False)
     except OprackError as e:
         return f"{type(e).__name__}: {str(e).splitlines()[0]}"
     return ""

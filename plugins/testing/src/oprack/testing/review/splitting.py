@@ -12,14 +12,13 @@ MOST = 6
 
 def review(subject: Subject) -> Iterator[Finding]:
     """Compute cases of each op with a rule on parts, outputs and gradients, and compare them with the whole."""
-    from oprack.testing.fuzz.examples.calls import seeds
     from oprack.testing.splitting import check_splitting
 
     for op_type in subject.ops:
-        if subject.manager.op_info(op_type).sbp is None or not subject.cases_of(op_type):
+        if subject.manager.op_info(op_type).sbp is None or not subject.calls_of(op_type):
             continue
         tried, told = 0, set[str]()
-        for call in seeds(op_type, [], subject.cases, manager=subject.manager)[:MOST]:
+        for call in subject.calls_of(op_type)[:MOST]:
             count, wrong = check_splitting(call)
             tried += count
             for text in wrong:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from oprack.errors import OprackError
@@ -16,6 +19,8 @@ from oprack.packs.installed.manifest import Manifest
 from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.pack import PackInfo, PackWarning
 from oprack.testing.case_folder import collect_cases
+from oprack.testing.conformance import Conformance
+from oprack.testing.fuzz.examples.calls import OpCall, recorded
 from oprack.testing.op_case import OpCase
 from oprack.testing.review.pack_source import PackSource, find_source, generate, importable
 
@@ -47,7 +52,7 @@ class Subject:
         manager: The installed packs, and this one from its source tree.
         manifest: What its ops.toml should say.
         broken: Why it can't be loaded; "" when it can.
-        cases: Its OpCase records.
+        suites: Its conformance suites, which have its cases.
         case_error: Why these can't be read.
     """
 
@@ -56,8 +61,14 @@ class Subject:
     manager: PackManager
     manifest: Manifest
     broken: str = ""
-    cases: list[OpCase] = field(default_factory=list)
+    suites: list[type[Conformance]] = field(default_factory=list)
     case_error: str = ""
+    _calls: dict[str, list[OpCall]] = field(default_factory=dict)
+
+    @property
+    def records(self) -> list[OpCase]:
+        """Its OpCase records."""
+        return [case for suite in self.suites for case in suite.cases]
 
     @property
     def ops(self) -> list[str]:
@@ -71,9 +82,26 @@ class Subject:
     def _owns(self, op_type: str) -> bool:
         return self.manager.owner(op_type) == self.source.distribution
 
-    def cases_of(self, op_type: str) -> list[OpCase]:
-        """The cases of an op."""
-        return [c for c in self.cases if c.op == op_type]
+    def records_of(self, op_type: str) -> list[OpCase]:
+        """The records of an op."""
+        return [c for c in self.records if c.op == op_type]
+
+    def calls_of(self, op_type: str) -> list[OpCall]:
+        """Calls of an op, from all records and from some cases of files."""
+        if op_type not in self._calls:
+            folders = [suite.case_files for suite in self.suites if suite.case_files is not None]
+            self._calls[op_type] = recorded(op_type, folders, self.records, manager=self.manager)
+        return self._calls[op_type]
+
+    def has_cases(self, op_type: str) -> bool:
+        """Whether a case runs an op, or a suite says why none does."""
+        return any(s.has_cases(op_type) or op_type in s.without_cases for s in self.suites)
+
+    def compares_gradient(self, op_type: str) -> bool:
+        """Whether a case compares the gradient of an op, or a suite says why none does."""
+        return any(
+            op_type in {**s.without_cases, **s.without_gradients} or s.compares_gradient(op_type) for s in self.suites
+        )
 
     def runs_itself(self, op_type: str) -> bool:
         """Whether the op has an operator class in place of kernels."""
@@ -117,9 +145,38 @@ def _load(subject: Subject) -> None:
     for pack in subject.manager.packs():
         if pack.distribution == subject.source.distribution and pack.status == "broken":
             subject.broken = pack.error
-    folder = subject.path / "tests" / "cases"
-    if folder.is_dir():
+    try:
+        subject.suites = _suites(subject)
+    except Exception as e:  # whatever a file of cases or tests raises
+        subject.case_error = f"{type(e).__name__}: {e}"
+
+
+def _suites(subject: Subject) -> list[type[Conformance]]:
+    """The classes derived from Conformance in tests/, for this pack; without one, a suite of tests/cases."""
+    tests = subject.path.resolve() / "tests"
+    found: list[type[Conformance]] = []
+    for file in sorted(tests.rglob("test_*.py")):
+        if "Conformance" in file.read_text("utf-8"):
+            values = list(vars(_imported(file)).values())
+            classes = [v for v in values if isinstance(v, type) and issubclass(v, Conformance)]
+            found += [c for c in classes if c.pack == subject.source.name]
+    folder = tests / "cases"
+    if not found and folder.is_dir():
+        found = [type("Suite", (Conformance,), {"pack": subject.source.name, "cases": collect_cases(folder)})]
+    return found
+
+
+def _imported(file: Path) -> ModuleType:
+    """A module of tests, as pytest imports it by --import-mode=importlib."""
+    name = "suite_in_" + re.sub(r"\W", "_", str(file.with_suffix("")))
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None and spec.loader is not None, file
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
         try:
-            subject.cases = collect_cases(folder)
-        except Exception as e:  # whatever a file of cases raises
-            subject.case_error = f"{type(e).__name__}: {e}"
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

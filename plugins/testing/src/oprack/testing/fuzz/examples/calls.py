@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class OpCall:
         attrs: Attributes that are set.
         attr_types: Their types.
         values: Values of the input variables.
+        case: Name of the case that it was taken from; "" where there is none.
     """
 
     type: str
@@ -45,6 +46,7 @@ class OpCall:
     attrs: dict[str, Any]
     attr_types: dict[str, AttrType]
     values: dict[str, Any] = field(repr=False)
+    case: str = ""
 
     def desc(self) -> OpDesc:
         return OpDesc(self.type, self.inputs, self.outputs, self.attrs, self.attr_types)
@@ -60,8 +62,7 @@ def seeds(
 ) -> list[OpCall]:
     """Collect calls of an op, from which the fuzzer starts.
 
-    They come from recorded cases of the op or of its forward op, from OpCase records, or, if there are none, from its
-    OpProto.
+    They are those of `recorded`, or, if there are none, guessed from its OpProto.
 
     Args:
         op_type: The op.
@@ -75,8 +76,35 @@ def seeds(
         The calls; [] for an op that runs blocks.
     """
     manager = manager or default_manager()
-    info = manager.op_info(op_type)
-    if any(a.type in _BLOCKS for a in info.proto.attrs.values()):
+    if _runs_blocks(op_type, manager):
+        return []
+    calls = recorded(op_type, folders, records, most, seed, manager)
+    return calls or _of_proto(op_type, manager, random.Random(f"{seed}/{op_type}"))
+
+
+def recorded(
+    op_type: str,
+    folders: Iterable[Path] = (),
+    records: Iterable[OpCase] = (),
+    most: int = 24,
+    seed: int = 0,
+    manager: PackManager | None = None,
+) -> list[OpCall]:
+    """Collect calls of an op from recorded cases of the op or of its forward op, and from OpCase records.
+
+    Args:
+        op_type: The op.
+        folders: Folders of recorded cases.
+        records: OpCase records.
+        most: The most calls to take from one file.
+        seed: Seed of the random choice.
+        manager: The packs; default: those of the process.
+
+    Returns:
+        The calls; [] for an op that runs blocks.
+    """
+    manager = manager or default_manager()
+    if _runs_blocks(op_type, manager):
         return []
     calls = [call for record in records if record.op == op_type for call in [_of_record(record, manager)] if call]
     files = [f for folder in folders for f in sorted(folder.rglob("*.npz")) if _serves(f.stem, op_type)]
@@ -90,7 +118,11 @@ def seeds(
             count += 1
             if count >= most:
                 break
-    return calls or _of_proto(op_type, manager, rng)
+    return calls
+
+
+def _runs_blocks(op_type: str, manager: PackManager) -> bool:
+    return any(a.type in _BLOCKS for a in manager.op_info(op_type).proto.attrs.values())
 
 
 def _serves(stem: str, op_type: str) -> bool:
@@ -104,7 +136,8 @@ def _of_cases(cases: Sequence[FileCase], op_type: str, manager: PackManager) -> 
         for stage in stages:
             if case.has(stage) and op_type in case.op_types(stage):
                 with contextlib.suppress(OprackError):
-                    yield from calls_of(case.program(stage), case.inputs(stage), op_type, manager)
+                    for call in calls_of(case.program(stage), case.inputs(stage), op_type, manager):
+                        yield replace(call, case=case.id)
 
 
 def calls_of(program: Program, inputs: Mapping[str, Any], op_type: str, manager: PackManager) -> Iterator[OpCall]:
@@ -163,7 +196,7 @@ def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
             # An output whose slot has the name of an input slot needs another variable.
             outputs[slot] = [n if n not in values else f"{n}.out" for n in names]
     types = {k: proto.attrs[k].type for k in record.attrs if k in proto.attrs}
-    return OpCall(record.op, inputs, outputs, dict(record.attrs), types, values)
+    return OpCall(record.op, inputs, outputs, dict(record.attrs), types, values, record.id)
 
 
 def _items(value: Any) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from oprack.testing.fuzz.examples.gradient import with_gradients
 from oprack.testing.fuzz.examples.strategies import st
 from oprack.testing.fuzz.examples.value_changes import Draw, change_values
 from oprack.testing.fuzz.runs.paths import Paths
-from oprack.types import EMPTY_VAR, AttrType, VarType
+from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -125,10 +125,13 @@ def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared
         if name != EMPTY_VAR and not block.has_var(name):
             block.create_var(name)
     block.append_op(op)
-    with contextlib.suppress(Exception):  # every path must raise the same error when it runs
+    try:
         infer_op(op, block, manager.op_info(op.type))
+    except Exception:  # every path must raise the same error when it runs, but nobody writes dims that an op refuses
+        declared = "open"
     for name, value in runs[0].items():  # again, since infer_op changed the inputs that the op overwrites in place
         declare(block, name, value, name in held, declared)
+    _declare_gradients(op, block, runs[0])
     outputs = manager.op_info(op.type).proto.outputs
     fetch = [
         n
@@ -139,6 +142,14 @@ def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared
     fed = [{n: v for n, v in run.items() if n not in held} for run in runs]
     params = {n: runs[0][n] for n in held}
     return Example(program, params, fed, list(dict.fromkeys(fetch)), label=f"op {op.type}")
+
+
+def _declare_gradients(op: OpDesc, block: Any, values: Mapping[str, Any]) -> None:
+    """A gradient that is left without a dtype has that of a variable of the forward op, which a call need not have."""
+    dtype = next((v.dtype for v in values.values() if getattr(v, "dtype", "").startswith(("float", "complex"))), None)
+    for name in itertools.chain.from_iterable(names for s, names in op.outputs.items() if s.endswith("@GRAD")):
+        if name != EMPTY_VAR and block.var(name).dtype is None and dtype is not None:
+            block.var(name).dtype = dtype_enum(dtype)
 
 
 def declare(block: Any, name: str, value: Any, persistable: bool, declared: str) -> None:
