@@ -13,6 +13,8 @@ from oprack.program import Program
 from oprack.testing import Conformance, Limitation, collect_cases
 from oprack.types import AttrType
 
+DRAWN = "a draw, of which no gradient flows back: test_draws.py"
+
 
 class TestRandom(Conformance):
     pack = "random"
@@ -22,6 +24,11 @@ class TestRandom(Conformance):
         Limitation("legacy.random_crop.0000", "a fixed seed draws other places here: the generator is Philox"),
     )
     cases = collect_cases(Path(__file__).parent / "cases")
+    without_gradients = {
+        **dict.fromkeys(("exponential", "gaussian_inplace", "poisson", "uniform_random_inplace"), DRAWN),
+        "gumbel_softmax": "a draw; a record of its gradient op is in cases/gumbel_softmax.py",
+        "shuffle_batch": "a draw; a record of its gradient op is in cases/shuffle_batch.py",
+    }
 
 
 def draw(op, attrs, feed=None, executor=None, runs=1):

@@ -47,7 +47,7 @@ class Accuracy(OpDef, type="accuracy"):
             ctx.set_dim(slot, ())
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
-        ctx.set_dtype("Accuracy", ctx.dtype("Out"))
+        ctx.set_dtype("Accuracy", "float32")
         for slot in ("Correct", "Total"):
             ctx.set_dtype(slot, "int32")
 

@@ -23,6 +23,18 @@ def product(dims: Sequence[int]) -> int:
     return n
 
 
+def count_is_open(ctx: InferShapeContext, tensor: str) -> bool:
+    """Whether not even the length of a tensor of integers is known, for rules that make no guesses.
+
+    Args:
+        ctx: The context of the shape rule that asks.
+        tensor: The slot of the tensor, which may be absent.
+    """
+    if ctx.guesses or not tensor or not ctx.has_input(tensor):
+        return False
+    return ctx.value(tensor) is None and product(ctx.dim(tensor)) < 0
+
+
 def given_ints(
     ctx: InferShapeContext, attr: str, tensor: str = "", tensors: str = "", likely: int = 1
 ) -> list[int | None]:

@@ -24,7 +24,7 @@ from oprack.op.families import USE_MKLDNN
 from oprack.op.sbp import SbpContext, Signature, leading, split, unary
 from oprack.types import AttrType, VarType
 
-from oprack_tensor.dims import given_ints, product
+from oprack_tensor.dims import count_is_open, given_ints, product
 
 if TYPE_CHECKING:
     from oprack.kernel import OpKernelType
@@ -95,6 +95,8 @@ class Empty(OpDef, type="empty"):
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
+        if count_is_open(ctx, "ShapeTensor"):
+            return
         shape = [-1 if s is None else s for s in given_ints(ctx, "shape", "ShapeTensor", "ShapeTensorList")]
         ctx.require_sizes("shape", shape)
         ctx.set_dim("Out", shape)
@@ -216,6 +218,8 @@ class FillConstant(OpDef, type="fill_constant"):
         return [Signature({}, {"Out": split(k)}, sizes={"shape": "Out"}) for k in range(len(ctx.dim("Out")))]
 
     def infer_shape(ctx: InferShapeContext) -> None:
+        if count_is_open(ctx, "ShapeTensor"):
+            return
         shape = [-1 if s is None else s for s in given_ints(ctx, "shape", "ShapeTensor", "ShapeTensorList")]
         ctx.require_sizes("shape", shape)
         ctx.set_dim("Out", shape)

@@ -28,7 +28,8 @@ class GatherNd(OpDef, type="gather_nd"):
             len(index) > 0 and index[-1] <= len(dims),
             f"Index has shape {list(index)} but X {list(dims)}; expected a last dim of at most {len(dims)}",
         )
-        ctx.set_dim("Out", (*index[:-1], *dims[index[-1] :]))
+        if index[-1] >= 0:  # or not even the number of dims is known
+            ctx.set_dim("Out", (*index[:-1], *dims[index[-1] :]))
         ctx.share_lod("X", "Out")
 
 

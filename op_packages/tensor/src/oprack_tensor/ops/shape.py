@@ -21,7 +21,15 @@ from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.op.sbp import SbpContext, Signature, factors, letters, merged_names, regrouped
 from oprack.types import AttrType, VarType
 
-from oprack_tensor.dims import broadcast_dims, given_ints, product, reshape_dims, squeeze_axes, unsqueeze_dims
+from oprack_tensor.dims import (
+    broadcast_dims,
+    count_is_open,
+    given_ints,
+    product,
+    reshape_dims,
+    squeeze_axes,
+    unsqueeze_dims,
+)
 
 
 # What flatten and flatten2 share.
@@ -56,7 +64,10 @@ class ReshapeOp(OpDef):
         return factors({"X": before}, {"Out": after}, linear=(("X",),), sizes={"shape": "Out"}, shared=shared)
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        shape = given_ints(ctx, "shape", "" if ctx.has_input("ShapeTensor") else "Shape", "ShapeTensor")
+        tensor = "" if ctx.has_input("ShapeTensor") else "Shape"
+        if count_is_open(ctx, tensor):
+            return
+        shape = given_ints(ctx, "shape", tensor, "ShapeTensor")
         ctx.set_dim("Out", reshape_dims(ctx.op_type, ctx.dim("X"), shape))
         ctx.share_lod("X", "Out")
 
@@ -134,6 +145,8 @@ class UnsqueezeOp(OpDef):
 
 def infer_shape(ctx: InferShapeContext, tensor: str = "", tensors: str = "") -> None:
     """Sets Out. tensor, tensors: slots that override `axes`."""
+    if count_is_open(ctx, tensor):
+        return
     dims, axes = ctx.dim("X"), given_ints(ctx, "axes", tensor, tensors)
     known = [a for a in axes if a is not None]
     unknown = len(known) < len(axes)

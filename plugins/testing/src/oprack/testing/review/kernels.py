@@ -17,8 +17,9 @@ from oprack.testing.fuzz.examples.ops import one_op
 from oprack.testing.fuzz.runs.paths import filled_scope
 from oprack.testing.review.subject import Finding, Subject
 from oprack.testing.runner import CHECKS
-from oprack.types import FLOATS, INTEGERS
+from oprack.types import FLOATS, INTEGERS, dtype_enum
 
+_DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 _MEND = "mend the kernel, the rule or the case, whichever is wrong"
 
 
@@ -84,7 +85,8 @@ def _dtypes(subject: Subject, op_type: str) -> Iterator[Finding]:
     for dtype in sorted(promised - seen):
         family = FLOATS if dtype in (*FLOATS, "float16", "bfloat16") else INTEGERS if dtype in INTEGERS else ()
         # indices beside floating data keep their dtype
-        found = ((c, d) for c in calls for d in _dtypes_of(c)[:1] if d in family)
+        fitting = ((c, d) for c in calls for d in _dtypes_of(c)[:1] if d in family)
+        found = ((c, d) for c, d in fitting if _is_exact(c, d, dtype) and not _run_as(subject, c, d, d))
         call, old = next(found, (None, ""))
         if call is not None and (reason := _run_as(subject, call, old, dtype)):
             yield Finding(
@@ -101,8 +103,17 @@ def _dtypes_of(call: OpCall) -> list[str]:
     return sorted(found, key=lambda dtype: dtype in INTEGERS)
 
 
+def _is_exact(call: OpCall, old: str, new: str) -> bool:
+    """Whether integers stay what they are, which no negative one does without a sign."""
+    found = [value for value in call.values.values() if old in INTEGERS and _dtype(value) == old]
+    limits = np.iinfo(new) if found else None
+    return limits is None or all(
+        limits.min <= v.min() and v.max() <= limits.max for v in map(elements, found) if v.size
+    )
+
+
 def _dtype(value: Any) -> str:
-    return str(getattr(value, "dtype", None) or np.asarray(value).dtype)
+    return str(getattr(value, "dtype", ""))
 
 
 def _run_as(subject: Subject, call: OpCall, old: str, new: str) -> str:
@@ -114,8 +125,12 @@ def _run_as(subject: Subject, call: OpCall, old: str, new: str) -> str:
         return with_elements(value, elements(value).astype(_numpy_dtype(new)))
 
     values = {name: converted(value) for name, value in call.values.items()}
+    op = call.desc()
+    for attr in _DTYPE_ATTRS:
+        if op.attrs.get(attr) == dtype_enum(old):
+            op.set_attr(attr, int(dtype_enum(new)))
     held = [name for name, value in values.items() if not isinstance(value, LoDTensor)]
-    example = one_op(call.desc(), [values], held, "static", subject.manager)
+    example = one_op(op, [values], held, "static", subject.manager)
     executor = Executor(prepared=False, checks=CHECKS)
     try:
         executor.run(example.program, example.feed(0), example.fetch, filled_scope(example.params), return_numpy=False)

@@ -65,7 +65,7 @@ def _contradiction(info: OpInfo, call: OpCall, only: str, opened: Callable[[Sequ
         if var.type in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS):
             var.shape = tuple(opened(var.shape or ()))
     try:
-        infer_op(op, block, info)
+        infer_op(op, block, info, guesses=False)
     except Exception as e:  # whatever a rule raises
         return f"its shape rule raises {type(e).__name__}: {e}"
     for name in names:
