@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import add_json, print_json, working
+from oprack.cli.output import add_json, print_json, track, working
 from oprack.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fuzz",
         type=float,
-        default=0.0,
         metavar="SECONDS",
-        help="also compare all paths on generated calls of the pack's ops, which must be installed (docs/fuzzing.md)",
+        help="also compare all paths on generated calls of the pack's ops, which must be installed (docs/fuzzing.md); "
+        "alone, without the other parts",
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -53,9 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     reports = []
+    _check_fuzz(args)
     for path in args.paths:
-        with working(f"checking {path}"):
-            reports.append(_report(path, args))
+        reports.append(_report(path, args))
     if args.json:
         found = [{k: v for k, v in report.items() if k != "lines"} for report in reports]
         print_json(found[0] if len(found) == 1 else found)
@@ -64,12 +65,19 @@ def run(args: argparse.Namespace) -> int:
     return OK if all(report["ok"] for report in reports) else FINDING
 
 
+def _check_fuzz(args: argparse.Namespace) -> None:
+    from oprack.errors import InvalidArgumentError
+
+    if args.fuzz is not None and not 0 < args.fuzz < float("inf"):
+        raise InvalidArgumentError(f"--fuzz {args.fuzz:g}: expected a number of seconds above 0, such as --fuzz 30")
+
+
 def _parts(args: argparse.Namespace) -> list[str]:
     """The parts that were asked for; a new snapshot asks for no review."""
     from oprack.errors import InvalidArgumentError
 
     if args.only is None:
-        return ["signatures"] if args.update or args.fuzz else ["signatures", *PARTS]
+        return ["signatures"] if args.update or args.fuzz is not None else ["signatures", *PARTS]
     chosen = [part.strip() for part in args.only.split(",")]
     for part in chosen:
         if part not in ("signatures", *PARTS):
@@ -85,15 +93,17 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     parts = _parts(args)
     found = _review(path, [part for part in parts if part != "signatures"])
     compared: dict[str, Any] = _compared(path, args) if "signatures" in parts or args.update else {"ok": True}
+    failures = [] if args.fuzz is None else list(_fuzz(path, args.fuzz, quiet=args.json).failures)
     problems = [f for f in found if not f.note]
     lines = [line for f in found for line in _finding(f)] + compared.get("lines", [])
     if len(parts) > 1:
-        count = len(problems) + compared.get("problems", 0)
+        count = len(problems) + len(failures) + compared.get("problems", 0)
         lines.append(f"{path}: {count} problem(s), {len(found) - len(problems)} note(s) in {', '.join(parts)}")
     return {
         **{k: v for k, v in compared.items() if k != "problems"},
+        "fuzz": list(map(_failure, failures)),
         "findings": [asdict(f) for f in found],
-        "ok": compared["ok"] and not problems,
+        "ok": compared["ok"] and not problems and not failures,
         "lines": lines,
     }
 
@@ -101,9 +111,13 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 def _review(path: Path, parts: Sequence[str]) -> list[Finding]:
     if not parts:
         return []
-    from oprack.testing.review import review
+    from oprack.testing.review import findings, subject_of
 
-    return review(path, parts)
+    with contextlib.ExitStack() as stack:
+        with working(f"{path}: reading"):
+            subject = stack.enter_context(subject_of(path))
+        subject.each = lambda items, what: track(items, f"{path}: {what}")
+        return list(findings(subject, parts))
 
 
 def _finding(found: Finding) -> list[str]:
@@ -114,6 +128,12 @@ def _finding(found: Finding) -> list[str]:
 
 def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     """What the pack's ops promise, compared with its last release."""
+
+    with working(f"{path}: signatures"):
+        return _signatures(path, args)
+
+
+def _signatures(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     from oprack.testing.review import compatibility
     from oprack.testing.review.pack_source import find_source
 
@@ -126,7 +146,6 @@ def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     written = args.update and (not breaking or args.allow_breaking)
     if written:
         compatibility.write(target, now)
-    failures = _failures(path, now, args)
     unreleased = then is None and not written
     if unreleased:
         lines = [f"{target}: there is no snapshot of the released ops; write it with `oprack check {path} --update`"]
@@ -135,15 +154,10 @@ def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     return {
         "snapshot": str(target) if target.is_file() else None,
         "changes": [{"op": c.op_type, "breaking": c.breaking, "change": c.text} for c in changes],
-        "fuzz": list(map(_failure, failures)),
-        "problems": len(failures) + unreleased + (sum(c.breaking for c in changes) if breaking and not written else 0),
-        "ok": not (failures or unreleased or (breaking and not written)),
+        "problems": unreleased + (sum(c.breaking for c in changes) if breaking and not written else 0),
+        "ok": not (unreleased or (breaking and not written)),
         "lines": lines,
     }
-
-
-def _failures(path: Path, now: Iterable[str], args: argparse.Namespace) -> list[Any]:
-    return list(_fuzz(path, now, args.fuzz, quiet=args.json).failures) if args.fuzz else []
 
 
 def _failure(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,24 +182,31 @@ def _lines(target: Path, count: int, changes: Sequence[Change], written: bool) -
     return lines
 
 
-def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> Any:
-    """Fuzz the installed ops of a project, from the case files and recorded cases below its directory `tests`."""
+def _fuzz(path: Path, seconds: float, quiet: bool) -> Any:
+    """Fuzz the installed ops of a project, from the cases of its conformance suite."""
     import random
 
+    from oprack.errors import InvalidArgumentError
     from oprack.packs.manager import default_manager
     from oprack.testing.fuzz.campaign import Campaign
     from oprack.testing.fuzz.examples.strategies import hypothesis
+    from oprack.testing.review import subject_of
 
     hypothesis()
+    with working(f"{path}: reading"), subject_of(path) as subject:
+        op_types, folders, records = subject.ops, subject.case_folders, subject.case_folder
     manager = default_manager()
-    targets = [f"op {t}" for t in sorted(op_types) if manager.has_op(t) and "cpu" in manager.place_kinds(t)]
+    targets = [f"op {t}" for t in op_types if manager.has_op(t) and "cpu" in manager.place_kinds(t)]
+    if not targets:
+        raise InvalidArgumentError(
+            f"--fuzz: of the {len(op_types)} ops of {path} none is installed with a kernel for the CPU, and the fuzzer "
+            f"runs installed ops, in processes of its own; `pip install -e {path}` installs them"
+        )
     seed = random.SystemRandom().randrange(1 << 30)
     say = (lambda text: None) if quiet else print
     say(f"fuzzing {len(targets)} ops for {seconds:g} s, seed {seed}")
-    tests = path / "tests"
-    records = [f for f in [tests / "cases"] if f.is_dir()]
-    campaign = Campaign(targets, seed, seconds, Path("out/fuzz"), [tests], records, examples=20, say=say)
-    if targets:
-        campaign.run()
-        say(campaign.summary())
+    held = [records] if records.is_dir() else []
+    campaign = Campaign(targets, seed, seconds, Path("out/fuzz"), folders, held, examples=20, say=say)
+    campaign.run()
+    say(campaign.summary())
     return campaign

@@ -20,7 +20,7 @@ from oprack.types import AttrType, VarType
 
 
 class Assert(OpDef, type="assert"):
-    """Stops the run with an error that shows Data when Cond is false."""
+    """Stops the run with an error that shows Data unless $$Cond = true$$."""
 
     Cond = Input("One bool.")
     Data = Input("Tensors to show.", duplicable=True)

@@ -184,7 +184,7 @@ def sequence_enumerate(X: Array, *, win_size: int, pad_value: int, ctx: KernelCo
     rows = np.arange(offsets[-1])[:, None] + np.arange(win_size)
     inside = rows < offsets[1:][segment_ids(offsets)][:, None]
     ids = X.reshape(-1)[xp.asarray(np.where(inside, rows, 0))]
-    return xp.where(xp.asarray(inside), ids, X.dtype.type(pad_value))
+    return xp.where(xp.asarray(inside), ids, xp.asarray(pad_value, xp.int64).astype(X.dtype))
 
 
 # sequence_erase -------------------------------------------------------------------------------------------------------

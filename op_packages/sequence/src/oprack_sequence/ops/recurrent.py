@@ -43,7 +43,7 @@ class Gru(OpDef, type="gru"):
         ctx.require_dims("Weight", (size, wide), why="three times as many columns as rows")
         ctx.require_dims("H0", (-1, size), why=f"as many columns as Weight has rows, {size}")
         ctx.require_dims("Bias", (1, wide), why="one element for each column of Weight")
-        ctx.set_dim("BatchGate", (rows, 3 * size))
+        ctx.set_dim("BatchGate", (rows, -1 if size < 0 else 3 * size))
         for slot in ("BatchResetHiddenPrev", "BatchHidden", "Hidden"):
             ctx.set_dim(slot, (rows, size))
         ctx.share_lod("Input", "Hidden")
@@ -136,7 +136,7 @@ class Lstm(OpDef, type="lstm"):
         ctx.require(ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none")
         expected = (7 if ctx.attr("use_peepholes") else 4) * size
         ctx.require_dims("Bias", (1, -1 if size < 0 else expected))
-        ctx.set_dim("BatchGate", (rows, 4 * size))
+        ctx.set_dim("BatchGate", (rows, -1 if size < 0 else 4 * size))
         for slot in ("Hidden", "Cell", "BatchCellPreAct"):
             ctx.set_dim(slot, (rows, size))
         ctx.share_lod("Input", "Hidden")
@@ -229,7 +229,7 @@ class Lstmp(OpDef, type="lstmp"):
         ctx.require_dims("C0", (-1, size), why=f"as many columns as ProjWeight has rows, {size}")
         ctx.require(ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none")
         ctx.set_dim("Projection", (rows, projected))
-        ctx.set_dim("BatchGate", (rows, 4 * size))
+        ctx.set_dim("BatchGate", (rows, -1 if size < 0 else 4 * size))
         for slot in ("Cell", "BatchCellPreAct", "BatchHidden"):
             ctx.set_dim(slot, (rows, size))
         ctx.share_lod("Input", "Projection")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import keyword
 import re
 import sys
 from collections.abc import Iterator
@@ -44,12 +45,48 @@ def _collected(folder: Path) -> tuple[OpCase, ...]:
     return tuple(case for f in files if not f.name.startswith("_") for case in _cases_of(folder, f))
 
 
-def case_to_write(proto: OpProto) -> str:
-    """The case that an op without any lacks, to be filled in, and the file for it."""
+def case_file(op_type: str, folder: Path) -> str:
+    """Where cases of an op and of its gradient ops are, or are to be written.
+
+    Args:
+        op_type: The op.
+        folder: The folder of cases of its pack.
+
+    Returns:
+        The file, as it is named from the working directory where that is above it.
+    """
+    name = _forward(op_type)
+    name = f"{name}_.py" if keyword.iskeyword(name) else f"{name}.py"
+    return shown(next(iter(sorted(folder.rglob(name))), folder / name))
+
+
+def shown(path: Path) -> str:
+    """A path for people: from the working directory where that is above it, else in full.
+
+    Args:
+        path: The path.
+
+    Returns:
+        Its text.
+    """
+    full, here = path.resolve(), Path.cwd()
+    return str(full.relative_to(here) if full.is_relative_to(here) else full)
+
+
+def case_to_write(proto: OpProto, folder: Path) -> str:
+    """The case that an op without any lacks, to be filled in, and the file for it.
+
+    Args:
+        proto: The op.
+        folder: The folder of cases of its pack.
+
+    Returns:
+        What to do.
+    """
     inputs = ", ".join(f'"{slot.name}": ...' for slot in proto.inputs.values() if not slot.dispensable)
     outputs = ", ".join(f'"{slot.name}": ...' for slot in proto.outputs.values() if not slot.dispensable)
     case = f'OpCase("{proto.type}", {{{inputs}}}, outputs={{{outputs}}})'
-    return f"add {case} to tests/cases/{_forward(proto.type)}.py, with numbers that a formula gives"
+    return f"add {case} to {case_file(proto.type, folder)}, with numbers that a formula gives"
 
 
 def _cases_of(folder: Path, file: Path) -> list[OpCase]:

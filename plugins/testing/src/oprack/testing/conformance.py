@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from typing import Any, ClassVar
 from oprack.errors import UnknownOpError
 from oprack.packs.manager import default_manager
 from oprack.testing import FUZZED, LIMITATION
-from oprack.testing.case_folder import case_to_write
+from oprack.testing.case_folder import case_to_write, shown
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.op_case import OpCase
 from oprack.testing.runner import check_case, missing_ops
@@ -192,6 +193,28 @@ class Conformance:
         return failures, stale, met
 
     @classmethod
+    def _folder(cls) -> Path:
+        """The folder of tests that has the suite."""
+        return Path(inspect.getfile(cls)).parent
+
+    @classmethod
+    def _bake(cls) -> str:
+        """What to do about a manifest that lacks ops."""
+        project = next((f for f in cls._folder().parents if (f / "pyproject.toml").is_file()), None)
+        return "run `oprack manifest` on the project" if project is None else f"run `oprack manifest {shown(project)}`"
+
+    @classmethod
+    def _unlisted(cls) -> set[str]:
+        """Ops that modules of the pack define, but its manifest lacks."""
+        from oprack.packs.installed.resolve import package_directory
+        from oprack.testing.review.pack_source import defined_ops
+
+        (found,) = [p for p in default_manager().packs() if p.name == cls.pack]
+        module = found.entry_point.partition(":")[0]
+        package = module if package_directory(module) else module.rpartition(".")[0]
+        return defined_ops(package) - set(found.op_types)
+
+    @classmethod
     def _limitation(cls, case_id: str, stage: Stage) -> Limitation | None:
         return next((x for x in cls.limitations if x.covers(case_id, stage)), None)
 
@@ -213,7 +236,9 @@ class Conformance:
     def test_op_has_cases(self, op_type: str) -> None:
         """Some case runs the op, or the suite says why none does."""
         reason, found = self.without_cases.get(op_type), self.has_cases(op_type)
-        assert found or reason, f"{op_type}: no case runs it; {case_to_write(default_manager().op_info(op_type).proto)}"
+        if not (found or reason):
+            advice = case_to_write(default_manager().op_info(op_type).proto, self._folder() / "cases")
+            raise AssertionError(f"{op_type}: no case runs it; {advice}")
         assert not (found and reason), f"{op_type} has a case now; take it out of without_cases ({reason})"
         known = self.without_gradients.get(op_type)
         assert not (known and self.compares_gradient(op_type)), (
@@ -222,14 +247,8 @@ class Conformance:
 
     def test_manifest_has_every_op(self) -> None:
         """An op that `oprack manifest` was not run for is found by nobody, and by no other test."""
-        from oprack.packs.installed.resolve import package_directory
-        from oprack.testing.review.pack_source import defined_ops
-
-        (found,) = [p for p in default_manager().packs() if p.name == self.pack]
-        module = found.entry_point.partition(":")[0]
-        package = module if package_directory(module) else module.rpartition(".")[0]
-        lacking = sorted(defined_ops(package) - set(found.op_types))
-        assert not lacking, f"{self.pack}: ops.toml lacks {', '.join(lacking)}; run `oprack manifest` on the project"
+        lacking = sorted(self._unlisted())
+        assert not lacking, f"{self.pack}: ops.toml lacks {', '.join(lacking)}; {self._bake()}"
 
     def test_definitions_import_no_array_library(self) -> None:
         """Definitions are imported to print documentation and to check programs, also where no array library is."""
@@ -254,6 +273,8 @@ class Conformance:
 
     def test_record(self, record: OpCase) -> None:
         """An OpCase: outputs, and gradients against central differences."""
+        if not default_manager().has_op(record.op) and record.op in self._unlisted():
+            raise AssertionError(f"{record.id}: ops.toml lacks op {record.op}, so nobody finds it; {self._bake()}")
         reasons = record.check()
         assert not reasons, "\n".join(reasons)
 

@@ -30,11 +30,20 @@ def review(path: Path, parts: Sequence[str] = PARTS) -> list[Finding]:
         NotFoundError: There is no pack.
     """
     with subject_of(path) as subject:
-        found = list(_findings(subject, parts))
+        found = list(findings(subject, parts))
     return found
 
 
-def _findings(subject: Subject, parts: Sequence[str]) -> Iterator[Finding]:
+def findings(subject: Subject, parts: Sequence[str]) -> Iterator[Finding]:
+    """What there is to say about a pack that is in use.
+
+    Args:
+        subject: The pack, of `subject_of`.
+        parts: Which of PARTS.
+
+    Yields:
+        Each finding.
+    """
     if subject.broken:
         yield Finding("strings", subject.broken, "mend what the message names; nothing else can be looked at before")
         return
@@ -46,4 +55,4 @@ def _findings(subject: Subject, parts: Sequence[str]) -> Iterator[Finding]:
             yield Finding(part, f"{type(e).__name__}: {e}", f"mend it; the part {part} could not go on")
 
 
-__all__ = ["PARTS", "Finding", "Subject", "review"]
+__all__ = ["PARTS", "Finding", "Subject", "findings", "review", "subject_of"]

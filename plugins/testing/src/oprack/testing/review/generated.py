@@ -23,7 +23,7 @@ def review(subject: Subject) -> Iterator[Finding]:
         yield Finding("generated", text, "pip install hypothesis", note=True)
         return
     checker, seen = Checker(subject.manager), set[str]()
-    for op_type in subject.ops:
+    for op_type in subject.each(subject.ops, "generated calls"):
         calls = subject.calls_of(op_type) if "cpu" in subject.manager.place_kinds(op_type) else []
         if not calls:
             continue

@@ -19,7 +19,7 @@ from oprack.types import VarType
 
 def review(subject: Subject) -> Iterator[Finding]:
     """Look at the gradient makers, and for cases with grads."""
-    for op_type in subject.ops:
+    for op_type in subject.each(subject.ops, "gradients"):
         info = subject.manager.op_info(op_type)
         if _is_gradient(info.proto) or not _floating(subject, op_type):
             continue
@@ -45,7 +45,7 @@ def review(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "gradients",
                 f"op {op_type}: no case compares its gradient with central differences",
-                f"add grads=[{slot!r}] to an OpCase in tests/cases/{op_type}.py, with inputs away from kinks",
+                f"add grads=[{slot!r}] to an OpCase in {subject.case_file(op_type)}, with inputs away from kinks",
             )
 
 

@@ -11,7 +11,7 @@ from oprack.kernel import bind_signature
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, LoDTensorArray
 from oprack.testing.any_kind import elements, with_elements
-from oprack.testing.case_folder import case_to_write
+from oprack.testing.case_folder import case_to_write, shown
 from oprack.testing.fuzz.examples.calls import OpCall
 from oprack.testing.fuzz.examples.ops import one_op
 from oprack.testing.fuzz.runs.paths import filled_scope
@@ -28,31 +28,37 @@ def review(subject: Subject) -> Iterator[Finding]:
     if subject.case_error:
         yield Finding("kernels", subject.case_error, "mend the file of cases")
     for suite in subject.suites:
-        for file in suite.files():
+        for file in subject.each(list(suite.files()), "case files"):
             failures, stale, _ = suite.check_file(file)
             yield from (Finding("kernels", reason, _MEND) for reason in failures)
             yield from (Finding("kernels", reason, "take it out of the limitations of the suite") for reason in stale)
-    for op_type in sorted(subject.manifest.kernels):
+    for op_type in subject.each(sorted(subject.manifest.kernels), "kernels of ops of other packs"):
         if subject.manager.has_op(op_type):
             yield from _run_cases(subject, op_type)
-    for op_type in subject.ops:
+    for op_type in subject.each(subject.ops, "kernels"):
         if subject.runs_itself(op_type):
             continue
         if "cpu" not in subject.manager.place_kinds(op_type):
             yield Finding(
                 "kernels",
                 f"op {op_type} has no kernel for the CPU",
-                f'write one in kernels/{op_type}.py: @kernel("{op_type}", place="cpu", dtypes=FLOATS)',
+                f'write one in {_kernel_file(subject, op_type)}: @kernel("{op_type}", place="cpu", dtypes=FLOATS)',
             )
             continue
         yield from _unread(subject, op_type)
         yield from _run_cases(subject, op_type)
 
 
+def _kernel_file(subject: Subject, op_type: str) -> str:
+    """Where to write a kernel: a pack has one file of them, or a folder."""
+    one = subject.source.directory / "kernels.py"
+    return shown(one if one.is_file() else subject.source.directory / "kernels" / f"{op_type}.py")
+
+
 def _run_cases(subject: Subject, op_type: str) -> Iterator[Finding]:
     """Run the cases of an op that the pack defines, or brings kernels for."""
     if not subject.has_cases(op_type):
-        fix = case_to_write(subject.manager.op_info(op_type).proto)
+        fix = case_to_write(subject.manager.op_info(op_type).proto, subject.case_folder)
         yield Finding("kernels", f"op {op_type}: no case runs it", fix)
     reasons = [reason for case in subject.records_of(op_type) for reason in case.check()]
     yield from (Finding("kernels", reason, _MEND) for reason in reasons)

@@ -27,7 +27,7 @@ _FIX = (
 
 def review(subject: Subject) -> Iterator[Finding]:
     """Run the rules of each case with dims opened; they must not refuse it, nor say dims that a run contradicts."""
-    for op_type in subject.ops:
+    for op_type in subject.each(subject.ops, "shapes"):
         told: set[str] = set()
         for call in subject.calls_of(op_type):
             for which, only, opened in _openings(call):

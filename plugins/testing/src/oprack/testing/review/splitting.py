@@ -14,7 +14,7 @@ def review(subject: Subject) -> Iterator[Finding]:
     """Compute cases of each op with a rule on parts, outputs and gradients, and compare them with the whole."""
     from oprack.testing.splitting import check_splitting
 
-    for op_type in subject.ops:
+    for op_type in subject.each(subject.ops, "splitting"):
         if subject.manager.op_info(op_type).sbp is None or not subject.calls_of(op_type):
             continue
         tried, told = 0, set[str]()
@@ -34,6 +34,6 @@ def review(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "splitting",
                 f"op {op_type}: no case has inputs that its rule sbp splits over two ranks",
-                f"add an OpCase to tests/cases/{op_type}.py whose dims are at least 2, or drop the rule",
+                f"add an OpCase to {subject.case_file(op_type)} whose dims are at least 2, or drop the rule",
                 note=True,
             )

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from oprack.packs.installed.entry_points import GROUP
 from oprack.packs.installed.manifest import Manifest
 from oprack.packs.manager import PackManager, use_manager
 from oprack.packs.pack import PackInfo, PackWarning
-from oprack.testing.case_folder import collect_cases
+from oprack.testing.case_folder import case_file, collect_cases
 from oprack.testing.conformance import Conformance
 from oprack.testing.fuzz.examples.calls import OpCall, recorded
 from oprack.testing.op_case import OpCase
@@ -54,6 +54,7 @@ class Subject:
         broken: Why it can't be loaded; "" when it can.
         suites: Its conformance suites, which have its cases.
         case_error: Why these can't be read.
+        each: Called with what a part goes through and what that is; gives it back, and may show how far it is.
     """
 
     path: Path
@@ -63,12 +64,27 @@ class Subject:
     broken: str = ""
     suites: list[type[Conformance]] = field(default_factory=list)
     case_error: str = ""
+    each: Callable[[Sequence[Any], str], Iterable[Any]] = lambda items, what: items
     _calls: dict[str, list[OpCall]] = field(default_factory=dict)
 
     @property
     def records(self) -> list[OpCase]:
         """Its OpCase records."""
         return [case for suite in self.suites for case in suite.cases]
+
+    @property
+    def case_folder(self) -> Path:
+        """Where its records are written."""
+        return self.path / "tests" / "cases"
+
+    def case_file(self, op_type: str) -> str:
+        """Where records of an op are, or are to be written."""
+        return case_file(op_type, self.case_folder)
+
+    @property
+    def case_folders(self) -> list[Path]:
+        """Where its case files are."""
+        return [suite.case_files for suite in self.suites if suite.case_files is not None]
 
     @property
     def ops(self) -> list[str]:
@@ -89,8 +105,7 @@ class Subject:
     def calls_of(self, op_type: str) -> list[OpCall]:
         """Calls of an op, from all records and from some cases of files."""
         if op_type not in self._calls:
-            folders = [suite.case_files for suite in self.suites if suite.case_files is not None]
-            self._calls[op_type] = recorded(op_type, folders, self.records, manager=self.manager)
+            self._calls[op_type] = recorded(op_type, self.case_folders, self.records, manager=self.manager)
         return self._calls[op_type]
 
     def has_cases(self, op_type: str) -> bool:
