@@ -323,3 +323,17 @@ def test_arrays_of_tensors_are_sent() -> None:
     found = ThreadWorld(2).run(rank)[1]
     for got, want in zip(found, (X, X[:, :0], X[0]), strict=True):
         np.testing.assert_array_equal(got.array, want)
+
+
+def test_an_array_with_gaps_is_not_sent() -> None:
+    def rank(world: Any) -> None:
+        if world.rank == 0:
+            block = (program := Program()).global_block()
+            block.create_var("x", type=VarType.LOD_TENSOR_ARRAY, dtype=VarType.FP32, persistable=True)
+            block.append_op("p_send_array", {"x": ["x"]}, {}, {"peer": 1})
+            scope = Scope()
+            scope.var("x").set(LoDTensorArray([LoDTensor(X), None, LoDTensor(X)]))
+            Executor().run(program, scope=scope)
+
+    with pytest.raises(OprackError, match="element 1 of the 3 of x is absent; expected tensors"):
+        ThreadWorld(2).run(rank)

@@ -10,6 +10,7 @@ from oprack.op.desc_rules import infer_op
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.runtime import Executor
+from oprack.tensor import LoDTensor
 from oprack.types import AttrType
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -89,3 +90,17 @@ def test_error_says_what_was_given_and_expected(op_type, inputs, attrs, error, w
     with pytest.raises(error) as caught:
         run(op_type, inputs, attrs, types)
     assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_equal_all_is_a_tensor_in_every_run_of_a_plan() -> None:
+    """The plan is of a run whose shapes differ, which NumPy has no scalar for."""
+    program = Program()
+    block = program.global_block()
+    for name in ("x", "y", "out"):
+        block.create_var(name)
+    block.append_op("equal_all", {"X": ["x"], "Y": ["y"]}, {"Out": ["out"]})
+    executor, two = Executor(), np.ones((2, 2))
+    for x, y, want in [(two, two[:1], False), (two, two, True), (two[:0], two[:0], True)]:
+        for _ in range(2):
+            (got,) = executor.run(program, {"x": x, "y": y}, ["out"], return_numpy=False)
+            assert isinstance(got, LoDTensor) and got.array.shape == () and bool(got.array) is want

@@ -226,6 +226,11 @@ def test_output_size_given_as_variables():
 
 IMAGES, CHANNELS = _numbers(2, 3, 2, 2), _numbers(3)
 _AFTER_NORM = {"Scale": CHANNELS, "Bias": CHANNELS, "SavedMean": CHANNELS, "SavedVariance": CHANNELS, "Y@GRAD": IMAGES}
+_LABELS = np.array([[0], [1]])
+_PATHS = {"X": _numbers(2, 4), "W": _numbers(3, 4), "Label": _LABELS, "PreOut": _numbers(2, 3)}
+_PATHS |= {"Out@GRAD": _numbers(2, 1)}
+_NOISE = {"Input": _numbers(2, 4), "Label": _LABELS, "Weight": _numbers(6, 4), "SampleLogits": _numbers(2, 3)}
+_NOISE |= {"SampleLabels": np.array([[0, 1, 2], [1, 1, 2]]), "Cost@GRAD": _numbers(2, 1)}
 
 FAILURES = [
     (
@@ -263,6 +268,26 @@ FAILURES = [
             {"X@GRAD": _numbers(2, 3)},
         ),
         "scale_w is absent; enable_scale_and_shift needs it",
+    ),
+    (
+        OpCase("hierarchical_sigmoid_grad", _PATHS | {"PathCode": np.ones((2, 3), "int64")}, {"num_classes": 4}),
+        "PathTable and PathCode have to be given together",
+    ),
+    (
+        OpCase("hierarchical_sigmoid_grad", _PATHS, {"num_classes": 4}),  # whose tree is complete, with paths of two
+        "PreOut has shape [2, 3]",
+    ),
+    (
+        OpCase("nce_grad", _NOISE, {"num_total_classes": 6, "num_neg_samples": 2, "sampler": 2}),
+        "CustomDistProbs is absent; sampler 2 needs it",
+    ),
+    (
+        OpCase(
+            "nce_grad",
+            _NOISE | {"CustomDistProbs": np.full(5, 0.2)},
+            {"num_total_classes": 6, "num_neg_samples": 2, "sampler": 2},
+        ),
+        "CustomDistProbs has shape [5]; expected the probabilities of num_total_classes, 6",
     ),
     (OpCase("lookup_table", {"W": _numbers(3, 2), "Ids": np.array([[3]])}), "Ids holds 3; expected 0 <= id < 3"),
     (OpCase("lookup_table", {"W": TABLE, "Ids": np.array([[5]])}), "id 5 is not among the 3 rows"),

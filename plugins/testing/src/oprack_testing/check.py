@@ -186,7 +186,7 @@ def _fuzz(path: Path, seconds: float, quiet: bool) -> Any:
     """Fuzz the installed ops of a project, from the cases of its conformance suite."""
     import random
 
-    from oprack.errors import InvalidArgumentError
+    from oprack.errors import InvalidArgumentError, PreconditionNotMetError
     from oprack.packs.manager import default_manager
     from oprack.testing.fuzz.campaign import Campaign
     from oprack.testing.fuzz.examples.strategies import hypothesis
@@ -209,4 +209,9 @@ def _fuzz(path: Path, seconds: float, quiet: bool) -> Any:
     campaign = Campaign(targets, seed, seconds, Path("out/fuzz"), folders, held, examples=20, say=say)
     campaign.run()
     say(campaign.summary())
+    if not campaign.tally.examples:
+        raise PreconditionNotMetError(
+            f"--fuzz {seconds:g}: the time was up before the first call was tried; give it more, as --fuzz "
+            f"{max(30, 4 * seconds):g}"
+        )
     return campaign

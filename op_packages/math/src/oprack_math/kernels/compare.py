@@ -77,9 +77,9 @@ def equal(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
 
 # equal_all ------------------------------------------------------------------------------------------------------------
 @kernel("equal_all", place=BOTH, dtypes=COMPARABLE)
-def equal_all(X: Array, Y: Array, *, xp: ArrayModule) -> Array | np.bool_:
-    """One shape and equal elements."""
-    return equal_within_tolerance(X, Y, xp).all() if X.shape == Y.shape else xp.zeros((), bool)
+def equal_all(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
+    """One shape and equal elements; an array in both cases, since plans take the first result for what all are."""
+    return xp.asarray(equal_within_tolerance(X, Y, xp).all() if X.shape == Y.shape else False)
 
 
 # greater_equal --------------------------------------------------------------------------------------------------------

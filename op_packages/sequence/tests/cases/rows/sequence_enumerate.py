@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack import LoDTensor
 from oprack.testing import OpCase
 
 from .._rows import ids, joined, of_every_length, split
@@ -16,3 +17,12 @@ def enumerate_(n: list[int]) -> OpCase:
 
 
 CASES = of_every_length(enumerate_)
+CASES.append(
+    OpCase(
+        "sequence_enumerate",
+        {"X": LoDTensor(np.array([[3], [4]], "uint8"), [[0, 2]])},
+        {"win_size": 2, "pad_value": -7},
+        {"Out": LoDTensor(np.array([[3, 4], [4, 256 - 7]], "uint8"), [[0, 2]])},
+        name="without a sign, as C casts",
+    )
+)
