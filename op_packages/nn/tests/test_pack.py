@@ -13,6 +13,7 @@ _SHUFFLED = "Paddle's own gradient shuffles by the same groups again instead of 
 class TestNn(Conformance):
     pack = "nn"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
+    fuzz_known = Path(__file__).parents[3] / "tests" / "data" / "fuzz_known.toml"
     cases = collect_cases(Path(__file__).parent / "cases")
     without_gradients: ClassVar = {"rrelu": "random slopes, which its case files fix: tests/test_numeric_gradients.py"}
     limitations = [

@@ -14,7 +14,7 @@ EXAMPLES = 10
 def review(subject: Subject) -> Iterator[Finding]:
     """Search a few calls of each op that has cases; `oprack check --fuzz SECONDS` goes on for longer."""
     try:
-        from oprack.testing.fuzz import Checker, op_examples, script, search
+        from oprack.testing.fuzz import Checker, op_examples, read_known, script, search
         from oprack.testing.fuzz.examples.strategies import hypothesis
 
         hypothesis()
@@ -22,12 +22,14 @@ def review(subject: Subject) -> Iterator[Finding]:
         text = "generated calls were not tried, since hypothesis is not installed"
         yield Finding("generated", text, "pip install hypothesis", note=True)
         return
+    known = [row for suite in subject.suites if suite.fuzz_known for row in read_known(suite.fuzz_known)]
     checker, seen = Checker(subject.manager), set[str]()
     for op_type in subject.each(subject.ops, "generated calls"):
         calls = subject.calls_of(op_type) if "cpu" in subject.manager.place_kinds(op_type) else []
         if not calls:
             continue
-        found = search(op_examples(calls, subject.manager), checker, seed=0, examples=EXAMPLES, shrink_seconds=5.0)
+        examples = op_examples(calls, subject.manager)
+        found = search(examples, checker, seed=0, examples=EXAMPLES, shrink_seconds=5.0, known=known)
         # one defect, as of a pass, shows in many ops
         if found is not None and (told := str(found.difference)) not in seen:
             seen.add(told)
