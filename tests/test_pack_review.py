@@ -306,7 +306,7 @@ def _record(file: Path) -> None:
         block.create_var(name, dtype="float64", shape=[2])
     block.append_op("good_relu_grad", {"Out@GRAD": ["out@GRAD"]}, {"X@GRAD": ["x@GRAD"]}, {})
     x, slope = np.array([1.0, 2.0]), np.array([3.0, 4.0])
-    arrays = {"feed:x": x, "out:out": x, "cot:out": slope, "grad:x@GRAD": slope}
+    arrays = {"feed:x": x, "out:out": x, "cot:out": slope, "grad:x": slope}
     arrays |= {"program": np.frombuffer(forward, "uint8"), "program_grad": np.frombuffer(program.serialize(), "uint8")}
     close = {"rtol": 1e-6, "atol": 1e-6}
     header = {
