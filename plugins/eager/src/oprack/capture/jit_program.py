@@ -244,7 +244,8 @@ class JitProgram:
             elif n in self.read_again:
                 yield from (given[n], f"n{i}")
         for n in self._guarded_results:
-            yield from (results[n], f"{results[n]}._version")
+            y = results[n]  # None: an op may leave an output unset
+            yield from (y, f"0 if {y} is None else {y}._version")
         # One of several outputs may have no gradient, and then it is zeros.
         for n in self.targets if len(self.targets) > 1 else ():
             yield f"({results[n]}.shape, {results[n]}._meta)"
@@ -262,7 +263,8 @@ class JitProgram:
         for n, (t, version) in zip(guarded, pairs, strict=True):
             if n in self._guarded or n in self._guarded_results:
                 check = f"{named(check_inputs)}({self.name!r}, [({t}, {version})])"
-                yield f"    if {t}._memory is not None and {t}._version != {version}: {check}"
+                there = f"{t} is not None and " if n in self._guarded_results else ""
+                yield f"    if {there}{t}._memory is not None and {t}._version != {version}: {check}"
         if self._needed:
             yield f"    if node.lent: {named(check_outputs)}(node, {self._needed})"
         for y, form in zip(targets, forms, strict=False):

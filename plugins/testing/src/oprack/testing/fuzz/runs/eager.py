@@ -156,6 +156,7 @@ def _tensors(example: Example, feed: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def _results(example: Example, found: Mapping[str, Any], given: Mapping[str, Tensor]) -> dict[str, Any]:
+    found = {n: y for n, y in found.items() if y is not None}  # None: jit says so of what an op left unset
     values = {n: found[n].value for n in example.fetch if n in found}
     pairs = [(found[n], given[c]) for n, c in example.targets.items() if n in found and found[n].requires_grad]
     targets, cotangents = [t for t, _ in pairs], [c for _, c in pairs]
