@@ -12,7 +12,36 @@ from oprack.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from oprack import Tensor
 
+__all__ = [
+    "cosine_similarity",
+    "dropout",
+    "dropout2d",
+    "dropout3d",
+    "embedding",
+    "label_smooth",
+    "layer_norm",
+    "linear",
+    "normalize",
+    "scaled_dot_product_attention",
+]
+
 _MODES = {"upscale_in_train": "upscale_in_train", "downscale_in_infer": "downgrade_in_infer"}
+
+
+def lod_of(x: Tensor, found: Tensor) -> Tensor:
+    """A result with the LoD of x where the ops that made it dropped it: op lod_reset.
+
+    As in Paddle, many ops drop LoD though rows stay rows, conv2d and matmul_v2 among them: saved programs rely on it.
+    Functions and modules, which are written for eager calls, pass the sequences on.
+
+    Args:
+        x: The input; arrays have no LoD.
+        found: The result; its row i is made of row i of x.
+
+    Returns:
+        The result, under the LoD of x where it has none.
+    """
+    return F.lod_reset(found, x) if getattr(x, "lod_level", 0) and not found.lod_level else found
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -170,8 +199,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     Returns:
         Tensor of the broadcast shape without axis, from -1 to 1.
     """
-    sizes = (x1 * x1).sum(axis) * (x2 * x2).sum(axis)
-    return (x1 * x2).sum(axis) / F.sqrt(sizes.clip(min=eps * eps))
+    sizes, products = (x1 * x1).sum(axis) * (x2 * x2).sum(axis), x1 * x2
+    found = products.sum(axis) / F.sqrt(sizes.clip(min=eps * eps))
+    return lod_of(products, found) if axis % products.ndim else found
 
 
 def label_smooth(label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1) -> Tensor:
@@ -228,7 +258,7 @@ def scaled_dot_product_attention(
     weights = F.softmax(scores, axis=-1)
     if dropout_p:
         weights = dropout(weights, dropout_p, training=training)
-    return F.transpose2(F.matmul_v2(weights, v), axis=[0, 2, 1, 3])
+    return lod_of(query, F.transpose2(F.matmul_v2(weights, v), axis=[0, 2, 1, 3]))
 
 
 _FAR = 1e9  # a score from which nothing is left after softmax

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oprack import functional as F
 
 from oprack_nn.functional._windows import Sizes, channels_first, line, line_paddings, paddings, per_dim, row
+from oprack_nn.functional.common import lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -48,7 +49,7 @@ def conv1d(
     attrs = line_paddings(padding) | {"strides": line(stride, 1), "dilations": line(dilation, 1), "groups": int(groups)}
     images = x.unsqueeze(row(data_format))
     found = F.conv2d(images, weight.unsqueeze(2), data_format=channels_first(data_format, 1), **attrs)
-    return _biased(found.squeeze(row(data_format)), bias, data_format)
+    return _biased(x, found.squeeze(row(data_format)), bias, data_format)
 
 
 def conv2d(
@@ -163,7 +164,7 @@ def conv1d_transpose(
     attrs |= _output(1, output_padding, output_size, ahead=True)
     images = x.unsqueeze(row(data_format))
     found = F.conv2d_transpose(images, weight.unsqueeze(2), data_format=channels_first(data_format, 1), **attrs)
-    return _biased(found.squeeze(row(data_format)), bias, data_format)
+    return _biased(x, found.squeeze(row(data_format)), bias, data_format)
 
 
 def conv2d_transpose(
@@ -246,7 +247,7 @@ def conv3d_transpose(
     format_ = channels_first(data_format, 3)
     attrs = paddings(padding, 3) | more | {"strides": per_dim(stride, 3), "dilations": per_dim(dilation, 3)}
     found = F.conv3d_transpose(x, weight, groups=int(groups), data_format=format_, **attrs)
-    return _biased(found, bias, data_format)
+    return _biased(x, found, bias, data_format)
 
 
 def _conv(
@@ -268,7 +269,7 @@ def _conv(
         "groups": int(groups),
         "data_format": channels_first(data_format, rank),
     }
-    return _biased(getattr(F, op_type)(x, weight, **attrs, **more), bias, data_format)
+    return _biased(x, getattr(F, op_type)(x, weight, **attrs, **more), bias, data_format)
 
 
 def _output(rank: int, padding: Sizes, size: Sizes | None, ahead: bool = False) -> dict[str, list[int]]:
@@ -280,7 +281,6 @@ def _output(rank: int, padding: Sizes, size: Sizes | None, ahead: bool = False) 
     return {"output_padding": [*first, *sizes]} if any(sizes) else {}
 
 
-def _biased(x: Tensor, bias: Tensor | None, data_format: str) -> Tensor:
-    if bias is None:
-        return x
-    return F.elementwise_add(x, bias, axis=1 if data_format.startswith("NC") else -1)
+def _biased(x: Tensor, found: Tensor, bias: Tensor | None, data_format: str) -> Tensor:
+    found = lod_of(x, found)
+    return found if bias is None else F.elementwise_add(found, bias, axis=1 if data_format.startswith("NC") else -1)

@@ -9,7 +9,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.symbol import declared_shape
 
-from oprack_nn.functional.common import cosine_similarity
+from oprack_nn.functional.common import cosine_similarity, lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -142,7 +142,8 @@ def nll_loss(
     check_reduction("nll_loss", reduction)
     found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
     several = isinstance(found, tuple)
-    return found.out if several else found
+    loss = found.out if several else found
+    return lod_of(input, loss) if reduction == "none" else loss
 
 
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
@@ -243,7 +244,7 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
         InvalidArgumentError: reduction is none of the three.
     """
     warn_of_broadcast("l1_loss", input, label)
-    return reduced(F.abs(F.elementwise_sub(input, label)), reduction, "l1_loss")
+    return reduced(absolute_error(input, label), reduction, "l1_loss")
 
 
 def smooth_l1_loss(input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
@@ -280,7 +281,8 @@ def kl_div(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     Returns:
         The divergence: one number, or of the shape of input with reduction "none".
     """
-    return F.kldiv_loss(input, label, reduction=reduction)
+    found = F.kldiv_loss(input, label, reduction=reduction)
+    return lod_of(input, found) if reduction == "none" else found
 
 
 def margin_ranking_loss(
@@ -387,10 +389,18 @@ def triplet_margin_loss(
 
 
 def _distance(x: Tensor, y: Tensor, p: float, epsilon: float) -> Tensor:
-    difference = abs(x - y + epsilon)
+    difference = x - y + epsilon
     if p == 2.0:
-        return F.sqrt((difference * difference).sum(-1))
-    return (difference ** float(p)).sum(-1) ** (1.0 / p)
+        found = F.sqrt((difference * difference).sum(-1))
+    else:
+        found = (abs(difference) ** float(p)).sum(-1) ** (1.0 / p)
+    return lod_of(difference, found) if difference.ndim > 1 else found
+
+
+def absolute_error(input: Tensor, label: Tensor) -> Tensor:
+    """l1_loss without a reduction and a warning."""
+    difference = F.elementwise_sub(input, label)
+    return lod_of(difference, F.abs(difference))
 
 
 def squared_error(input: Tensor, label: Tensor) -> Tensor:

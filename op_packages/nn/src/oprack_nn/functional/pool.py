@@ -8,6 +8,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
 from oprack_nn.functional._windows import Sizes, channels_first, line, line_paddings, paddings, per_dim, row
+from oprack_nn.functional.common import lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -247,7 +248,8 @@ def adaptive_max_pool1d(x: Tensor, output_size: int) -> Tensor:
     Returns:
         The maxima [N, C, output_size].
     """
-    return F.max_pool2d_with_index(x.unsqueeze(2), ksize=line(output_size, 1), adaptive=True).out.squeeze(2)
+    found = F.max_pool2d_with_index(x.unsqueeze(2), ksize=line(output_size, 1), adaptive=True).out
+    return lod_of(x, found.squeeze(2))
 
 
 def adaptive_max_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
@@ -260,7 +262,7 @@ def adaptive_max_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
     Returns:
         The maxima [N, C, *output_size].
     """
-    return F.max_pool2d_with_index(x, ksize=_sizes(x, output_size, 2), adaptive=True).out
+    return lod_of(x, F.max_pool2d_with_index(x, ksize=_sizes(x, output_size, 2), adaptive=True).out)
 
 
 def adaptive_max_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
@@ -273,7 +275,7 @@ def adaptive_max_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
     Returns:
         The maxima [N, C, *output_size].
     """
-    return F.max_pool3d_with_index(x, ksize=_sizes(x, output_size, 3), adaptive=True).out
+    return lod_of(x, F.max_pool3d_with_index(x, ksize=_sizes(x, output_size, 3), adaptive=True).out)
 
 
 def _sizes(x: Tensor, output_size: Any, rank: int) -> list[int]:
@@ -298,7 +300,7 @@ def _with_mask(op_type: str, x: Tensor, sizes: Any, steps: Any, pads: dict[str, 
             f"{op_type}: return_mask goes with paddings of numbers and ceil_mode=False; pad the images before"
         )
     found = getattr(F, op_type)(x, ksize=sizes, strides=steps, **pads)
-    return found.out, found.mask
+    return lod_of(x, found.out), lod_of(x, found.mask)
 
 
 def _pool(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 
+from oprack_nn.functional.common import lod_of
+
 if TYPE_CHECKING:
     from oprack import Tensor
 
@@ -59,7 +61,7 @@ def interpolate(
     attrs: dict[str, Any] = {"interp_method": mode, "align_corners": align_corners, "align_mode": align_mode}
     attrs["data_layout"] = "NCHW" if data_format.startswith("NC") else "NHWC"
     lines = rank == 3 and mode == "nearest"  # which nearest_interp_v2 has for images alone
-    x, spatial = (x.unsqueeze(2 if attrs["data_layout"] == "NCHW" else 1), 2) if lines else (x, rank - 2)
+    images, spatial = (x.unsqueeze(2 if attrs["data_layout"] == "NCHW" else 1), 2) if lines else (x, rank - 2)
     if size is not None:
         sizes = [size] * (rank - 2) if isinstance(size, int) else [int(v) for v in size]
         sizes = [1, *sizes] if lines else sizes
@@ -67,8 +69,8 @@ def interpolate(
     else:
         given = scale_factor if isinstance(scale_factor, list | tuple) else [scale_factor] * (rank - 2)
         attrs["scale"] = [*([1.0] if lines else []), *map(float, given)]
-    found = getattr(F, op_type)(x, **attrs)
-    return found.squeeze(2 if attrs["data_layout"] == "NCHW" else 1) if lines else found
+    found = getattr(F, op_type)(images, **attrs)
+    return lod_of(x, found.squeeze(2 if attrs["data_layout"] == "NCHW" else 1) if lines else found)
 
 
 def _target(x: Tensor, size: Any, scale: Any) -> list[int]:
@@ -173,7 +175,7 @@ def pixel_shuffle(x: Tensor, upscale_factor: int, data_format: str = "NCHW") -> 
     Returns:
         The larger images.
     """
-    return F.pixel_shuffle(x, upscale_factor=int(upscale_factor), data_format=data_format)
+    return lod_of(x, F.pixel_shuffle(x, upscale_factor=int(upscale_factor), data_format=data_format))
 
 
 def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW") -> Tensor:
@@ -187,7 +189,7 @@ def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW")
     Returns:
         The smaller images.
     """
-    return F.pixel_unshuffle(x, downscale_factor=int(downscale_factor), data_format=data_format)
+    return lod_of(x, F.pixel_unshuffle(x, downscale_factor=int(downscale_factor), data_format=data_format))
 
 
 def channel_shuffle(x: Tensor, groups: int, data_format: str = "NCHW") -> Tensor:
@@ -203,7 +205,7 @@ def channel_shuffle(x: Tensor, groups: int, data_format: str = "NCHW") -> Tensor
     Returns:
         Images of the shape of x.
     """
-    return F.channel_shuffle(x, groups=int(groups), data_format=data_format)
+    return lod_of(x, F.channel_shuffle(x, groups=int(groups), data_format=data_format))
 
 
 def unfold(x: Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1) -> Tensor:
@@ -220,13 +222,14 @@ def unfold(x: Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, di
         Columns [N, C * window size, windows].
     """
     pads = _pair(paddings)
-    return F.unfold(
+    found = F.unfold(
         x,
         kernel_sizes=_pair(kernel_sizes),
         strides=_pair(strides),
         paddings=pads * 2 if len(pads) == 2 else pads,
         dilations=_pair(dilations),
     )
+    return lod_of(x, found)
 
 
 def fold(
@@ -246,7 +249,7 @@ def fold(
         Images [N, C, *output_sizes]; elements of windows that overlap are added.
     """
     pads = _pair(paddings)
-    return F.fold(
+    found = F.fold(
         x,
         output_sizes=_pair(output_sizes),
         kernel_sizes=_pair(kernel_sizes),
@@ -254,6 +257,7 @@ def fold(
         paddings=pads * 2 if len(pads) == 2 else pads,
         dilations=_pair(dilations),
     )
+    return lod_of(x, found)
 
 
 def grid_sample(
@@ -271,7 +275,8 @@ def grid_sample(
     Returns:
         Images [N, C, h, w].
     """
-    return F.grid_sampler(x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
+    found = F.grid_sampler(x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
+    return lod_of(x, found)
 
 
 def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool = True) -> Tensor:

@@ -9,6 +9,7 @@ from oprack import initializer
 from oprack.nn import Module
 
 from oprack_nn.functional import activation as A
+from oprack_nn.functional.common import lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -183,6 +184,9 @@ class Maxout(_Activation):
 
     def __init__(self, groups: int, axis: int = 1) -> None:
         super().__init__(groups=int(groups), axis=int(axis))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return lod_of(x, super().forward(x))
 
 
 class Mish(_Activation):

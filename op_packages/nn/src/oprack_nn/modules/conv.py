@@ -11,6 +11,7 @@ from oprack.nn import Module
 
 from oprack_nn.functional import conv as C
 from oprack_nn.functional._windows import Sizes, paddings, per_dim
+from oprack_nn.functional.common import lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -132,7 +133,7 @@ class Conv2D(_Convolution):
             self.op_type = "depthwise_conv2d"
 
     def forward(self, x: Tensor) -> Tensor:
-        y = getattr(F, self.op_type)(x, self.weight, **self.attrs)
+        y = lod_of(x, getattr(F, self.op_type)(x, self.weight, **self.attrs))
         return y if self.bias is None else F.elementwise_add(y, self.bias, axis=3 if self.data_format[1] == "H" else 1)
 
 

@@ -89,7 +89,7 @@ class L1Loss(_Loss):
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         L.warn_of_broadcast("L1Loss", input, label, depth=4)
-        return self.reduced(abs(input - label))
+        return self.reduced(L.absolute_error(input, label))
 
 
 class SmoothL1Loss(_Loss):

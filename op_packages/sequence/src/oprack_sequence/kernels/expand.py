@@ -1,15 +1,14 @@
-"""Rows and sequences repeated for another LoD, and the LoD itself."""
+"""Rows and sequences repeated for another LoD."""
 
 from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError, InvalidLoDError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
-from oprack.tensor import LoDTensor, ShapeOnly, check_lod
-from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
+from oprack.tensor import LoDTensor, ShapeOnly
+from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import (
-    host,
     offsets_of,
     row_ranges,
     segment_ids,
@@ -18,32 +17,6 @@ from oprack_sequence.kernels._lod import (
     sum_by_index,
     with_lod,
 )
-
-# lod_reset ------------------------------------------------------------------------------------------------------------
-_ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
-
-
-@kernel("lod_reset", place=("cpu", "cuda"), dtypes=_ANY, view=True)
-def lod_reset(
-    X: Array, Y: Array | None = None, *, target_lod: list[int], append: bool, ctx: KernelContext
-) -> LoDTensor:
-    """X itself under another LoD."""
-    if Y is not None and ctx.lod("Y"):
-        new = [list(level) for level in ctx.lod("Y")]
-    elif Y is not None:
-        new = [host(Y).reshape(-1).astype("int64").tolist()]
-    elif target_lod:
-        new = [list(target_lod)]
-    else:
-        raise InvalidArgumentError(f"op {ctx.op_type}: neither Y nor target_lod is given; expected one of them")
-    lod = [*ctx.lod("X"), *new] if append else new
-    return LoDTensor(X, check_lod(lod, X.shape[0], f"op {ctx.op_type}: the new LoD of X"), check=False)
-
-
-@kernel("lod_reset_grad", place=("cpu", "cuda"), dtypes=_ANY, view=True)
-def lod_reset_grad(Out_grad: Array) -> Array:
-    """The gradient itself; X's LoD is shared by the shape rule."""
-    return Out_grad
 
 
 # sequence_expand ------------------------------------------------------------------------------------------------------

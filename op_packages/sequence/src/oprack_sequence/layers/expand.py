@@ -1,54 +1,8 @@
-"""Rows and sequences repeated for another LoD, and the LoD itself."""
+"""Rows and sequences repeated for another LoD."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, check_variable
-
-
-# Layers of lod_reset.
-def lod_reset(
-    x: Variable, y: Variable | None = None, target_lod: Sequence[int] | None = None, name: str | None = None
-) -> Variable:
-    """Appends op lod_reset: x with another LoD. One of y and target_lod has to be given.
-
-    Args:
-        x: A Variable.
-        y: A Variable whose LoD to take, or whose values are offsets, int32.
-        target_lod: Offsets, such as [0, 2, 5].
-        name: Prefix of the names of what the layer makes; None: that of the layer.
-
-    Returns:
-        Variable of the shape and dtype of x.
-
-    Raises:
-        InvalidArgumentError: Not exactly one of them is given.
-    """
-    check_variable(x, "x", "lod_reset")
-    if (y is None) == (target_lod is None):
-        raise InvalidArgumentError("lod_reset: expected one of y and target_lod, a list of offsets such as [0, 2, 5]")
-    attrs = None if target_lod is None else {"target_lod": list(target_lod)}
-    return LayerHelper("lod_reset", name=name).apply("lod_reset", {"X": x, "Y": y}, attrs)
-
-
-def lod_append(x: Variable, level: Sequence[int], name: str | None = None) -> Variable:
-    """Appends op lod_reset: x with one more LoD level below its own.
-
-    Args:
-        x: A Variable.
-        level: A Variable whose LoD to take, or offsets.
-        name: Prefix of the names of what the layer makes; None: that of the layer.
-
-    Returns:
-        Variable of the shape and dtype of x.
-    """
-    check_variable(x, "x", "lod_append")
-    helper = LayerHelper("lod_append", name=name)
-    if hasattr(level, "desc"):
-        return helper.apply("lod_reset", {"X": x, "Y": level}, {"append": True})
-    return helper.apply("lod_reset", {"X": x}, {"target_lod": list(level), "append": True})
 
 
 # Layer of sequence_expand.

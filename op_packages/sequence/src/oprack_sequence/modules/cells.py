@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oprack import functional as F
 from oprack import initializer
 from oprack.nn import Module
+from oprack_nn.functional.common import lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -40,12 +41,14 @@ class _Cell(Module):
 
     def zeros(self, inputs: Tensor) -> Tensor:
         """The state before the first step: [batch, hidden_size]."""
+        # The op counts the sequences of what has LoD, and each row has a state
+        rows = F.reduce_sum(inputs, dim=[1]) if getattr(inputs, "lod_level", 0) else inputs
         return F.fill_constant_batch_size_like(
-            inputs, shape=[-1, self.hidden_size], dtype=inputs.dtype, value=0.0, input_dim_idx=0, output_dim_idx=0
+            rows, shape=[-1, self.hidden_size], dtype=inputs.dtype, value=0.0, input_dim_idx=0, output_dim_idx=0
         )
 
     def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        y = F.matmul_v2(x, weight, trans_y=True)
+        y = lod_of(x, F.matmul_v2(x, weight, trans_y=True))
         return y if bias is None else F.elementwise_add(y, bias)
 
     def _gates(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,5 +124,5 @@ class GRUCell(_Cell):
         (xr, xz, xn), (hr, hz, hn) = x.split(3, -1), y.split(3, -1)
         z = F.sigmoid(xz + hz)
         n = F.tanh(xn + F.sigmoid(xr + hr) * hn)
-        new = (h - n) * z + n
+        new = z * (h - n) + n  # first what has the LoD of the inputs
         return new, new

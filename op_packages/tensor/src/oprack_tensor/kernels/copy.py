@@ -1,13 +1,14 @@
-"""The same elements again: in memory of their own, as another dtype, side by side."""
+"""The same elements again: in memory of their own, as another dtype, under another LoD, side by side."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from oprack.errors import UnimplementedError
+from oprack.errors import InvalidArgumentError, UnimplementedError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, numpy_dtype
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, check_lod, numpy_dtype
+from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
 
 from oprack_tensor.dims import cut_shapes, product
 
@@ -125,6 +126,34 @@ memcpy_rows = kernel("memcpy", place=("cpu", "cuda"))(copy_of_rows)
 memcpy_d2h = kernel("memcpy_d2h", place=("cpu", "cuda"))(copy_of)
 
 memcpy_d2h_rows = kernel("memcpy_d2h", place=("cpu", "cuda"))(copy_of_rows)
+
+
+# lod_reset ------------------------------------------------------------------------------------------------------------
+_ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
+
+
+@kernel("lod_reset", place=("cpu", "cuda"), dtypes=_ANY, view=True)
+def lod_reset(
+    X: Array, Y: Array | None = None, *, target_lod: list[int], append: bool, ctx: KernelContext
+) -> LoDTensor:
+    """X itself under another LoD."""
+    if Y is not None and ctx.lod("Y"):
+        new = [list(level) for level in ctx.lod("Y")]
+    elif Y is not None:
+        offsets = Y.get() if hasattr(Y, "get") else Y  # of the device
+        new = [offsets.reshape(-1).astype("int64").tolist()]
+    elif target_lod:
+        new = [list(target_lod)]
+    else:
+        raise InvalidArgumentError(f"op {ctx.op_type}: neither Y nor target_lod is given; expected one of them")
+    lod = [*ctx.lod("X"), *new] if append else new
+    return LoDTensor(X, check_lod(lod, X.shape[0], f"op {ctx.op_type}: the new LoD of X"), check=False)
+
+
+@kernel("lod_reset_grad", place=("cpu", "cuda"), dtypes=_ANY, view=True)
+def lod_reset_grad(Out_grad: Array) -> Array:
+    """The gradient itself; X's LoD is shared by the shape rule."""
+    return Out_grad
 
 
 # memcpy_h2d -----------------------------------------------------------------------------------------------------------
