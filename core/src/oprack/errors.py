@@ -198,6 +198,10 @@ class OpError(OprackError, RuntimeError):
     """An op failed while running; names the op, its slots, the Python line that created it, and the cause."""
 
 
+CODE_ERRORS = (NameError, ImportError, SyntaxError)
+"""What code raises that is wrong whatever its arguments are, such as a kernel that reads a name nobody set."""
+
+
 class NanInfError(OpError):
     """The NaN/Inf check found a non-finite value in an output of an op."""
 

@@ -44,6 +44,7 @@ def _facts(args: argparse.Namespace) -> dict[str, Any]:
     """All that there is to say."""
     from oprack.packs import advice
     from oprack.packs.checks import import_problems
+    from oprack.packs.installed.resolve import MORE
     from oprack.packs.pack import BrokenPackWarning, PackWarning
     from oprack.packs.variables import unread, variables
 
@@ -74,7 +75,7 @@ def _facts(args: argparse.Namespace) -> dict[str, Any]:
             *([limit] if isinstance(limit, str) else ()),
             *(advice.settled(one) for one in manager.index.settlements() if not one.by_user),
             *(f"{what} {n}: {s}" for what, found in opened.items() for n, s in found.items() if s.startswith("broken")),
-            *(import_problems(manager, notes=waiting) if args.imports else ()),
+            *((p.replace(MORE, "") for p in import_problems(manager, notes=waiting)) if args.imports else ()),
             *pass_problems,
         ],
         "notes": [

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import OpError, OprackError, PreconditionNotMetError
+from oprack.errors import CODE_ERRORS, OpError, OprackError, PreconditionNotMetError
 from oprack.op import OpInfo
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_rules import raised_by, told_of_stranger
@@ -138,7 +138,7 @@ class OperatorBase(CreatorFacet):
 
     def _remedy(self, error: Exception) -> str:
         """What to do about an error that is none of oprack's."""
-        if isinstance(error, NameError | ImportError | SyntaxError):
+        if isinstance(error, CODE_ERRORS):
             return f"No input causes that: mend the code{_last_line(error)}."
         return f"Check the shapes, dtypes and attributes above against `oprack op {self.type}`."
 

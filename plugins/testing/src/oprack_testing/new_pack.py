@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 from pathlib import Path
 
@@ -13,8 +14,11 @@ _ANSWERS = ("pack_name", "description", "author", "email", "first_op", "places",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", default=".", help="where the pack's folder is made (default: here)")
+    questions = json.loads((template_directory() / "cookiecutter.json").read_text(encoding="utf-8"))
     for name in _ANSWERS:
-        parser.add_argument("--" + name.replace("_", "-"), metavar="ANSWER", help=f"answers the question for {name}")
+        choices = questions[name] if isinstance(questions[name], list) else None
+        help_ = questions["__prompts__"][name] + (f": {' or '.join(map(repr, choices))}" if choices else "")
+        parser.add_argument("--" + name.replace("_", "-"), metavar="ANSWER", choices=choices, help=help_)
     parser.add_argument("--no-input", action="store_true", help="ask nothing: take the defaults for what is not given")
     parser.set_defaults(run=run)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
 from oprack.errors import ManifestError, PackImportError
 from oprack.python.interruption import let_interruptions_pass
 
-REPAIR = "repair or reinstall the distribution, or block the pack (`oprack doctor --imports` says more)"
+MORE = " (`oprack doctor --imports` says more)"
+REPAIR = f"repair or reinstall the distribution, or block the pack{MORE}"
 MEND = (
     "mend the module, or install what it imports; what needs a library that may be missing belongs outside of ops, "
     "kernels and layers, all of whose modules are imported"
@@ -34,7 +36,17 @@ def import_module(name: str, asked_by: str, advice: str = REPAIR) -> Any:
     # BaseException, since no pack may end the process: SystemExit, CancelledError, pytest's Skipped.
     except BaseException as e:
         let_interruptions_pass()
-        raise PackImportError(f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; {advice}") from e
+        failed = f"{asked_by}: importing {name!r} failed{_line_of(name, e)}"
+        raise PackImportError(f"{failed}: {type(e).__name__}: {e}; {advice}") from e
+
+
+def _line_of(name: str, error: BaseException) -> str:
+    """Where in the package of a module its import stopped, as " at file:line"; "" if the error is of no line there."""
+    top = name.partition(".")[0]
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == top:
+            return f" at {frame.f_code.co_filename}:{line}"
+    return ""
 
 
 CORRECT = "correct the string where the pack registers it (`oprack doctor --imports` checks all of them)"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from oprack.desc import BlockDesc, OpDesc
-from oprack.errors import DefinitionError, OprackError
+from oprack.errors import CODE_ERRORS, DefinitionError, OprackError, PackError
 from oprack.op.desc_rules import grad_name, grad_op_descs, infer_op
 from oprack.op.info import OpInfo
 from oprack.op.proto import OpProto
@@ -59,7 +59,8 @@ class OpCase:
     def check(self) -> list[str]:
         """What differs on the reference path, on the prepared path, and in the gradients; [] when all agree.
 
-        Raises DefinitionError when the case names a slot that the op does not have.
+        Raises DefinitionError when the case names a slot that the op does not have, PackError when the pack is broken,
+        and OpError when a kernel's code is, whatever its inputs are.
         """
         found = []
         prepared = Executor()
@@ -68,9 +69,11 @@ class OpCase:
             # the first prepared run of a program is traced, the second one runs generated code
             for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
                 found += self._check_outputs(executor, built)
-        except DefinitionError:
+        except (DefinitionError, PackError):
             raise
         except OprackError as error:
+            if isinstance(error.__cause__, CODE_ERRORS):
+                raise
             return [f"{self.id}: {type(error).__name__}: {error}"]
         return found + (self.check_gradient() if self.grads and not found else [])
 
@@ -101,6 +104,8 @@ class OpCase:
         }
         try:
             gradients = built.gradients(executor, cotangents, self.grads)
+        except PackError:
+            raise
         except OprackError as error:
             return [f"{self.id} gradient: {type(error).__name__}: {error}"]
         found = []

@@ -39,7 +39,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _mistake(error: BaseException | None) -> str:
     """What is wrong with a pack, as the error says that was raised first; "" for errors of another kind."""
-    from oprack.errors import DefinitionError, PackError
+    from oprack.errors import CODE_ERRORS, DefinitionError, OpError, PackError
 
     found = ""
     seen = set[int]()
@@ -47,6 +47,8 @@ def _mistake(error: BaseException | None) -> str:
         seen.add(id(error))
         if isinstance(error, DefinitionError | PackError):
             found = str(error)
+        elif isinstance(error, OpError) and isinstance(error.__cause__, CODE_ERRORS):
+            found = next((line for line in str(error).splitlines() if "mend the code" in line), str(error.__cause__))
         error = error.__cause__ or error.__context__
     return found
 

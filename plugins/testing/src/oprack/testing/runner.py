@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from oprack.errors import GraphError, OprackError
+from oprack.errors import GraphError, OprackError, PackError
 from oprack.ir import Pass, optimize, select_passes
 from oprack.packs.manager import default_manager
 from oprack.program import Program
@@ -138,6 +138,8 @@ def check_case(case: FileCase, stage: Stage, manager: Any = None) -> list[str]:
     reference = Executor(prepared=False, checks=CHECKS, manager=manager)
     try:
         got = run_case(case, stage, reference)
+    except PackError:  # no matter of this case
+        raise
     except OprackError as error:
         return [f"{type(error).__name__}: {error}"]
     reasons = differences(case, stage, got)
