@@ -101,8 +101,18 @@ def working(what: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.live import Live
+    from rich.spinner import Spinner
 
-    status = Console(stderr=True).status(f"{what} ...")
+    # What the command prints goes where it would go, a file or a pipe, and not to the console of the status
+    status = Live(
+        Spinner("dots", f"{what} ..."),
+        console=Console(stderr=True),
+        refresh_per_second=12.5,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
     timer = threading.Timer(_PATIENCE, status.start)
     timer.daemon = True
     timer.start()

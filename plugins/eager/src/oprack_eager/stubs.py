@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+
+from oprack.cli.output import working
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,19 +25,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    with working("writing stubs of all ops and layers"):
+        written = _written(args)
+    print(written, end="" if args.path is None and not args.install else "\n")
+    return 0
+
+
+def _written(args: argparse.Namespace) -> str:
+    """What the command prints: where the stubs were written to, or the stubs."""
     import oprack
     from oprack.functional.stub_package import write_stub_package
     from oprack.functional.stubs import stubs
 
     if args.install:
-        print(write_stub_package(Path(oprack.__file__).parents[1]))
-    elif args.path is None:
-        sys.stdout.write(stubs())
-    elif args.path.suffix == ".pyi":
+        return str(write_stub_package(Path(oprack.__file__).parents[1]))
+    if args.path is None:
+        return stubs()
+    if args.path.suffix == ".pyi":
         args.path.parent.mkdir(parents=True, exist_ok=True)
         args.path.write_text(stubs(), encoding="utf-8")
-        print(args.path)
-    else:
-        # typings/oprack would hide the package itself
-        print(write_stub_package(args.path.parent if args.path.name == "oprack" else args.path))
-    return 0
+        return str(args.path)
+    # typings/oprack would hide the package itself
+    return str(write_stub_package(args.path.parent if args.path.name == "oprack" else args.path))

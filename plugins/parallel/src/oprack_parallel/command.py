@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
-from oprack.cli.output import add_json, print_json
+from oprack.cli.output import add_json, print_json, working
 
 if TYPE_CHECKING:
     from oprack.parallel.simulated import FakeWorld, Report
@@ -79,10 +79,15 @@ def _simulate(args: argparse.Namespace) -> int:
     chosen = args.rank if args.rank is not None else sorted({0, size // 2, size - 1})
     reports: list[Report] = []
     for rank in chosen:
-        # What it prints is printed once; its figures are NaN anyway.
-        quiet = contextlib.redirect_stdout(io.StringIO()) if reports or args.json else contextlib.nullcontext()
-        with quiet, world.rank(rank) as report:
-            _run_program(args.program, args.arguments)
+        printed = io.StringIO()
+        try:
+            with working(f"simulating rank {rank} of {size}"), contextlib.redirect_stdout(printed):
+                with world.rank(rank) as report:
+                    _run_program(args.program, args.arguments)
+        finally:
+            # What it prints is printed once; its figures are NaN anyway.
+            if not reports and not args.json:
+                print(printed.getvalue(), end="")
         reports.append(report)
     if args.json:
         print_json([{k: v for k, v in asdict(r).items() if k != "result"} | {"seconds": r.seconds} for r in reports])

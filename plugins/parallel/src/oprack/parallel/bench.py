@@ -44,13 +44,17 @@ def run(out: str, axis: str = "*") -> None:
         axis: The axis of grids that such messages go along; "*" for all that have no link of their own.
     """
     world = init()
-    rows = list(measured(world))
-    if world.rank or world.size == 1:
+    tells = not world.rank and world.size > 1
+    if tells:
+        print(f"all_reduce of float32 on {world.size} ranks, engine {world.engine}: bytes, microseconds", flush=True)
+    rows = []
+    for size, seconds in measured(world):
+        rows.append((size, seconds))
+        if tells:  # as they are measured, so that one sees how far it is
+            print(f"{size:>10} {seconds * 1e6:>12.1f}", flush=True)
+    if not tells:
         return
     link = fitted("all_reduce", world.size, rows)
-    print(f"all_reduce of float32 on {world.size} ranks, engine {world.engine}: bytes, microseconds")
-    for size, seconds in rows:
-        print(f"{size:>10} {seconds * 1e6:>12.1f}")
     print(f"latency {link.latency * 1e6:.1f} us, bandwidth {link.bandwidth / 1e9:.2f} GB/s a rank", flush=True)
     if out:
         old = Links.read(out) if Path(out).is_file() else Links()

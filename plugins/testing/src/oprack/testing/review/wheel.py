@@ -95,7 +95,7 @@ def _declared(subject: Subject, metadata: str, entry_points: str) -> Iterator[Fi
             yield Finding(
                 "wheel",
                 f"{', '.join(files)} imports {module}, which the dependencies do not name",
-                f'add "{min(owners)}" to dependencies in pyproject.toml',
+                f'add "{min(owners)}" to dependencies in pyproject.toml, or to an extra where the pack does without',
             )
 
 
