@@ -177,8 +177,12 @@ def test_show_of_missing_and_newer_ops(oprack: Command, tmp_path: Path) -> None:
     for op in ("no_such_op", "relu", "no_such_op", "nor_this"):
         block.append_op(op)
     program.desc.op_version_map["relu"] = 99
+    program.desc.op_sources["nor_this"] = ("their-pack", "1.2")
     (tmp_path / "m.pdmodel").write_bytes(program.serialize())
     text = oprack("show", tmp_path / "m.pdmodel", code=1)
+    assert "nor_this: no installed pack; the model says that it was saved with their-pack 1.2: `pip install" in text
+    missing = oprack("ops", "--missing", tmp_path / "m.pdmodel", code=1)
+    assert re.search(r"^nor_this +their-pack 1.2, as the model says$", missing, re.M) and "pip install" not in missing
     assert re.search(r"^no_such_op +2  MISSING$", text, re.M) and "no inputs and no outputs" in text
     assert "\n2 op type(s) of the program are missing:\n  no_such_op" in text and "no version" in text
     assert re.search(r"^op relu: saved with version 99, its pack knows \d+; upgrade the pack$", text, re.M)

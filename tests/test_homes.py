@@ -118,6 +118,7 @@ def test_missing_ops_of_a_model(capsys, monkeypatch):
     assert code == 1 and rows["conv2d"] == {
         "op": "conv2d",
         "distribution": "oprack-nn",
+        "saved_with": "",
         "state": "pack nn is blocked",
         "reason": "",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +99,9 @@ def _run_missing(args: argparse.Namespace, manager: PackManager, pattern: str) -
     """List the op types of a model, or of Paddle, that match a pattern and are missing."""
     from oprack.names.tables import paddle_ops
 
-    op_types = _of_model(args) if args.missing else paddle_ops()
+    op_types, sources = _of_model(args) if args.missing else (paddle_ops(), {})
     matching = sorted({t for t in op_types if fnmatchcase(t, pattern)})
-    rows = _missing_rows([t for t in matching if not manager.has_op(t)], manager)
+    rows = _missing_rows([t for t in matching if not manager.has_op(t)], manager, sources)
     if args.json:
         print_json(rows)
     else:
@@ -113,28 +113,44 @@ def _run_missing(args: argparse.Namespace, manager: PackManager, pattern: str) -
 
 def _print_missing(rows: list[dict[str, Any]], summary: str) -> None:
     if rows:
-        table = [(r["op"], r["state"] or r["distribution"] or f"none: {r['reason'] or 'not known'}") for r in rows]
+        table = [(r["op"], _bringer(r)) for r in rows]
         print_table(("OP", "DISTRIBUTION"), table)
         print()
     names = sorted({r["distribution"] for r in rows if r["distribution"] and not r["state"]})
     print(summary + (f"; pip install {' '.join(names)}" if names else ""))
 
 
-def _missing_rows(missing: Iterable[str], manager: PackManager) -> list[dict[str, Any]]:
-    """For each op type, the distribution that brings it or the reason why none does, and the state of an installed pack
-    that brings it in vain.
+def _bringer(row: dict[str, Any]) -> str:
+    """What brings a missing op: a distribution of ours, or that with which the model says that it was saved."""
+    if row["saved_with"] and not row["state"] and not row["distribution"]:
+        return f"{row['saved_with']}, as the model says"
+    return row["state"] or row["distribution"] or f"none: {row['reason'] or 'not known'}"
+
+
+def _missing_rows(
+    missing: Iterable[str], manager: PackManager, sources: Mapping[str, tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """For each op type, the distribution that brings it or the reason why none does, the one that the model was saved
+    with, and the state of an installed pack that brings it in vain.
     """
     from oprack.names.tables import home, why_missing
 
     states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
     return [
-        {"op": t, "distribution": home("ops", t), "state": states.get(t, ""), "reason": why_missing(t)} for t in missing
+        {
+            "op": t,
+            "distribution": home("ops", t),
+            "saved_with": " ".join(sources.get(t, ())).strip(),
+            "state": states.get(t, ""),
+            "reason": why_missing(t),
+        }
+        for t in missing
     ]
 
 
-def _of_model(args: argparse.Namespace) -> Iterable[str]:
+def _of_model(args: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, tuple[str, str]]]:
     from oprack.io.inference_model import load_program
 
     path, model_filename, _ = model_arguments(argparse.Namespace(model=args.missing, params=None))
     program, _, _ = load_program(path, model_filename=model_filename)
-    return (op.type for block in program.blocks for op in block.ops)
+    return (op.type for block in program.blocks for op in block.ops), program.desc.op_sources

@@ -103,6 +103,7 @@ def describe_model(program: Program, feeds: list[str], fetches: list[str], manag
             {"op": t, "count": n, "pack": manager.owner(t) if known[t] else None} for t, n in sorted(counts.items())
         ],
         "missing_ops": sorted(t for t in counts if not known[t]),
+        "missing_from": {t: list(s) for t, s in sorted(program.desc.op_sources.items()) if not known.get(t, True)},
         "newer_ops": [
             {"op": t, "saved_with": saved, "installed": manager.op_version(t)}
             for t, saved in sorted(program.desc.op_version_map.items())
@@ -168,6 +169,7 @@ def _print_findings(report: dict[str, Any], manager: PackManager) -> None:
     if report["parameter_problem"]:
         print(f"\nthe model can't run: {printable(report['parameter_problem'])}")
     try:
-        manager.require_ops(report["missing_ops"])
+        sources = {t: (distribution, version) for t, (distribution, version) in report["missing_from"].items()}
+        manager.require_ops(report["missing_ops"], sources=sources)
     except MissingPackError as e:
         print(f"\n{printable(str(e))}")
