@@ -35,12 +35,7 @@ class OpAppender:
     """
 
     def __init__(
-        self,
-        block: BlockDesc,
-        *,
-        role: OpRole = OpRole.OPTIMIZE,
-        scope: str = "/",
-        manager: PackManager | None = None,
+        self, block: BlockDesc, *, role: OpRole = OpRole.OPTIMIZE, scope: str = "/", manager: PackManager | None = None
     ) -> None:
         self.block, self.role, self.scope = block, role, scope
         self.manager = manager or default_manager()

@@ -76,11 +76,5 @@ def _packs(prefix: str, **_: Any) -> list[str]:
     return [pack.name for pack in default_manager().packs() if pack.name.startswith(prefix)]
 
 
-_COMPLETERS = {
-    "op name": _op_types,
-    "ops pattern": _op_types,
-    "ops pack": _packs,
-    "block": _packs,
-    "prefer": _packs,
-}
+_COMPLETERS = {"op name": _op_types, "ops pattern": _op_types, "ops pack": _packs, "block": _packs, "prefer": _packs}
 """By subcommand and argument, or argument alone."""

@@ -78,12 +78,7 @@ def _facts(args: argparse.Namespace) -> dict[str, Any]:
             *((p.replace(MORE, "") for p in import_problems(manager, notes=waiting)) if args.imports else ()),
             *pass_problems,
         ],
-        "notes": [
-            *waiting,
-            *unread(os.environ, known),
-            *orphans(manager),
-            *pass_notes,
-        ],
+        "notes": [*waiting, *unread(os.environ, known), *orphans(manager), *pass_notes],
         "imports": args.imports,
     }
 

@@ -123,11 +123,7 @@ class InferenceModel:
 
 
 def load_inference_model(
-    path: str | os.PathLike[str],
-    scope: Scope,
-    *,
-    model_filename: str | None = None,
-    params_filename: str | None = None,
+    path: str | os.PathLike[str], scope: Scope, *, model_filename: str | None = None, params_filename: str | None = None
 ) -> InferenceModel:
     """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved, or of a format that a plugin reads.
 

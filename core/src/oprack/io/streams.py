@@ -16,12 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from oprack.desc.var_desc import read_tensor_desc, write_tensor_desc
-from oprack.errors import (
-    CorruptParameterError,
-    InvalidArgumentError,
-    InvalidLoDError,
-    OversizedTensorError,
-)
+from oprack.errors import CorruptParameterError, InvalidArgumentError, InvalidLoDError, OversizedTensorError
 from oprack.tensor import LoDTensor, SelectedRows, check_lod, numpy_dtype
 from oprack.types import DTYPE_NAMES, VarType, dtype_enum
 

@@ -17,10 +17,7 @@ from oprack.packs.manager import default_manager
 
 
 def layer_of_op(
-    op_type: str,
-    name: str | None = None,
-    arguments: Mapping[str, str] | None = None,
-    stop_gradient: bool = False,
+    op_type: str, name: str | None = None, arguments: Mapping[str, str] | None = None, stop_gradient: bool = False
 ) -> Callable[..., Any]:
     """Make a layer that appends one op: its arguments are the inputs in slot order, then attributes, `act` and `name`.
 

@@ -377,10 +377,7 @@ def grad_op_desc(
 
 
 def grad_op_descs(
-    info: OpInfo,
-    op: OpDesc,
-    no_grad: Collection[str] = (),
-    name_of: Callable[[str], str] = grad_name,
+    info: OpInfo, op: OpDesc, no_grad: Collection[str] = (), name_of: Callable[[str], str] = grad_name
 ) -> list[OpDesc]:
     """The gradient ops of `op` as OpDescs, provided that no other op reads its inputs.
 

@@ -97,12 +97,7 @@ class Choice:
         return sorted(packs, key=key)
 
     def settle(
-        self,
-        what: str,
-        name: str,
-        packs: Iterable[Pack],
-        home: str = "",
-        at_home: str = "to which the name belongs",
+        self, what: str, name: str, packs: Iterable[Pack], home: str = "", at_home: str = "to which the name belongs"
     ) -> Settlement:
         """Choose among packs that bring the same thing.
 

@@ -9,12 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import (
-    DuplicateOpError,
-    InvalidArgumentError,
-    PreconditionNotMetError,
-    UnknownOpError,
-)
+from oprack.errors import DuplicateOpError, InvalidArgumentError, PreconditionNotMetError, UnknownOpError
 from oprack.packs import advice, checks, choice
 from oprack.packs.changes import changed
 from oprack.packs.choice import Choice, Settlement, names

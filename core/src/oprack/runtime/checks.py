@@ -270,12 +270,7 @@ def _structure(value: Any, whole: bool) -> list[Any]:
 
 
 def check_overwritten(
-    op: OperatorBase,
-    chosen: Candidate,
-    values: Mapping[str, Sequence[Any]],
-    before: Fingerprint,
-    *,
-    whole: bool = True,
+    op: OperatorBase, chosen: Candidate, values: Mapping[str, Sequence[Any]], before: Fingerprint, *, whole: bool = True
 ) -> None:
     """Raise InputOverwrittenError when an input is not what it was `before`, taken with the same `whole`."""
     for (slot, i), was in fingerprint(op, values, whole=whole).items():
@@ -288,12 +283,7 @@ def check_overwritten(
 
 
 def check_declined(
-    op: OperatorBase,
-    kernel: Candidate,
-    values: Mapping[str, Sequence[Any]],
-    before: Fingerprint,
-    *,
-    whole: bool = True,
+    op: OperatorBase, kernel: Candidate, values: Mapping[str, Sequence[Any]], before: Fingerprint, *, whole: bool = True
 ) -> None:
     """Raise InputOverwrittenError when a kernel that declined has changed an input, those in place included."""
     for (slot, i), now in fingerprint(op, values, whole=whole, written=True).items():

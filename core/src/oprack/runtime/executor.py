@@ -153,11 +153,7 @@ class NaiveExecutor:
         PreparedProgram(desc, self.manager, self.place)
 
     def run_prepared(
-        self,
-        program: PreparedProgram,
-        scope: Scope,
-        keep: Sequence[str] | None = None,
-        observers: Sequence[Any] = (),
+        self, program: PreparedProgram, scope: Scope, keep: Sequence[str] | None = None, observers: Sequence[Any] = ()
     ) -> None:
         """Run the ops of the prepared block.
 

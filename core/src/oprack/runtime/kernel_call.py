@@ -79,12 +79,7 @@ class _OperatorArguments(ObjectArguments):
     """The inputs and attributes of an operator in one run."""
 
     def __init__(
-        self,
-        op: OperatorWithKernel,
-        candidate: Candidate,
-        values: Values,
-        attrs: Mapping[str, Any],
-        run: RunContext,
+        self, op: OperatorWithKernel, candidate: Candidate, values: Values, attrs: Mapping[str, Any], run: RunContext
     ) -> None:
         self._op, self._candidate, self._values, self._attrs, self._run = op, candidate, values, attrs, run
 

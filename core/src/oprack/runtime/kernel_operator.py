@@ -228,11 +228,7 @@ class OperatorWithKernel(OperatorBase):
     # choose the kernel ----------------------------------------------------------------------------------------------
     def choose_kernel(self, values: Mapping[str, Sequence[Any]], run: RunContext) -> tuple[Candidate, OpKernelType]:
         """The kernel for these inputs, cached by their classes and dtypes, the place and the run's rules."""
-        key = (
-            run.place,
-            run.rules,
-            tuple((type(v), dtype_of_value(v)) for vs in values.values() for v in vs),
-        )
+        key = (run.place, run.rules, tuple((type(v), dtype_of_value(v)) for vs in values.values() for v in vs))
         found = self._chosen.get(key)
         if found is None:
             found = self._chosen[key] = self._choose(values, run)

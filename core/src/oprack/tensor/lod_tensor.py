@@ -110,13 +110,7 @@ class LoDTensor:
     array: Any
 
     def __init__(
-        self,
-        array: Any,
-        lod: object = None,
-        *,
-        place: Place | None = None,
-        check: bool = True,
-        shared: bool = False,
+        self, array: Any, lod: object = None, *, place: Place | None = None, check: bool = True, shared: bool = False
     ) -> None:
         if isinstance(array, LoDTensor):
             array = array.array

@@ -144,9 +144,7 @@ class SegmentGenerator:
         asked, compared = self._ask(i, step), self._compare(i, step)
         dead, shape_only = _read_last(i, step)
         part = None if self._context is None else self._joinable(step, code, self._context)
-        return _Statements(
-            *(asked, step.check.by_shapes, call, compared, self._meet(i, step), dead, shape_only, part),
-        )
+        return _Statements(*(asked, step.check.by_shapes, call, compared, self._meet(i, step), dead, shape_only, part))
 
     @staticmethod
     def _joinable(step: BoundOp, code: KernelCode, context: NewContext) -> Joinable | None:
