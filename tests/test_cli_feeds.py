@@ -111,7 +111,7 @@ def test_precisions_that_change_nothing_say_why(capsys: Any, tmp_path: Path, ima
     _, err = run(capsys, "passes", NET, "--bf16", "--block", "onednn")
     assert "--bf16 has no effect: no installed plugin computes in bfloat16; pip install oprack-onednn" in err
     _, err = run(capsys, "run", NET, "--feed", tmp_path / "x.npy", "--int8", "--reference", code=3)
-    assert "--int8: passes do that, and --no-passes, --reference and --check-nan run none" in err
+    assert "--int8: passes do that, and --no-passes, --reference, --check-nan and OPRACK_REFERENCE run none" in err
 
 
 def test_int8_runs_what_quantize_wrote(capsys: Any, tmp_path: Path, image: np.ndarray) -> None:

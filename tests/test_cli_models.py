@@ -356,7 +356,7 @@ def test_run_keeps_the_rewritten_model_where_it_is_told_to(
         patch.setattr("oprack.ir.models.optimize_model", fails)
         assert oprack.json(*arguments, "--cache", tmp_path / "kept")["outputs"] == plain
     oprack(*arguments, "--cache", tmp_path / "kept", "--no-passes", code=3)
-    assert "--no-passes, --reference and --check-nan run none" in oprack.err
+    assert "--no-passes, --reference, --check-nan and OPRACK_REFERENCE run none" in oprack.err
 
 
 def test_run_at_a_place(oprack: Command, model: Path, feed: str) -> None:

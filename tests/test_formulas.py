@@ -10,7 +10,7 @@ from oprack.packs.manager import default_manager
 
 # They compute nothing: what they do is said in words.
 NO_FORMULA = {
-    *("assert", "delete_var", "feed", "fetch", "get_places"),
+    *("delete_var", "feed", "fetch", "get_places"),
     *("c_comm_init", "c_comm_init_all", "c_comm_init_multitrainer", "c_gen_xccl_id", "c_gen_nccl_id", "c_gen_bkcl_id"),
 }
 

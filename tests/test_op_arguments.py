@@ -31,15 +31,18 @@ def test_a_slot_that_an_attribute_shares_its_name_with() -> None:
 
 def test_modes_ask_for_interpreters_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     class Silent:
+        def __init__(self, rules: Any) -> None:
+            pass
+
         def apply(self, expr: Any, args: Any) -> Any:
             return "not run"
 
     current = modes.current_mode()
     monkeypatch.setattr(modes, "_INTERPRETERS", {"eager": Silent})
-    bare = modes.Mode(False, False, (), False)
+    bare = modes.Mode(False, False, (), False, False)
     assert bare.interpreter.apply(None, ()) == "not run" and bare.interpreter is bare.interpreter
     with pytest.raises(NotFoundError, match="no interpreter 'lazy' is registered"):
-        modes.Mode(False, True, (), False).interpreter  # noqa: B018
+        modes.Mode(False, True, (), False, False).interpreter  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         current.nothing  # noqa: B018
 

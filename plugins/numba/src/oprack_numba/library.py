@@ -10,11 +10,11 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, partial
 
 from oprack.kernel import Predicate
+from oprack.python.workers import Workers
 
 _LEAST = 100_000
 """Multiplications and additions, about, from which on another thread is worth its start."""
@@ -46,9 +46,7 @@ class Library:
 
     def __init__(self) -> None:
         self._own, self._least = _Own(), _LEAST
-        self._pool: ThreadPoolExecutor | None = None
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget_pool)
+        self._workers = Workers(_cpus)
 
     def usable(self) -> bool:
         """Whether numba is installed; it is imported by the first kernel that runs."""
@@ -101,18 +99,14 @@ class Library:
             run(0, count)
             return
         edges = [count * i // threads for i in range(threads + 1)]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_cpus(), thread_name_prefix="oprack-numba")
-        others = [self._pool.submit(run, *edges[i : i + 2]) for i in range(1, threads)]
+        parts = [partial(run, *edges[i : i + 2]) for i in range(threads)]
+        jobs = [self._workers.submit(part) for part in parts[1:]]
         try:
-            run(*edges[:2])
+            parts[0]()
         finally:
-            for other in others:
-                other.result()
-
-    def _forget_pool(self) -> None:
-        """In a forked child: its threads are not there."""
-        self._pool = None
+            for job, part in zip(jobs, parts[1:], strict=True):
+                # what nobody has begun is done here
+                part() if job.cancel() else job.wait()
 
 
 @cache

@@ -77,6 +77,11 @@ def hierarchical_sigmoid_grad(
     ctx: KernelContext,
 ) -> dict[str, Array | SelectedRows]:
     node, turn, inside = _paths(Label, PathTable, PathCode, num_classes, len(W), ctx.op_type)
+    if PreOut.shape != node.shape:
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: PreOut has shape {list(PreOut.shape)}; expected {list(node.shape)}, what the forward "
+            "op gives"
+        )
     dz = ((-np.expm1(-PreOut) - turn) * inside * Out_grad).astype(X.dtype)
     grads: dict[str, Array | SelectedRows] = {}
     if ctx.wants("X@GRAD"):

@@ -74,7 +74,7 @@ class HierarchicalSigmoidGrad(
     of=HierarchicalSigmoid,
     reads="X W Label PathTable PathCode Bias PreOut",
     grads_of="X W Bias",
-    dims={"Out@GRAD": _output_dims, "PreOut": _path_dims},
+    dims={"Out@GRAD": _output_dims, "PathTable": _path_dims},
 ):
     r"""$$z_j@GRAD = (\sigma(z_j) - code_j) Out@GRAD$$, and from there to X, W and Bias"""
 

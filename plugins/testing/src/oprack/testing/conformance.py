@@ -234,7 +234,11 @@ class Conformance:
             assert kernels, f"{op_type}: no kernel for place cpu"
 
     def test_op_has_cases(self, op_type: str) -> None:
-        """Some case runs the op, or the suite says why none does."""
+        """Some case runs the op, or the suite says why none does.
+
+        Raises:
+            AssertionError: With the case to write.
+        """
         reason, found = self.without_cases.get(op_type), self.has_cases(op_type)
         if not (found or reason):
             advice = case_to_write(default_manager().op_info(op_type).proto, self._folder() / "cases")
@@ -246,7 +250,11 @@ class Conformance:
         )
 
     def test_manifest_has_every_op(self) -> None:
-        """An op that `oprack manifest` was not run for is found by nobody, and by no other test."""
+        """An op that `oprack manifest` was not run for is found by nobody, and by no other test.
+
+        Raises:
+            ManifestError: With the ops, and the command that lists them.
+        """
         if lacking := sorted(self._unlisted()):
             raise ManifestError(f"{self.pack}: ops.toml lacks {', '.join(lacking)}; {self._bake()}")
 

@@ -20,7 +20,7 @@ from oprack.testing.fuzz.examples.gradient import with_gradients
 from oprack.testing.fuzz.examples.strategies import st
 from oprack.testing.fuzz.examples.value_changes import Draw, change_values
 from oprack.testing.fuzz.runs.paths import Paths
-from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
+from oprack.types import COMPLEX, EMPTY_VAR, FLOATS, AttrType, VarType, dtype_enum
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -146,7 +146,7 @@ def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared
 
 def _declare_gradients(op: OpDesc, block: Any, values: Mapping[str, Any]) -> None:
     """A gradient that is left without a dtype has that of a variable of the forward op, which a call need not have."""
-    dtype = next((v.dtype for v in values.values() if getattr(v, "dtype", "").startswith(("float", "complex"))), None)
+    dtype = next((v.dtype for v in values.values() if getattr(v, "dtype", "") in FLOATS | COMPLEX), None)
     for name in itertools.chain.from_iterable(names for s, names in op.outputs.items() if s.endswith("@GRAD")):
         if name != EMPTY_VAR and block.var(name).dtype is None and dtype is not None:
             block.var(name).dtype = dtype_enum(dtype)
