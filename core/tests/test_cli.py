@@ -120,7 +120,7 @@ def test_ops_shows_whose_is_used_in_a_conflict(crowd):
 def test_op_describes_everything(alone):
     text = alone("op", "fixture_twice").stdout
     for part in (
-        "fixture_twice  (oprack-fixture-good, version 0)",
+        "fixture_twice  (oprack-fixture-good; op version 0)",
         "$$Out = 2 X + offset$$",
         "Inputs:\n  X\n      Tensor of any shape.",
         "offset: FLOAT = 0.0\n      Added at the end. Expected: a value of at least 0.",

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
-from oprack.kernel import KernelQuery, OpKernelMap, OpKernelType, attr, bind_signature, dtype, has_input, kernel, kind
+from oprack.kernel import (
+    PLAIN_KERNELS,
+    KernelQuery,
+    OpKernelMap,
+    OpKernelType,
+    attr,
+    bind_signature,
+    dtype,
+    has_input,
+    kernel,
+    kind,
+)
 from oprack.kernel.decorator import KernelSpec, kernel_specs
 from oprack.op import Attr, Input, OpDef, OpInfo, Output, build_op_info
 from oprack.tensor import LoDTensorArray, SelectedRows
@@ -69,6 +80,19 @@ def test_priority_then_predicate_then_dtype() -> None:
     assert chosen(found, q=query(groups=1)) == "one_group"
     assert chosen(found, q=query(groups=2)) == "plain"
     assert chosen(found, OpKernelType("cpu", "float64"), query(groups=1)) == "plain"
+
+
+def test_plain_rules_take_the_kernel_of_the_ops_own_pack() -> None:
+    def taken(owner: str, *functions: Any) -> str:
+        found = OpKernelMap(INFO.proto, owner)
+        for i, function in enumerate(functions):
+            found.add(function.__oprack_kernels__[0], f"pack-{i}")
+        spec: KernelSpec = found.choose(FLOAT32, query(groups=1), rules=PLAIN_KERNELS).spec
+        return spec.function.__name__
+
+    assert taken("pack-0", plain, one_group, library) == "plain", "the one of another pack has a higher priority"
+    assert taken("none of these", plain, one_group, library) == "one_group"
+    assert taken("none of these", library) == "library", "where there is no other"
 
 
 def test_library_can_be_forced_or_switched_off() -> None:

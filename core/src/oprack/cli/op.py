@@ -134,7 +134,7 @@ def _gradient(info: OpInfo) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    print(f"{facts['op']}  ({facts['pack']}, version {facts['version']})")
+    print(f"{facts['op']}  ({facts['pack']}; op version {facts['version']})")
     if facts["doc"]:
         print("\n" + facts["doc"])
     _print_signature(facts)

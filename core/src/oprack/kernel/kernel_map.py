@@ -283,7 +283,9 @@ class OpKernelMap:
         expected = replace(expected, library="plain") if rules.plain else expected
         candidates = self.candidates(expected, query, excluded, rules.deterministic)
         fitting = [c for c in candidates if not c.reason]
-        fitting = [c for c in fitting if rules.plain and c.spec.library == "plain"] or fitting
+        if rules.plain:  # those of the op's own pack before those of others
+            plain = [c for c in fitting if c.spec.library == "plain"]
+            fitting = [c for c in plain if c.spec.owner == self.owner] or plain or fitting
         others: list[Candidate] = []  # of any library: they take over where the one that is asked for declines
         if expected.library != "plain":
             wider = replace(expected, library="plain")

@@ -162,7 +162,10 @@ def _advice(op_type: str, known: Iterable[str], packs: Collection[Pack]) -> str:
         )
     near = did_you_mean(op_type, {*known, *names("ops")})
     every = f"; {_EVERY_PACK}" if no_pack(pack.owner for pack in packs) else ""
-    return f"{near}; install the pack that does, or see `oprack ops` for what there is{every}"
+    return (
+        f"{near}; install the pack that does, run `oprack manifest` on it if it is your own, or see `oprack ops` for "
+        f"what there is{every}"
+    )
 
 
 def no_such_name(name: str, error: Exception) -> str:

@@ -34,11 +34,11 @@ class AutogradInterpreter:
             What the inner interpreter gives.
         """
         if isinstance(self.inner, EagerInterpreter):
-            return self.inner.apply(expr, args, _plan)
+            return self.inner.apply(expr, args, _backward_rule)
         return self.inner.apply(expr, args)
 
 
-def _plan(bound: BoundExpr, metas: Key) -> BackwardRule | None:
+def _backward_rule(bound: BoundExpr, metas: Key) -> BackwardRule | None:
     """The rule for the gradients of the arguments that require them; None when the call need not be recorded."""
     wrt = [i for i, k in enumerate(metas) if k is not None and k.grad]
     if not wrt:

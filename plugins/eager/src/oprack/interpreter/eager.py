@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from oprack.eager_tensor import Tensor
 
 Key = tuple[Any, ...]
-Planner = Callable[[BoundExpr, Key], RuleOfOp | None]
+RuleMaker = Callable[[BoundExpr, Key], RuleOfOp | None]
 """How the gradients of the arguments that want them are computed; None when nothing is to be recorded."""
 
 
@@ -29,7 +29,7 @@ def register_global_calls(make: Callable[..., Any]) -> None:
     """Let calls with global tensors be served by the functions that `make` returns.
 
     Args:
-        make: Called as make(expr, metas, args, planner) at the first call with arguments of these metas.
+        make: Called as make(expr, metas, args, make_rule) at the first call with arguments of these metas.
     """
     _global_calls[:] = [make]
 
@@ -40,30 +40,30 @@ def metas_of(args: Sequence[Tensor | None]) -> Key:
 
 
 class EagerInterpreter:
-    """Runs calls. planner: what says how gradients are computed, where calls are recorded for backward."""
+    """Runs calls. make_rule: what says how gradients are computed, where calls are recorded for backward."""
 
-    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
+    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], make_rule: RuleMaker | None = None) -> Any:
         """Run a call now.
 
         Args:
             expr: The op.
             args: Its tensors, None for absent ones.
-            planner: Makes what autograd records of the call; None: nothing is recorded.
+            make_rule: Makes what autograd records of the call; None: nothing is recorded.
 
         Returns:
             What the expression asks for.
         """
         metas = tuple([None if a is None else a._meta for a in args])
-        found = (expr.calls if planner is None else expr.grad_calls).get(metas)
+        found = (expr.calls if make_rule is None else expr.grad_calls).get(metas)
         if found is not None:
             return found(*args)
-        return self._first(expr, metas, args, planner)
+        return self._first(expr, metas, args, make_rule)
 
-    def _first(self, expr: OpExpr, metas: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
+    def _first(self, expr: OpExpr, metas: Key, args: Sequence[Tensor | None], make_rule: RuleMaker | None) -> Any:
         """The first call of these metas: on the reference path, unless one that recorded differently was before."""
         if any([k is not None and k.layout is not None for k in metas]):
-            found = _global_calls[0](expr, metas, args, planner)
-            (expr.calls if planner is None else expr.grad_calls)[metas] = found
+            found = _global_calls[0](expr, metas, args, make_rule)
+            (expr.calls if make_rule is None else expr.grad_calls)[metas] = found
             return found(*args)
         # Whether gradients are wanted changes what is recorded, and not which kernel runs.
         plain = tuple([None if k is None else k.without_grad for k in metas])
@@ -78,10 +78,12 @@ class EagerInterpreter:
             if bound.complete:
                 expr.bound[plain] = bound
         # Generated again for other metas that are bound alike: what is recorded differs.
-        call: Callable[..., Any] = CallGenerator(bound, None if planner is None else planner(bound, metas)).generate()
+        call: Callable[..., Any] = CallGenerator(
+            bound, None if make_rule is None else make_rule(bound, metas)
+        ).generate()
         if bound.complete:
             # Two threads may both generate it; either function serves, and the last one stays.
-            (expr.calls if planner is None else expr.grad_calls)[metas] = call
+            (expr.calls if make_rule is None else expr.grad_calls)[metas] = call
         return call(*args) if values is None else call(*args, values=values)
 
 
@@ -98,8 +100,8 @@ class RestrictedInterpreter(EagerInterpreter):
     def __repr__(self) -> str:
         return f"<RestrictedInterpreter {self._rules!r}>"
 
-    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
-        return super().apply(expr.restricted(self._rules), args, planner)
+    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], make_rule: RuleMaker | None = None) -> Any:
+        return super().apply(expr.restricted(self._rules), args, make_rule)
 
 
 EAGER = EagerInterpreter()

@@ -14,6 +14,7 @@ from typing import Any
 
 from oprack.errors import DefinitionError, NotFoundError
 from oprack.op import OpProto
+from oprack.packs.manager import default_manager
 from oprack.testing.op_case import OpCase
 
 
@@ -57,7 +58,12 @@ def case_file(op_type: str, folder: Path) -> str:
     """
     name = _forward(op_type)
     name = f"{name}_.py" if keyword.iskeyword(name) else f"{name}.py"
-    return shown(next(iter(sorted(folder.rglob(name))), folder / name))
+    there = next(iter(sorted(folder.rglob(name))), None)
+    if there is None:  # a pack of many ops has a folder for each module of definitions
+        rule = default_manager().op_info(op_type).infer_shape
+        family = folder / getattr(rule, "__module__", "").rpartition(".")[2]
+        there = (family if family.is_dir() else folder) / name
+    return shown(there)
 
 
 def shown(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from oprack.cache import Cache
 from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.eager import Planner, register_global_calls
+from oprack.interpreter.eager import RuleMaker, register_global_calls
 from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
 from oprack.parallel.eager.global_plan import PLANS, Plan
@@ -21,14 +21,14 @@ from oprack.parallel.eager.sequence_call import sequence_calls
 from oprack.parallel.layouts.layout import layout_of
 
 
-def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Planner | None) -> Callable[..., Any]:
+def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], make_rule: RuleMaker | None) -> Callable[..., Any]:
     """The function that serves calls of an expression with arguments of these metas, some of which have a layout.
 
     Args:
         expr: The op.
         metas: Of the arguments.
         args: The arguments of the first call.
-        planner: Whether calls are recorded.
+        make_rule: Whether calls are recorded.
 
     Returns:
         A function of the arguments.
@@ -37,18 +37,18 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Pl
         InvalidArgumentError: Arguments lie on different placements, or one of them is of this process alone.
     """
     if expr.in_place:
-        return _in_place_calls(expr, first(_out_of_place(expr), metas, args, planner), planner is not None)
+        return _in_place_calls(expr, first(_out_of_place(expr), metas, args, make_rule), make_rule is not None)
     placement = common_placement(expr, metas, args)
     layouts = [None if m is None else layout_of(m) for m in metas]
     if any(m is not None and m.lod_level for m in metas) or any(k is not None and k.even is not k for k in layouts):
-        return sequence_calls(expr, metas, placement, planner)
+        return sequence_calls(expr, metas, placement, make_rule)
     plans = Cache(PLANS)
 
     def call(*given: Tensor | None) -> Any:
         shapes = shapes_of(given)
         plan: Plan | None = plans[shapes]
         if plan is None:
-            plan = plans[shapes] = Plan(expr, metas, shapes, placement, planner)
+            plan = plans[shapes] = Plan(expr, metas, shapes, placement, make_rule)
         return plan.run(given)
 
     return call

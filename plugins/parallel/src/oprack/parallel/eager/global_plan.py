@@ -9,7 +9,7 @@ import numpy as np
 from oprack.eager_tensor import Edge, Node, Tensor, new_tensor
 from oprack.eager_tensor.devices import other_draws
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
-from oprack.interpreter.eager import EAGER, Planner
+from oprack.interpreter.eager import EAGER, RuleMaker
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import SbpContext, Signature
 from oprack.parallel.eager.arguments import Metas
@@ -38,9 +38,9 @@ class Plan:
     rule_class = GlobalRule
 
     def __init__(
-        self, expr: OpExpr, metas: Metas, shapes: Sequence[Any], placement: Placement, planner: Planner | None
+        self, expr: OpExpr, metas: Metas, shapes: Sequence[Any], placement: Placement, make_rule: RuleMaker | None
     ) -> None:
-        self.expr, self.shapes, self.placement, self.planner = expr, shapes, placement, planner
+        self.expr, self.shapes, self.placement, self.make_rule = expr, shapes, placement, make_rule
         slots_in = [slot for slot, n in expr.inputs for _ in range(n)]
         slots_out = [slot for slot, flags in expr.outputs for _ in flags]
         everywhere = placement.layout(["B"] * len(placement.shape))
@@ -59,7 +59,7 @@ class Plan:
         self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
         self._rules: dict[Any, GlobalRule] = {}
         # Without boxing or recording, one function of the parts is all there is.
-        simple = not any(self.wanted) and planner is None and self.share == 1.0 and not self._draws
+        simple = not any(self.wanted) and make_rule is None and self.share == 1.0 and not self._draws
         self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
         self._call: Callable[..., Any] | None = None
 
@@ -103,7 +103,7 @@ class Plan:
         found = candidates(rule, SbpContext(expr.type, expr.attrs, dims, with_lod), integers)
         found = self._fitting(found, slots_in, slots_out)
         sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
-        self._differentiated = [self.planner is not None and m is not None and m.grad for m in metas]
+        self._differentiated = [self.make_rule is not None and m is not None and m.grad for m in metas]
         return self._choose(found, slots_in, slots_out, sizes)
 
     def _choose(
@@ -179,9 +179,9 @@ class Plan:
         parts = [self._part(k, a) for k, a in enumerate(args)]
         if self._draws:
             with other_draws(self._draws):
-                made = EAGER.apply(self.local, parts, self.planner)
+                made = EAGER.apply(self.local, parts, self.make_rule)
         else:
-            made = EAGER.apply(self.local, parts, self.planner)
+            made = EAGER.apply(self.local, parts, self.make_rule)
         if self._single:
             self._call = self.local.calls.get(tuple([None if p is None else p._meta for p in parts]))
         return formed(self.expr, self._wrapped(made, args))

@@ -10,7 +10,7 @@ from oprack.cache import Cache
 from oprack.eager_tensor import Node, Tensor, new_tensor
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import PreconditionNotMetError
-from oprack.interpreter.eager import Planner
+from oprack.interpreter.eager import RuleMaker
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
 from oprack.parallel.eager.arguments import Metas, shapes_of
@@ -25,7 +25,7 @@ from oprack.tensor import LoDTensor
 Lods = tuple[tuple[tuple[int, ...], ...], ...]
 
 
-def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Planner | None) -> Callable[..., Any]:
+def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, make_rule: RuleMaker | None) -> Callable[..., Any]:
     """The function that serves calls of an expression with arguments of these metas; see `global_call.first`.
 
     What a call does depends on the offsets of its arguments, so there is a plan for each batch.
@@ -38,7 +38,7 @@ def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, planner: Pl
         rows = tuple([None if a is None else a._rows for a in given])
         plan: SequencePlan | None = plans[shapes, lods, rows]
         if plan is None:
-            plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, planner, lods, rows)
+            plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, make_rule, lods, rows)
         return plan.run(given)
 
     return call
@@ -60,7 +60,7 @@ class SequencePlan(Plan):
         metas: Metas,
         shapes: Sequence[Any],
         placement: Placement,
-        planner: Planner | None,
+        make_rule: RuleMaker | None,
         lods: Lods,
         rows: Sequence[Rows | None],
     ) -> None:
@@ -69,7 +69,7 @@ class SequencePlan(Plan):
         self.lod_of: Shares = {}
         self._first: Rows | None = None
         self._per_sequence: set[int] = set()
-        super().__init__(expr, metas, shapes, placement, planner)
+        super().__init__(expr, metas, shapes, placement, make_rule)
         self._single = False
 
     # What is decided once ---------------------------------------------------------------------------------------------
