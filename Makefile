@@ -5,8 +5,7 @@ CORE_VENV ?= .venv-core
 BUILD_VENV ?= .venv-build
 PEERS ?= .venv-peers
 ZOO ?= .venv-zoo
-# Tests wait for processes and servers, so there is one more than CI has cores
-WORKERS ?= 3
+WORKERS ?= 2
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
 # Tests start hundreds of processes: each would compile anew all that it imports

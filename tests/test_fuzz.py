@@ -13,7 +13,7 @@ from oprack.testing.fuzz.campaign import Campaign, all_targets
 DATA = Path(__file__).parent / "data"
 KNOWN = DATA / "fuzz_known.toml"
 SHARDS, NETS = 16, 8
-OP_EXAMPLES, NET_EXAMPLES = 2, 10
+OP_EXAMPLES, NET_EXAMPLES = 2, 7
 SEED = 20260101
 
 
