@@ -99,8 +99,9 @@ def test_a_plane_that_lies_with_gaps_and_special_values() -> None:
         (normal(1, 4, 6, 6), normal(4, 2, 3, 3), [1, 1]),
         (normal(1, 4, 2, 2), normal(4, 1, 5, 5), [0, 0]),
         (normal(1, 4, 9, 9), normal(4, 1, 3, 3), [-1, 0]),
+        (normal(1, 4, 9, 9), normal(0, 1, 3, 3), [1, 1]),
     ],
-    ids=["sums over channels", "no window fits", "cropped"],
+    ids=["sums over channels", "no window fits", "cropped", "no filter"],
 )
 def test_what_is_left_to_numpy(x: np.ndarray, w: np.ndarray, paddings: list[int]) -> None:
     ctx = Context(strides=[1, 1], paddings=paddings, dilations=[1, 1], groups=4)

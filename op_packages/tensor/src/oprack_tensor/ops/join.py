@@ -48,11 +48,12 @@ def columns_of(width: int, start: int, length: int) -> slice:
 def partial_dims(ctx: InferShapeContext) -> tuple[int, int]:
     """(rows, columns that are read), -1 for what is not known. Raises InvalidArgumentError for columns beyond X."""
     shapes = ctx.dims("X")
+    known = [{s[i] for s in shapes if s[i] >= 0} for i in range(2)] if all(len(s) == 2 for s in shapes) else []
     ctx.require(
-        all(len(s) == 2 and s == shapes[0] for s in shapes),
+        bool(known) and max(map(len, known)) < 2,
         f"X has tensors of shapes {[list(s) for s in shapes]}; expected matrices of one shape",
     )
-    (rows, width), start, length = shapes[0], ctx.attr("start_index"), ctx.attr("length")
+    (rows, width), start, length = [max(k, default=-1) for k in known], ctx.attr("start_index"), ctx.attr("length")
     if width < 0:
         return rows, length if length >= 0 else -1
     columns = columns_of(width, start, length)

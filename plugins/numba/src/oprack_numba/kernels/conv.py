@@ -17,7 +17,7 @@ _FITS = usable & attr("data_format").isin("NCHW", "AnyLayout")
 def depthwise(Input: Array, Filter: Array, *, ctx: KernelContext) -> Array:
     """Out [N, C * multiplier, height, width] of Input [N, C, height, width]."""
     n, c, *spatial = Input.shape
-    if Filter.shape[1] != 1 or Filter.shape[0] % max(c, 1):
+    if Filter.shape[1] != 1 or not Filter.size or Filter.shape[0] % max(c, 1):
         return decline("it adds up channels, which is a product of matrices")
     geo = Geometry.of(spatial, Filter.shape, ctx.attrs)
     if min(geo.ksize, default=0) < 1 or any(min(pad) < 0 for pad in geo.pads):
