@@ -88,14 +88,15 @@ class Normalised(BatchNorm1D):
 
     def formula(self, x: np.ndarray) -> np.ndarray:
         mean, variance = self.mean.numpy(), self.variance.numpy()
+        # attributes are float32: columns of little variance show what is cut off
+        momentum, epsilon = (float(np.float32(self.attrs[name])) for name in ("momentum", "epsilon"))
         if self.training and len(x) == 1:
             return x.copy()  # as Paddle: one number has no variance
         if self.training:
-            momentum = self.attrs["momentum"]
             old, mean, variance = (mean, variance), x.mean(axis=0), x.var(axis=0)
             self.mean.set_value(momentum * old[0] + (1 - momentum) * mean)
             self.variance.set_value(momentum * old[1] + (1 - momentum) * variance)
-        rows = (x - mean) / np.sqrt(variance + self.attrs["epsilon"])
+        rows = (x - mean) / np.sqrt(variance + epsilon)
         return np.asarray(rows * self.weight.numpy() + self.bias.numpy())
 
     @staticmethod
