@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class ThreadLimits:
             reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
             say_once("Config.set_cpu_math_library_num_threads", reason)
         else:
-            limits.append(_LoadedMathLibraries(threadpoolctl.ThreadpoolController).limit)
+            limits.append(_loaded_math_libraries(threadpoolctl.ThreadpoolController).limit)
         return limits
 
 
@@ -106,6 +106,10 @@ class _LoadedMathLibraries:
         if self._modules != len(sys.modules):  # an import may have loaded one
             self._found, self._modules = self._find(), len(sys.modules)
         return self._found.limit(limits=count)  # type: ignore[no-any-return]
+
+
+# Those of the process are the same for all its predictors and their clones
+_loaded_math_libraries = cache(_LoadedMathLibraries)
 
 
 class _OutputHook:

@@ -76,10 +76,10 @@ def seeds(
         The calls; [] for an op that runs blocks.
     """
     manager = manager or default_manager()
-    if _runs_blocks(op_type, manager):
-        return []
     calls = recorded(op_type, folders, records, most, seed, manager)
-    return calls or _of_proto(op_type, manager, random.Random(f"{seed}/{op_type}"))
+    if calls or _runs_blocks(op_type, manager):
+        return calls
+    return _of_proto(op_type, manager, random.Random(f"{seed}/{op_type}"))
 
 
 def recorded(
