@@ -31,12 +31,12 @@ class OpExpr:
         in_place: Input slot -> output slot that overwrites it.
         flat: Whether a call returns a list of all outputs, with None for those that are not computed; otherwise it
             returns one tensor, or a tuple with a field per slot, without intermediate outputs.
+        rules: Which kernels calls may run.
 
     Attributes:
         calls: TensorMetas of the arguments -> generated function, for calls that autograd does not record.
         grad_calls: The same for calls that autograd records.
         bound: TensorMetas of the arguments -> BoundExpr.
-        rules: Which kernels calls may run.
     """
 
     __slots__ = (
@@ -62,6 +62,7 @@ class OpExpr:
         outputs: Wanted,
         in_place: Mapping[str, str] | None = None,
         flat: bool = False,
+        rules: KernelRules = ANY_KERNEL,
     ) -> None:
         self.info, self.type = info, info.type
         self.attrs = {name: value for name, value in attrs.items() if name in info.proto.attrs}
@@ -71,7 +72,7 @@ class OpExpr:
         self.calls: dict[Any, Any] = {}
         self.grad_calls: dict[Any, Any] = {}
         self.bound: dict[Any, Any] = {}
-        self.rules = ANY_KERNEL
+        self.rules = rules
         self._twins: dict[KernelRules, OpExpr] = {}
 
     @classmethod

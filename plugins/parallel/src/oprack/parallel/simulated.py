@@ -211,8 +211,7 @@ class _Shapes(Wrapped):
             if isinstance(a, Tensor):
                 self._world.adopt(a)
         if not args:  # another expression, whose results are not those of calls outside
-            other = OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, expr.in_place, expr.flat)
-            expr = other.restricted(expr.rules)
+            expr = OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, expr.in_place, expr.flat, expr.rules)
         return self.inner.apply(expr, args)
 
 

@@ -56,7 +56,7 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], make_rule: 
 
 def _out_of_place(expr: OpExpr) -> OpExpr:
     """The expression that gives its outputs, flat, as tensors of their own."""
-    return OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, None, flat=True).restricted(expr.rules)
+    return OpExpr(expr.info, expr.attrs, expr.inputs, expr.outputs, None, flat=True, rules=expr.rules)
 
 
 def _in_place_calls(expr: OpExpr, computed: Callable[..., Any], recorded: bool) -> Callable[..., Any]:

@@ -162,7 +162,7 @@ class Plan:
         info, attrs = op_on_parts(expr.info, attrs, self.choice, slots_in, self.shapes)
         if info is expr.info and attrs == expr.attrs and expr.flat:
             return expr
-        return OpExpr(info, attrs, expr.inputs, expr.outputs, None, flat=True).restricted(expr.rules)
+        return OpExpr(info, attrs, expr.inputs, expr.outputs, None, flat=True, rules=expr.rules)
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, args: Sequence[Tensor | None]) -> Any:
