@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oprack.ir import find_pass, optimize
 from oprack.tensor import LoDTensor
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
@@ -154,6 +155,13 @@ def test_a_reshape_that_inserts_ones_is_an_unsqueeze(rows):
     done = check_passes(PassCase(feeds, {}, reshaped(0, 1, "n", 8, 1), ["y"]), "fold_constants", "known_shape_to_attr")
     last = done.program.blocks[0].ops[-1]
     assert last.type == "unsqueeze2" and last.attrs["axes"] == [1, 4] and "ShapeTensor" not in last.inputs
+
+
+def test_a_size_that_is_not_one_number_stays_for_the_op_to_refuse():
+    ops = [("reshape2", {"X": "x", "ShapeTensor": ["two", "c4"]}, {"Out": "y", "XShape": "s"}, {"shape": [-1, 4]})]
+    case = PassCase(X | {"two": np.int32([3, 3])}, {"c4": np.int32([4])}, ops, ["y"])
+    program, scope = case.build()
+    assert optimize(program.desc, scope, keep=["y"], passes=[find_pass("known_shape_to_attr")]).reports[0].matches == 0
 
 
 def test_a_constant_shape_becomes_an_attribute():

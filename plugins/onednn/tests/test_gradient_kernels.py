@@ -99,6 +99,15 @@ def test_softmax(monkeypatch, op, axis, shape):
         agree(got, want)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("op", ["softmax_grad", "log_softmax_grad"])
+def test_softmax_of_what_is_no_number_is_left_to_numpy(monkeypatch, op, value):
+    arrays = {"Out": np.full((40, 300), 1 / 300, "f4"), "Out_grad": normal(40, 300)}
+    arrays["Out_grad"][3, 7] = value
+    with np.errstate(invalid="ignore"):
+        both(monkeypatch, getattr(softmax, op), arrays, axis=-1, left=True)
+
+
 def norm_arrays(shape, axis, scaled=True):
     x = normal(*shape)
     rows = x.reshape(int(np.prod(shape[:axis])), -1)

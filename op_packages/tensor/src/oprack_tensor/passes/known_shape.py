@@ -17,10 +17,21 @@ def number(graph: Graph, node: VarNode) -> int | None:
     return int(value.item()) if value is not None and value.size == 1 else None
 
 
+def _numbers(graph: Graph, op: OpNode) -> list[int | None] | None:
+    """The values of ShapeTensor, None for one that only a run tells; no list where one may not be a number at all."""
+    nodes = op.inputs.get("ShapeTensor", ())
+    if any(node.shape is None or math.prod(node.shape) != 1 for node in nodes):
+        return None  # the op refuses it, in words of its own
+    return [number(graph, node) for node in nodes]
+
+
 def _sizes(graph: Graph, op: OpNode) -> list[int] | None:
     """The new shape as an attribute, with 0 for a dim that is copied and -1 for one that follows from the others."""
+    sizes: list[int | None] | None
     if op.inputs.get("ShapeTensor"):
-        sizes: list[int | None] = [number(graph, node) for node in op.inputs["ShapeTensor"]]
+        sizes = _numbers(graph, op)
+        if sizes is None:
+            return None
     else:
         given = op.input("Shape")
         value = None if given is None else graph.constant_array(given)
@@ -53,10 +64,9 @@ def _follows(x: VarNode, sizes: Sequence[int | None], unknown: int) -> int | Non
 
 def _inserted(graph: Graph, op: OpNode) -> list[int] | None:
     """Places of the ones that a reshape inserts when it does nothing else; None when it does, or its shape is known."""
-    sizes = [number(graph, node) for node in op.inputs.get("ShapeTensor", ())]
-    x = op.input("X")
+    sizes, x = _numbers(graph, op), op.input("X")
     dims = None if x is None else x.shape
-    if dims is None or sizes.count(None) != 1:
+    if dims is None or sizes is None or sizes.count(None) != 1:
         return None
     ones = [i for i, n in enumerate(sizes) if n == 1]
     kept = [(i, n) for i, n in enumerate(sizes) if n != 1]

@@ -114,7 +114,7 @@ def apply_grad(y: Array, dy: Array, axis: int, algorithm: int) -> Array:
         return NotImplemented
     dx = BUFFERS.take(y.shape)
     chain.run(y, dy, dx)
-    return dx
+    return dx if is_ordinary(dx) else decline(NOT_ORDINARY)
 
 
 @onednn_kernel("softmax", specialize=_specialize)
