@@ -18,11 +18,31 @@ pathlib.Path("licences").rmdir()
 
 # What a pack with C has besides, or in place of the same for one without
 native = pathlib.Path("native")
+# Its wheels are one for each platform, and it is tested on each: (lines of the workflow, what stands in their place)
+WORKFLOWS = {
+    "publish.yml": [("      - run: python -m build --no-isolation\n", "      - run: python hatch_build.py dist\n")],
+    "test.yml": [
+        ("    runs-on: ubuntu-latest\n", "    runs-on: ${{ '{{' }} matrix.os {{ '}}' }}\n"),
+        (
+            '        python-version: ["3.11", "3.12", "3.13"]\n',
+            "        os: [ubuntu-latest, ubuntu-24.04-arm, macos-latest, windows-latest]\n"
+            '        python-version: ["3.11", "3.13"]\n',
+        ),
+    ],
+}
 if "{{ cookiecutter.native }}" == "C":
-    package, workflows = pathlib.Path("src", "{{ cookiecutter.__import_name }}"), pathlib.Path(".github", "workflows")
-    folders = {"native.py": package, "native.c": package, "publish.yml": workflows, "test.yml": workflows}
+    package = pathlib.Path("src", "{{ cookiecutter.__import_name }}")
+    folders = {"native.py": package, "native.c": package}
     for path in native.iterdir():
         path.replace(folders.get(path.name, pathlib.Path()) / path.name)
+    for name, changes in WORKFLOWS.items():
+        workflow = pathlib.Path(".github", "workflows", name)
+        text = workflow.read_text("utf-8")
+        for before, after in changes:
+            if before not in text:
+                raise SystemExit(f"{workflow} of the template has no line {before.strip()!r}")
+            text = text.replace(before, after)
+        workflow.write_text(text, "utf-8")
 shutil.rmtree(native)
 
 print(
