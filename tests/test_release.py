@@ -291,6 +291,16 @@ def test_the_night_is_bounded_and_its_seeds_are_new() -> None:
     assert tables and set(nets.split()) <= {name for table in tables for name in table}
 
 
+def test_every_room_has_a_reviewer() -> None:
+    lines = [line.split() for line in (ROOT / ".github/CODEOWNERS").read_text("utf-8").splitlines()]
+    owners = {rule[0]: rule[1:] for rule in lines if rule and not rule[0].startswith("#")}
+    assert all(names and all(re.fullmatch(r"@oprack/[a-z]+", n) for n in names) for names in owners.values())
+    folders = {pattern for pattern in owners if pattern != "*"}
+    assert all((ROOT / pattern.strip("/")).is_dir() for pattern in folders), "a line for a folder that is gone"
+    rooms = {f"/{file.parent.relative_to(ROOT)}/" for file in ROOT.glob("plugins/*/pyproject.toml")}
+    assert rooms <= folders, f".github/CODEOWNERS has no line for {sorted(rooms - folders)}"
+
+
 FORMS = sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml"))
 
 

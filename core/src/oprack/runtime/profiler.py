@@ -1,4 +1,4 @@
-"""Profiler: measures where a run spends its time, and reports it as a table by op or as a Chrome trace."""
+"""Profiler: measures where a run spends its time; and what else makes the ops of a thread run one by one: `oprack.reference`."""
 
 from __future__ import annotations
 
