@@ -12,8 +12,8 @@ from oprack.testing.fuzz.campaign import Campaign, all_targets
 
 DATA = Path(__file__).parent / "data"
 KNOWN = DATA / "fuzz_known.toml"
-SHARDS, NETS = 16, 8
-OP_EXAMPLES, NET_EXAMPLES = 2, 7
+SHARDS, NETS = 8, 4
+OP_EXAMPLES, NET_EXAMPLES = 2, 14
 SEED = 20260101
 
 
