@@ -147,7 +147,7 @@ def test_both_directions_of_a_layer_are_one_op_on_onednn(request: pytest.Fixture
         pytest.skip(f"oneDNN does not serve: {library.problem}")
     model = load("lac", request)
     done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=select_passes(), debug=True)
-    layers = ["lookup_table", "onednn_fc_gru", "onednn_fc_gru", "onednn_matmul", "crf_decoding"]
+    layers = ["lookup_table", "onednn_fc_gru", "onednn_fc_gru", "matmul_post_ops", "crf_decoding"]
     assert [op.type for op in done.program.blocks[0].ops] == ["feed", *layers, "fetch"]
     (want,) = model.outputs(model.program)
     (got,) = Executor().run(done.program, model.feed, model.fetch, model.scope, return_numpy=False)

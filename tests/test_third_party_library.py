@@ -138,7 +138,7 @@ def test_passes_and_plan_show_who_takes_part(
     # _dims: what the shape rules say of new shapes
     called = re.findall(r"(?<!_dims) :?= (\w+?)(?:_\d+)?\(", shown.split("def segment")[1])
     assert called.count("mylib_matmul") == called.count("mylib_bias_softmax") == 1
-    convolutions = {"onednn_conv2d", "onednn_conv2d_chain", "onednn_pointwise_conv2d"}
+    convolutions = {"conv2d_post_ops", "onednn_conv2d_chain", "onednn_pointwise_conv2d"}
     assert sum(name in convolutions for name in called) > 5 and called[-3:-1] == ["mylib_matmul", "mylib_bias_softmax"]
     assert {"reshape2", "flatten_contiguous_range"} & set(called), "NumPy's kernels take part, too"
 

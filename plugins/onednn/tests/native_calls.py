@@ -192,16 +192,16 @@ def made():
     mask = {"Mask": normal(2, 1, 5, 5)}
     yield call("onednn_attention", {k: normal(2, 5, 16, seed=i) for i, k in enumerate("QKV")} | mask, heads=2)
     fused = {"Input": x, "Filter": w33, "Bias": b}
-    yield call("onednn_conv2d", fused, paddings=[1, 1], post_ops=["relu"])
+    yield call("conv2d_post_ops", fused, paddings=[1, 1], post_ops=["relu"])
     residual = {"Residual": image(2, 8, 8, 7, seed=1)}
-    yield call("onednn_conv2d", fused | residual, paddings=[1, 1], post_ops=["residual", "relu"])
-    yield call("onednn_conv2d", {"Input": normal(3, 64, 1, 1), "Filter": normal(8, 64, 1, 1), "Bias": b})
+    yield call("conv2d_post_ops", fused | residual, paddings=[1, 1], post_ops=["residual", "relu"])
+    yield call("conv2d_post_ops", {"Input": normal(3, 64, 1, 1), "Filter": normal(8, 64, 1, 1), "Bias": b})
     chain = dict(strides=[1, 1, 2, 2], paddings=[1] * 4 + [0] * 4, groups=[1, 1], biased=[True, True])
     filters = {"Input": x, "Filter": [w33, normal(4, 8, 3, 3)], "Bias": [b, normal(4)]}
     yield call("onednn_conv2d_chain", filters, **chain, post_op_counts=[1, 0], post_ops=["relu"])
     up = {"Input": x, "Filter": normal(6, 5, 2, 2), "Bias": normal(5)}
-    yield call("onednn_conv2d_transpose", up, strides=[2, 2], post_ops=["relu"])
-    yield call("onednn_conv2d_transpose", up, strides=[1, 1])
+    yield call("conv2d_transpose_post_ops", up, strides=[2, 2], post_ops=["relu"])
+    yield call("conv2d_transpose_post_ops", up, strides=[1, 1])
     pair = up | {"NextFilter": normal(5, 1, 2, 2), "NextBias": normal(1)}
     yield call("onednn_conv2d_transpose_pair", pair, post_ops=["relu"], next_post_ops=["sigmoid"])
     yield call("onednn_eltwise", {"X": x}, post_ops=["relu", "sigmoid"])
@@ -210,8 +210,8 @@ def made():
     recurrent = {"X": normal(9, 10), "WeightX": [normal(10, 48)], "Weight": [normal(12, 48)], "Bias": [normal(48)]}
     yield call("onednn_fc_lstm", recurrent, {"X": [lod]}, is_reverse=[False], use_peepholes=False)
     product = {"X": normal(5, 12), "Y": square, "Bias": normal(12)}
-    yield call("onednn_matmul", product, x_num_col_dims=1, post_ops=["relu"])
-    yield call("onednn_matmul", product | {"Residual": normal(5, 12, seed=1)}, post_ops=["residual"])
+    yield call("matmul_post_ops", product, x_num_col_dims=1, post_ops=["relu"])
+    yield call("matmul_post_ops", product | {"Residual": normal(5, 12, seed=1)}, post_ops=["residual"])
     steps = np.abs(normal(8)) / 64
     bytes_ = {"Input": x, "Filter": integers(8, 6, 3, 3), "FilterStep": steps, "Bias": b, **residual}
     yield call("onednn_quantized_conv2d", bytes_, paddings=[1, 1], post_ops=["residual", "relu"], input_step=1 / 64)

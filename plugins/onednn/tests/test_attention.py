@@ -175,7 +175,7 @@ def test_reshapes_in_place_as_programs_of_paddle_1_have_them():
     ops = [*(op for name in "qkv" for op in made(name)), SCORES, *softmax(), *last, joined, out]
     case = PassCase({"x": normal(B, T, WIDTH)}, {"w": normal(WIDTH, WIDTH), "b": normal(WIDTH)}, ops)
     names = ("name_every_write", "onednn_fuse_attention", "onednn_fuse_matmul")
-    assert op_types(check_passes(case, *names, **CLOSE)) == ["onednn_matmul"] * 3 + ["onednn_attention", "mul"]
+    assert op_types(check_passes(case, *names, **CLOSE)) == ["matmul_post_ops"] * 3 + ["onednn_attention", "mul"]
 
 
 @pytest.mark.primitives("attention")

@@ -11,8 +11,8 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase
 from oprack.testing.passes import op_types
+from oprack_nn.ops.precision import NAME, OUTPUT
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.ops.precision import NAME, OUTPUT
 
 LIBRARY.usable()
 narrow = pytest.mark.skipif(not LIBRARY.has_bfloat16(), reason="this CPU has no bfloat16")
@@ -82,7 +82,7 @@ def test_a_product_rounds_its_factors_alone():
     ops = [("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y"}, {}), ("tanh", {"X": "y"}, {"Out": "out"}, {})]
     case = PassCase({"x": normal(5, 7, 96)}, {"w": normal(96, 80, seed=1) / 10}, ops)
     got, optimized = run(case, ALL)
-    assert (op_types(optimized), marks(optimized)) == (["onednn_matmul"], ["bfloat16"])
+    assert (op_types(optimized), marks(optimized)) == (["matmul_post_ops"], ["bfloat16"])
     want = np.tanh(rounded(case.feeds["x"]).astype(np.float64) @ rounded(case.params["w"]))
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
@@ -146,7 +146,7 @@ def test_results_that_convolutions_alone_read_are_bfloat16(channels, batch):
     case = residual_block(channels, batch)
     got, optimized = run(case, ALL)
     types = op_types(optimized)
-    assert set(types) <= {"onednn_conv2d", "onednn_conv2d_chain"} and set(marks(optimized)) == {"bfloat16"}
+    assert set(types) <= {"conv2d_post_ops", "onednn_conv2d_chain"} and set(marks(optimized)) == {"bfloat16"}
     by_output = {op.outputs["Output"][0]: op.attrs.get(OUTPUT) for op in optimized.program.blocks[0].ops}
     assert by_output.pop("out") != "bfloat16" and set(by_output.values()) == {"bfloat16"}
     p, x = case.params, rounded(case.feeds["x"])
@@ -262,8 +262,8 @@ def test_users_choose_the_ops():
         found = run(case, precisions)[1].program.blocks[0].ops
         by_type = {op.type: op.attrs.get(NAME, "float32") for op in found}
         # in float32 it may be one by Winograd's algorithm
-        conv = next(by_type[t] for t in ("onednn_conv2d", "onednn_winograd_conv2d") if t in by_type)
-        assert (conv, by_type["onednn_matmul"]) == (conv_mark, product_mark)
+        conv = next(by_type[t] for t in ("conv2d_post_ops", "onednn_winograd_conv2d") if t in by_type)
+        assert (conv, by_type["matmul_post_ops"]) == (conv_mark, product_mark)
 
 
 def test_without_the_instructions_all_stays_float32(monkeypatch):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy_kernels import on_numpy
 from oprack.kernel.specialization import KernelSpecialization
+from oprack_nn.kernels.with_post_ops import convolution as by_steps
 from oprack_onednn.chain.memory import is_channels_last
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.thread import THREAD, PerThread
@@ -36,8 +37,8 @@ def call_of(op_type, given=("Input", "Filter"), **attrs):
 
 def convolution(**attrs):
     """A prepared convolution, and the kernel that it stands for."""
-    call = call_of("onednn_conv2d", paddings=[1, 1], **attrs)
-    return conv2d._specialize_fused(call), lambda *arrays: conv2d.by_steps(
+    call = call_of("conv2d_post_ops", paddings=[1, 1], **attrs)
+    return conv2d._specialize_fused(call), lambda *arrays: by_steps(
         *arrays, *[None] * (4 - len(arrays)), call.attrs, on_numpy(call.op_type)
     )
 
@@ -97,12 +98,12 @@ def test_parameters_that_may_change_are_not_kept(bindings):
 
 @pytest.mark.primitives("conv2d")
 def test_a_residual_in_any_layout():
-    call = call_of("onednn_conv2d", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
+    call = call_of("conv2d_post_ops", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
     site, w = conv2d._specialize_fused(call), constant(8, 5, 1, 1)
     for seed, turn in ((0, False), (1, True), (2, False)):
         x, r = normal(2, 5, 7, 6, seed=seed), normal(2, 8, 7, 6, seed=seed)
         r = np.ascontiguousarray(r.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if turn else r
-        want = conv2d.by_steps(x, w, None, r, call.attrs, on_numpy(call.op_type))
+        want = by_steps(x, w, None, r, call.attrs, on_numpy(call.op_type))
         np.testing.assert_allclose(site(x, w, None, r), want, **CLOSE)
 
 

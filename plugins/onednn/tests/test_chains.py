@@ -7,8 +7,8 @@ import pytest
 from oprack.runtime import Executor
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_nn.ops.post_ops import ACTIVATIONS
 from oprack_onednn.kernels import eltwise
-from oprack_onednn.ops.post_ops import ACTIVATIONS
 
 PASS = "onednn_chain_eltwise"
 CLOSE = dict(rtol=2e-6, atol=2e-6)

@@ -194,7 +194,7 @@ def test_what_stays_float_may_be_bfloat16():
     case.ops += [("conv2d", {"Input": "out", "Filter": "u"}, {"Output": "o"}, {"paddings": [1, 1]})]
     case.params["u"], case.fetch = drawn(8, 8, 3, 3), ["o"]
     got, optimized = run(case, {"int8": None, "bfloat16": None})
-    assert op_types(optimized) == [CONV, CONV, "onednn_conv2d"]
+    assert op_types(optimized) == [CONV, CONV, "conv2d_post_ops"]
     assert optimized.program.blocks[0].ops[2].attrs["mkldnn_data_type"] == "bfloat16"
     want, _ = run(case, ALL)
     assert 1e-4 < np.abs(got - want).max() / np.abs(want).max() < 1e-2

@@ -283,7 +283,8 @@ def test_memory_of_a_chain_is_not_seen_beyond_its_end():
 UNREAD = {"crf_decoding": {"Label", "Length"}, "rnn": {"SequenceLength"}}
 UNREAD |= {"rnn_grad": {"SequenceLength", "DropoutState"}}
 UNREAD |= {op: {"Ids", "W"} for op in ("lookup_table_grad", "lookup_table_v2_grad")}
-UNREAD |= {f"onednn_{op}": {"Input", "Residual"} for op in ("conv2d", "conv2d_chain", "pointwise_conv2d")}
+_NARROW = ("conv2d_post_ops", "onednn_conv2d_chain", "onednn_pointwise_conv2d")
+UNREAD |= {op: {"Input", "Residual"} for op in _NARROW}
 UNREAD |= {"onednn_quantized_conv2d": {"Input", "Filter"}, "onednn_quantized_matmul": {"X", "Y"}}
 
 

@@ -8,14 +8,14 @@ from oprack.testing import Conformance
 
 PASSES = {
     "onednn_attention": "test_attention.py",
-    "onednn_conv2d": "test_passes.py",
+    "conv2d_post_ops": "test_passes.py",
     "onednn_conv2d_chain": "test_conv2d_chain.py",
-    "onednn_conv2d_transpose": "test_passes.py",
+    "conv2d_transpose_post_ops": "test_passes.py",
     "onednn_conv2d_transpose_pair": "test_conv2d_transpose_pair.py",
     "onednn_eltwise": "test_chains.py",
     "onednn_fc_gru": "test_recurrent.py",
     "onednn_fc_lstm": "test_recurrent.py",
-    "onednn_matmul": "test_passes.py",
+    "matmul_post_ops": "test_passes.py",
     "onednn_pointwise_conv2d": "test_any_shape.py",
     "onednn_quantized_conv2d": "test_int8.py",
     "onednn_quantized_matmul": "test_int8.py",

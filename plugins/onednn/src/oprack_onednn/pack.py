@@ -50,7 +50,7 @@ def oprack_passes(register: Register) -> None:
     ) -> None:
         register.pass_(
             f"onednn_{name}",
-            f"{__package__}.passes.{function}",
+            function if function.startswith("oprack_") else f"{__package__}.passes.{function}",
             stage=stage,
             place="cpu",
             library="onednn",
@@ -63,8 +63,8 @@ def oprack_passes(register: Register) -> None:
 
     add("fuse_attention", "attention:fuse_attention", before=["onednn_fuse_matmul"])
     add("batch_norm", "affine:batch_norm_as_convolution", before=convolutions[:1])
-    add("fuse_conv2d", "fuse:fuse_conv2d")
-    add("fuse_matmul", "fuse:fuse_matmul")
+    add("fuse_conv2d", "oprack_nn.passes.post_ops:fuse_conv2d")
+    add("fuse_matmul", "oprack_nn.passes.post_ops:fuse_matmul")
     add("fuse_recurrent", "recurrent:fuse_recurrent", ["onednn_fuse_matmul"])
     add("pair_conv2d_transpose", "conv2d_transpose_pair:pair_conv2d_transpose", convolutions[:1])
     add("fuse_squeeze_excite", "squeeze_excite:fuse_squeeze_excite", convolutions[:1])

@@ -175,9 +175,14 @@ def select_passes(
     kind = (place or CPUPlace()).kind
     passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
     if any(p.library for p in passes):  # asking for the libraries loads them
-        broken = {name for name, library in manager.extensions.libraries().items() if isinstance(library, Exception)}
-        passes = [p for p in passes if p.library not in broken]
+        idle = {name for name, library in manager.extensions.libraries().items() if not _is_usable(library)}
+        passes = [p for p in passes if p.library not in idle]
     return [p for p in passes if _serves(p, strict, inference) and _asked_for(p, precisions)]
+
+
+def _is_usable(library: Any) -> bool:
+    """Whether a kernel library was imported, and says of itself that it serves this process, if it says anything."""
+    return not isinstance(library, Exception) and (not hasattr(library, "usable") or library.usable())
 
 
 def _asked_for(one: Pass, precisions: Mapping[str, Collection[str] | None]) -> bool:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, TypeVar
 
 import numpy as np
 from oprack.kernel import Array
-from oprack.tensor import numpy_dtype
 
 from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, INT8
-from oprack_onednn.ops.precision import rounds_output
 from oprack_onednn.ops.quantized import GREATEST, LEAST
 
 NOT_ORDINARY = "the array holds NaN or infinities"
@@ -26,19 +22,6 @@ def is_ordinary(array: np.ndarray) -> bool:
     row = array.ravel("K")  # a view where the array is dense
     # Two passes without memory of their own; isfinite would write a mask as long as the array.
     return math.isfinite(float(row.max()) - float(row.min()))
-
-
-_Given = TypeVar("_Given", "Array", "Array | None")
-
-
-def widened(x: _Given) -> _Given:
-    """An array as it is, or float32 numbers where it has bfloat16."""
-    return x.astype(np.float32) if x is not None and x.dtype.itemsize == 2 else x
-
-
-def as_output(y: Array, attrs: Mapping[str, Any]) -> Array:
-    """A result, rounded to bfloat16 where the attributes say so."""
-    return y.astype(numpy_dtype("bfloat16")) if rounds_output(attrs) else y
 
 
 def rounded(x: Array, step: float) -> Array:

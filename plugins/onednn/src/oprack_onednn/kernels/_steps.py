@@ -1,19 +1,41 @@
-"""What follows the main step of a fused op: with the kernels of the ops that it stands for, or as post-ops."""
+"""What follows the main step of a fused op, as post-ops of a primitive; and ops without this library."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, KernelContext, KernelRules
 from oprack.packs.manager import default_manager
+from oprack_nn.ops.post_ops import RESIDUAL, decode
 
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.objects import Attributes
-from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import MemoryDesc
+
+# op type -> oneDNN's (algorithm, alpha, beta) for the values of its attributes
+_ALGORITHMS: dict[str, Callable[..., tuple[str, float, float]]] = {
+    "relu": lambda: ("relu", 0.0, 0.0),
+    "relu6": lambda threshold: ("clip_v2", 0.0, threshold),
+    "leaky_relu": lambda alpha: ("relu", alpha, 0.0),
+    "sigmoid": lambda: ("logistic", 0.0, 0.0),
+    "tanh": lambda: ("tanh", 0.0, 0.0),
+    "gelu": lambda approximate: ("gelu_tanh" if approximate else "gelu_erf", 0.0, 0.0),
+    "swish": lambda beta: ("swish", beta, 0.0),
+    "silu": lambda: ("swish", 1.0, 0.0),
+    "hard_swish": lambda threshold, scale, offset: ("hardswish", 1 / scale, offset / scale),
+    "hard_sigmoid": lambda slope, offset: ("hardsigmoid", slope, offset),
+    "scale": lambda scale, bias, after: ("linear", scale, bias if after else scale * bias),
+}
+
+
+def algorithm(text: str) -> tuple[str, float, float]:
+    """oneDNN's (algorithm, alpha, beta) of an activation's string."""
+    op_type, numbers = decode(text)
+    return _ALGORITHMS[op_type](*numbers)
+
 
 # This library's kernel of the op is the caller: it would call itself.
 _REFERENCE = KernelRules(excluded=["onednn"])
@@ -28,21 +50,6 @@ def run_reference(
     """Compute an op on arrays by slot without this library."""
     context = KernelContext(op_type, attrs, packs=default_manager(), rules=_REFERENCE)
     return context.run_op(op_type, inputs, attrs, lods)
-
-
-def after(
-    y: Array, axis: int, bias: Array | None, residual: Array | None, post_ops: Sequence[str], ctx: KernelContext
-) -> Array:
-    """What follows the main step: the bias along an axis, and the post-ops. ctx: the context of the fused op."""
-    if bias is not None:
-        y = ctx.run_op("elementwise_add", {"X": y, "Y": bias}, {"axis": axis})
-    for text in post_ops:
-        if text == RESIDUAL:
-            y = ctx.run_op("elementwise_add", {"X": y, "Y": residual}, {"axis": -1})
-        else:
-            op_type, attrs = attributes(text)
-            y = ctx.run_op(op_type, {"X": y}, attrs)
-    return y
 
 
 def as_post_ops(

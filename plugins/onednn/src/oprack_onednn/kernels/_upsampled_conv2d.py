@@ -32,7 +32,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
 from oprack_onednn.kernels._implementation import convolution
-from oprack_onednn.ops.post_ops import algorithm
+from oprack_onednn.kernels._steps import algorithm
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory

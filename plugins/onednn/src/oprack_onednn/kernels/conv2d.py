@@ -1,4 +1,4 @@
-"""conv2d and depthwise_conv2d, and onednn_conv2d: a convolution with what follows it."""
+"""conv2d and depthwise_conv2d, and conv2d_post_ops: a convolution with what follows it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization
 from oprack.tensor import numpy_dtype
-from oprack.types import FLOATS
+from oprack_nn.ops.precision import is_narrow, rounds_output
 
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
 from oprack_onednn.chain.parameters import Weights, is_constant
@@ -19,11 +19,9 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._numbers import as_output, widened
 from oprack_onednn.kernels._product import add_product
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
 
@@ -202,29 +200,9 @@ def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     return call_site(find, free, dtypes=dtypes)
 
 
-@onednn_kernel("onednn_conv2d", specialize=_specialize_fused, unread=("Input", "Residual"))
-def onednn_conv2d(
+@onednn_kernel("conv2d_post_ops", specialize=_specialize_fused, unread=("Input", "Residual"))
+def conv2d_post_ops(
     Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:
     attrs = ctx.attrs
     return attempt(lambda x, w, bias, residual: _find_fused(x, w, bias, residual, attrs), Input, Filter, Bias, Residual)
-
-
-@kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
-def reference_conv2d(
-    Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
-) -> Array:
-    return as_output(by_steps(widened(Input), Filter, Bias, widened(Residual), ctx.attrs, ctx), ctx.attrs)
-
-
-def own_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of the convolution itself."""
-    return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
-
-
-def by_steps(
-    x: Array, w: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any], ctx: KernelContext
-) -> Array:
-    """The convolution, then what follows it."""
-    y = ctx.run_op("conv2d", {"Input": x, "Filter": w}, own_attrs(attrs))
-    return after(y, 1, bias, residual, attrs["post_ops"], ctx)

@@ -12,6 +12,9 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import as_output, widened
+from oprack_nn.ops.post_ops import RESIDUAL
+from oprack_nn.ops.precision import is_narrow, rounds_output
 
 from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channels_last
 from oprack_onednn.chain.parameters import Weights, is_constant
@@ -23,11 +26,8 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._numbers import as_output, widened
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.post_ops import RESIDUAL
-from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 from oprack_onednn.stretch.stretch import joins
 
@@ -67,7 +67,7 @@ def by_steps(
         attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
         attrs["post_ops"] = list(layer.post_ops)
         given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
-        x = ctx.run_op("onednn_conv2d", given, attrs)
+        x = ctx.run_op("conv2d_post_ops", given, attrs)
     return x
 
 

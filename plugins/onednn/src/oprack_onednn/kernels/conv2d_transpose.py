@@ -1,14 +1,13 @@
-"""conv2d_transpose and depthwise_conv2d_transpose, and onednn_conv2d_transpose: with what follows."""
+"""conv2d_transpose and depthwise_conv2d_transpose, and conv2d_transpose_post_ops: with what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, kernel
+from oprack.kernel import Array
 from oprack.op.families import resolve_pads
-from oprack.types import FLOATS
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, empty_image, image_desc
@@ -19,7 +18,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 
 
@@ -230,8 +229,8 @@ def conv2d_transpose(
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
 
 
-@onednn_kernel("onednn_conv2d_transpose")
-def onednn_conv2d_transpose(
+@onednn_kernel("conv2d_transpose_post_ops")
+def conv2d_transpose_post_ops(
     Input: Array,
     Filter: Array,
     Bias: Array | None = None,
@@ -247,16 +246,3 @@ def onednn_conv2d_transpose(
     attrs = (strides, paddings, dilations, groups, padding_algorithm, (), output_padding)
     y = compute(Input, Filter, Bias, *attrs, post_ops)
     return NotImplemented if y is None else y
-
-
-@kernel("onednn_conv2d_transpose", place="cpu", dtypes=FLOATS)
-def reference_conv2d_transpose(Input: Array, Filter: Array, Bias: Array | None = None, *, ctx: KernelContext) -> Array:
-    return by_steps(Input, Filter, Bias, ctx.attrs, ctx)
-
-
-def by_steps(x: Array, w: Array, bias: Array | None, attrs: Mapping[str, Any], ctx: KernelContext) -> Array:
-    """The transposed convolution, then what follows it."""
-    names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
-    own = {name: attrs[name] for name in names}
-    y = ctx.run_op("conv2d_transpose", {"Input": x, "Filter": w}, own)
-    return after(y, 1, bias, None, attrs["post_ops"], ctx)

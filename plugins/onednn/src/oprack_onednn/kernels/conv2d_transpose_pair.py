@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import after
+from oprack_nn.ops.precision import is_narrow
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
@@ -20,9 +22,8 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import MemoryDesc
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, decline, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import after
+from oprack_nn.ops.post_ops import CLIPPING
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import Outlet, memory_order
@@ -17,9 +19,8 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
-from oprack_onednn.kernels._steps import after
+from oprack_onednn.kernels._steps import algorithm
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.post_ops import CLIPPING, algorithm
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.stretch.stretch import Joinable, joins
 

@@ -1,4 +1,4 @@
-"""onednn_matmul: a product with a weight and what follows it."""
+"""matmul_post_ops: a product with a weight and what follows it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
-from oprack.types import FLOATS
+from oprack.kernel import Array, KernelContext, KernelSpecialization
+from oprack_nn.ops.precision import is_narrow
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import rows_of
@@ -20,9 +20,8 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
-from oprack_onednn.ops.precision import is_narrow
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
 
 
@@ -143,31 +142,8 @@ def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     return call_site(find, (0, 3) if call.has_input("Residual") else (0,), fallback)
 
 
-@onednn_kernel("onednn_matmul", specialize=_specialize_fused)
-def onednn_matmul(
+@onednn_kernel("matmul_post_ops", specialize=_specialize_fused)
+def matmul_post_ops(
     X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:
     return _run_fused(X, Y, Bias, Residual, ctx.attrs)
-
-
-@kernel("onednn_matmul", place="cpu", dtypes=FLOATS)
-def reference_matmul(
-    X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
-) -> Array:
-    return by_steps(X, Y, Bias, Residual, ctx.attrs, ctx)
-
-
-def by_steps(
-    x: Array,
-    y: Array,
-    bias: Array | None,
-    residual: Array | None,
-    attrs: Mapping[str, Any],
-    ctx: KernelContext,
-) -> Array:
-    """The product, then what follows it."""
-    if attrs["trans_x"]:
-        x = x.swapaxes(-1, -2)
-    rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
-    out = ctx.run_op("mul", {"X": x, "Y": y}, {"x_num_col_dims": rows, "y_num_col_dims": 1})
-    return after(out, -1, bias, residual, attrs["post_ops"], ctx)

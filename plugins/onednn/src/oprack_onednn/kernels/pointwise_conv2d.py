@@ -15,6 +15,8 @@ import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import after, as_output, widened
+from oprack_nn.ops.precision import is_narrow, rounds_output
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import is_channels_last
@@ -26,10 +28,8 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._numbers import as_output, widened
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.precision import is_narrow, rounds_output
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import convolution, own_attrs
 
 from oprack_onednn.chain.descs import one_number, primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
@@ -23,7 +24,6 @@ from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
 from oprack_onednn.kernels._steps import as_post_ops
-from oprack_onednn.kernels.conv2d import by_steps, own_attrs
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
 
@@ -132,4 +132,4 @@ def reference_quantized_conv2d(
     attrs = ctx.attrs
     x = restored(Input, attrs["input_step"], FilterStep.dtype)
     w = Filter.astype(FilterStep.dtype) * FilterStep.reshape(-1, 1, 1, 1)
-    return to_result(by_steps(x, np.ascontiguousarray(w), Bias, Residual, attrs, ctx), attrs["output_step"])
+    return to_result(convolution(x, np.ascontiguousarray(w), Bias, Residual, attrs, ctx), attrs["output_step"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import product
 
 from oprack_onednn.chain.descs import one_number, primitive_desc
 from oprack_onednn.chain.memory import rows_of
@@ -22,7 +23,6 @@ from oprack_onednn.dnnl.operands import FLOAT, INT8
 from oprack_onednn.kernels._numbers import restored, serves_quantized, to_result
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.kernels.fused_matmul import by_steps
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site, varying
 
 
@@ -137,4 +137,4 @@ def reference_quantized_matmul(
     attrs = ctx.attrs
     x = restored(X, attrs["input_step"], FilterStep.dtype)
     y = Y.astype(FilterStep.dtype) * FilterStep
-    return to_result(by_steps(x, y, Bias, Residual, attrs, ctx), attrs["output_step"])
+    return to_result(product(x, y, Bias, Residual, attrs, ctx), attrs["output_step"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import after
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
@@ -19,7 +20,6 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
 from oprack_onednn.kernels._product import add_product
-from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import after
+from oprack_nn.ops.precision import is_narrow
 
 from oprack_onednn.chain.memory import Outlet, last_strides
 from oprack_onednn.chain.parameters import is_constant
@@ -22,11 +24,9 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels import activation
-from oprack_onednn.kernels._steps import after
+from oprack_onednn.kernels._steps import algorithm
 from oprack_onednn.kernels._upsampled_conv2d import EXPANDED, Source, UpsampledConvPrimitive, build
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.ops.precision import is_narrow
 
 if TYPE_CHECKING:
     from oprack_onednn.chain.primitive_chain import PrimitiveChain

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
+from oprack_nn.kernels.with_post_ops import after
+from oprack_nn.ops.post_ops import RESIDUAL, encode
 
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc, reorder_desc
@@ -25,9 +27,8 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
-from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 

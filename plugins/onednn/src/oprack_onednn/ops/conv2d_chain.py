@@ -6,9 +6,8 @@ from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.op.families import conv_out
 from oprack.types import AttrType
-
-from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
+from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
 class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import InferShapeContext, OpDef, empty_grad
-
-from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, with_data_type
+from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.precision import data_type_attr, with_data_type
 
 
 class OneDNNConv2DTransposePair(OpDef, type="onednn_conv2d_transpose_pair"):

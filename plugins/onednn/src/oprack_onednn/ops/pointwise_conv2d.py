@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import InferShapeContext, OpDef, dtype_of, empty_grad
-
-from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
+from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
 class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext, dtype_of
-
-from oprack_onednn.ops.conv2d import FusedConv2D
-from oprack_onednn.ops.matmul import FusedMatmul
+from oprack_nn.ops.with_post_ops import Convolution, Product
 
 LEAST, GREATEST = -128, 127
 """The integers that a factor or a result is cut to."""
@@ -25,7 +23,7 @@ def _result_dtype(ctx: InferVarTypeContext, slot: str) -> None:
     ctx.set_dtype(slot, "int8" if ctx.attrs["output_step"] else ctx.dtype("FilterStep"))
 
 
-class OneDNNQuantizedConv2D(FusedConv2D, type="onednn_quantized_conv2d"):
+class OneDNNQuantizedConv2D(Convolution, type="onednn_quantized_conv2d"):
     r"""$$Output = q(p_n(... p_1(conv2d(s\,round(Input / s), Filter \cdot FilterStep) + Bias)), t)$$
 
     s is input_step, p are the post-ops, t is output_step, and $q(y, t)$ is $round(y / t)$ as int8, or y where t is 0.
@@ -39,14 +37,14 @@ class OneDNNQuantizedConv2D(FusedConv2D, type="onednn_quantized_conv2d"):
     expected_kernel_type = dtype_of("FilterStep")
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        FusedConv2D.infer_shape(ctx)
+        Convolution.infer_shape(ctx)
         ctx.require_dims("FilterStep", [ctx.dim("Filter")[0]])
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         _result_dtype(ctx, "Output")
 
 
-class OneDNNQuantizedMatmul(FusedMatmul, type="onednn_quantized_matmul"):
+class OneDNNQuantizedMatmul(Product, type="onednn_quantized_matmul"):
     r"""$$Out = q(p_n(... p_1(s\,round(X / s) (Y \cdot FilterStep) + Bias)), t)$$ where s is input_step.
 
     p are the post-ops, t is output_step, and q rounds as that of onednn_quantized_conv2d. Made by passes.
@@ -59,7 +57,7 @@ class OneDNNQuantizedMatmul(FusedMatmul, type="onednn_quantized_matmul"):
     expected_kernel_type = dtype_of("FilterStep")
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        FusedMatmul.infer_shape(ctx)
+        Product.infer_shape(ctx)
         ctx.require_dims("FilterStep", [ctx.dim("Y")[1]])
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
-
-from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, with_data_type
+from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.precision import data_type_attr, with_data_type
 
 
 def _which(slot: str) -> Attr:

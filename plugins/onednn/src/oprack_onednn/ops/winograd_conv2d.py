@@ -14,8 +14,7 @@ from functools import cache
 from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
-
-from oprack_onednn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.post_ops import post_ops_attr
 
 RESULTS, TAPS = 4, 3
 TILE = RESULTS + TAPS - 1

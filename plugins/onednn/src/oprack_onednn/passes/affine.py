@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 
-from oprack_onednn.dnnl.library import LIBRARY
-
 
 def _fixed(op: OpNode) -> bool:
     """Whether it takes the running statistics, of images with the channels in dim 1."""
@@ -36,11 +34,11 @@ def _batch_norm(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         if not all(np.isfinite(v).all() for v in found):
             return None
         w, b = m.new_param(found[0].reshape(-1, 1, 1, 1), like="s"), m.new_param(found[1], like="c")
-        return m.op("onednn_conv2d", Input=x, Filter=w, Bias=b, attrs={"groups": a.size, "post_ops": []})
+        return m.op("conv2d_post_ops", Input=x, Filter=w, Bias=b, attrs={"groups": a.size, "post_ops": []})
 
     return norm, build
 
 
 def batch_norm_as_convolution(graph: Graph) -> int:
-    """Every batch_norm with running statistics, where oneDNN serves this process."""
-    return _batch_norm(graph) if LIBRARY.usable() else 0
+    """Every batch_norm with running statistics."""
+    return _batch_norm(graph)

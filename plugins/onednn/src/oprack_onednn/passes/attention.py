@@ -9,9 +9,7 @@ from typing import Any
 from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
 from oprack.ir.match import Value
 from oprack.ir.pattern import OpPattern
-
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.passes.fuse import plain_product
+from oprack_nn.passes.post_ops import plain_product
 
 PRODUCTS = ("matmul", "matmul_v2")
 RESHAPES = ("reshape", "reshape2")
@@ -233,5 +231,5 @@ _ATTENTION = attention_apart + attention_split_weights + attention_together
 
 
 def fuse_attention(graph: Graph) -> int:
-    """Attention as programs write it, where oneDNN serves this process."""
-    return _ATTENTION(graph) if LIBRARY.usable() else 0
+    """Attention as programs write it."""
+    return _ATTENTION(graph)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
+from oprack_nn.ops.precision import BFLOAT16, NAME, OUTPUT
+from oprack_nn.passes.post_ops import CONV_ATTRS, CONVOLUTIONS
 
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.ops.precision import BFLOAT16, NAME, OUTPUT
-from oprack_onednn.passes.fuse import CONV_ATTRS, CONVOLUTIONS
 from oprack_onednn.passes.int8 import known_attr
 
-_CONVOLUTIONS = ("onednn_conv2d", "onednn_conv2d_chain", "onednn_pointwise_conv2d")
+_CONVOLUTIONS = ("conv2d_post_ops", "onednn_conv2d_chain", "onednn_pointwise_conv2d")
 
 
 def _mark(graph: Graph, types: Collection[str]) -> int:
     """Set the attribute of all ops of some types, where this CPU has the instructions."""
-    if not LIBRARY.usable() or not LIBRARY.has_bfloat16():
+    if not LIBRARY.has_bfloat16():
         return 0
     chosen = [op for op in graph.ops if op.type in types and op.attr(NAME) != BFLOAT16]
     for op in chosen:
@@ -40,7 +40,7 @@ def transposed(graph: Graph) -> int:
 
 def first(graph: Graph) -> int:
     """Convolutions that no pass has rewritten yet, before others are for float32."""
-    if not LIBRARY.usable() or not LIBRARY.has_bfloat16():
+    if not LIBRARY.has_bfloat16():
         return 0
     return sum(_as_fused(graph, op) for op in graph.ops if op.type in CONVOLUTIONS) + convolutions(graph)
 
@@ -57,14 +57,14 @@ def _as_fused(graph: Graph, op: OpNode) -> bool:
     ):
         return False
     attrs = {name: known_attr(graph, op, name) for name in CONV_ATTRS}
-    graph.add_op("onednn_conv2d", {"Input": [x], "Filter": [w]}, {"Output": [out]}, attrs, before=op)
+    graph.add_op("conv2d_post_ops", {"Input": [x], "Filter": [w]}, {"Output": [out]}, attrs, before=op)
     graph.remove_op(op)
     return True
 
 
 def products(graph: Graph) -> int:
     """Fused products with weights."""
-    return _mark(graph, ("onednn_matmul",))
+    return _mark(graph, ("matmul_post_ops",))
 
 
 def join(graph: Graph) -> int:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from oprack.ir import Graph, OpNode
 from oprack.types import VarType
-
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.ops.post_ops import ACTIVATIONS, encode
+from oprack_nn.ops.post_ops import ACTIVATIONS, encode
 
 # As many post-ops a primitive takes
 _MOST = 32
@@ -22,17 +20,15 @@ _OPEN = 64
 
 
 def chain_eltwise(graph: Graph) -> int:
-    """Element-wise ops of one input in a row, and sums of a tensor with itself, where oneDNN serves this process."""
-    count = 0
-    if LIBRARY.usable():
-        seen = set()
-        for op in graph.ops:
-            # In the order of the program, so that an op is met first at the head of its chain.
-            if op not in seen and _text(graph, op):
-                chain = _chain(graph, op)
-                seen.update(chain)
-                for start in range(0, len(chain), _MOST):
-                    count += _replace(graph, chain[start : start + _MOST])
+    """Element-wise ops of one input in a row, and sums of a tensor with itself."""
+    count, seen = 0, set()
+    for op in graph.ops:
+        # In the order of the program, so that an op is met first at the head of its chain.
+        if op not in seen and _text(graph, op):
+            chain = _chain(graph, op)
+            seen.update(chain)
+            for start in range(0, len(chain), _MOST):
+                count += _replace(graph, chain[start : start + _MOST])
     return count
 
 
@@ -49,7 +45,7 @@ def _text(graph: Graph, op: OpNode) -> str | None:
     if op.type not in ACTIVATIONS or given != ["X"]:
         return None
     defaults = graph.manager.op_info(op.type).proto.attrs
-    return encode(op.type, [op.attr(name, defaults[name].default) for name in ACTIVATIONS[op.type][0]])
+    return encode(op.type, [op.attr(name, defaults[name].default) for name in ACTIVATIONS[op.type]])
 
 
 def _chain(graph: Graph, op: OpNode) -> list[OpNode]:

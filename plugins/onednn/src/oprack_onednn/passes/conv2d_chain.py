@@ -7,9 +7,7 @@ from typing import Any
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.op.families import resolve_pads
-
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.passes.fuse import CONVOLUTIONS
+from oprack_nn.passes.post_ops import CONVOLUTIONS
 
 _LONGEST = 8
 # Convolutions whose windows overlap: each makes neighbouring parts need more rows of what comes before.
@@ -18,7 +16,7 @@ _OVERLAPPING = 2
 
 def _is_link(graph: Graph, op: OpNode) -> bool:
     """Whether a convolution may be part of a chain."""
-    if op.opaque or op.hidden_writes or op.type not in (*CONVOLUTIONS, "onednn_conv2d"):
+    if op.opaque or op.hidden_writes or op.type not in (*CONVOLUTIONS, "conv2d_post_ops"):
         return False
     w = op.inputs["Filter"][0]
     if graph.constant(w) is None or op.input("ResidualData") is not None or op.attr("data_format", "NCHW") == "NHWC":
@@ -94,9 +92,7 @@ def _attrs(run: Sequence[OpNode]) -> dict[str, Any]:
 
 
 def chain_convolutions(graph: Graph) -> int:
-    """Convolutions in a row, where oneDNN serves this process."""
-    if not LIBRARY.usable():
-        return 0
+    """Convolutions in a row."""
     count, done = 0, set()
     for op in graph.ops:
         if op in done or not _is_link(graph, op):

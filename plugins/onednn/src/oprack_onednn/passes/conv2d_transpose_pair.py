@@ -8,9 +8,7 @@ from typing import Any
 from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
 from oprack.ir.pattern import OpPattern
 
-from oprack_onednn.dnnl.library import LIBRARY
-
-_TYPES = ("onednn_conv2d_transpose", "conv2d_transpose")
+_TYPES = ("conv2d_transpose_post_ops", "conv2d_transpose")
 
 
 def _makes_tiles(op: OpNode) -> bool:
@@ -45,5 +43,5 @@ _PAIR = fusion("onednn_pair_conv2d_transpose")(_pair)
 
 
 def pair_conv2d_transpose(graph: Graph) -> int:
-    """Pairs of transposed convolutions, where oneDNN serves this process."""
-    return _PAIR(graph) if LIBRARY.usable() else 0
+    """Pairs of transposed convolutions."""
+    return _PAIR(graph)

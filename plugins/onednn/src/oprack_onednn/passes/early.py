@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from oprack.ir import Graph, OpNode, VarNode
 
-from oprack_onednn.dnnl.library import LIBRARY
-
 # op type -> the input slot that is large
 _LARGE = {
-    **{"conv2d": "Input", "depthwise_conv2d": "Input", "onednn_conv2d": "Input", "onednn_pointwise_conv2d": "Input"},
+    **{"conv2d": "Input", "depthwise_conv2d": "Input", "conv2d_post_ops": "Input", "onednn_pointwise_conv2d": "Input"},
     **{"pool2d": "X", "onednn_squeeze_excite": "X"},
 }
 
 
 def read_early(graph: Graph) -> int:
     """Convolutions to fewer channels, and means of channels, as early as can be; their inputs can go sooner, too."""
-    if not LIBRARY.usable():
-        return 0
     count = 0
     for op in graph.ops:
         maker = _maker(graph, op) if op.type in _LARGE else None

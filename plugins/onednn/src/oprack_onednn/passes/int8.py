@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
+from oprack_nn.passes.post_ops import CONV_ATTRS, CONVOLUTIONS, PRODUCTS, plain_product
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.quantized import GREATEST, LEAST
-from oprack_onednn.passes.fuse import CONV_ATTRS, CONVOLUTIONS, PRODUCTS, plain_product
 
 _CONVOLUTION, _PRODUCT = "onednn_quantized_conv2d", "onednn_quantized_matmul"
 # The slots of input and result of an op on bytes.
@@ -42,7 +42,7 @@ def products(graph: Graph) -> int:
 
 
 def _rewrite(graph: Graph, make: Callable[[Graph, OpNode], bool]) -> int:
-    if not LIBRARY.usable() or not LIBRARY.has_int8():
+    if not LIBRARY.has_int8():
         return 0
     sources = [op.input(slot) for op in graph.ops for slot in ("Input", "X")]
     count = sum(make(graph, op) for op in graph.ops)
@@ -149,7 +149,7 @@ def _fits(rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 # Ops ------------------------------------------------------------------------------------------------------------------
 def _as_convolution(graph: Graph, op: OpNode) -> bool:
-    if op.type not in (*CONVOLUTIONS, "onednn_conv2d") or op.opaque or op.attr("data_format", "NCHW") == "NHWC":
+    if op.type not in (*CONVOLUTIONS, "conv2d_post_ops") or op.opaque or op.attr("data_format", "NCHW") == "NHWC":
         return False
     found, w = rounded_input(graph, op.input("Input")), _floats(graph, op.input("Filter"), 4)
     if found is None or w is None or not _plain_operands(graph, op, "Output"):
@@ -163,7 +163,7 @@ def _as_convolution(graph: Graph, op: OpNode) -> bool:
 
 
 def _as_product(graph: Graph, op: OpNode) -> bool:
-    fused = op.type == "onednn_matmul"
+    fused = op.type == "matmul_post_ops"
     if op.opaque or not (fused or (op.type in PRODUCTS and plain_product(op))):
         return False
     found, w = rounded_input(graph, op.input("X")), _floats(graph, op.input("Y"), 2)
@@ -190,7 +190,7 @@ def _plain_operands(graph: Graph, op: OpNode, out: str) -> bool:
     if result is None or any(op.input(slot) is not None for slot in ("ResidualData", "InputScale", "OutputScale")):
         return False
     bias = op.input("Bias")
-    if bias is not None and (_vector(graph, bias) is None or not op.type.startswith("onednn_")):
+    if bias is not None and (_vector(graph, bias) is None or op.attr("post_ops") is None):
         return False
     return result.dtype == "float32" and (residual is None or residual.dtype == "float32")
 
@@ -229,8 +229,6 @@ def _replace(
 # Between ops ----------------------------------------------------------------------------------------------------------
 def join(graph: Graph) -> int:
     """Results that only ops on bytes read, all with one step, are bytes."""
-    if not LIBRARY.usable():
-        return 0
     return sum(_join(graph, op) for op in graph.ops if op.type in _SLOTS)
 
 
@@ -261,7 +259,7 @@ _RESTORING = ("fake_dequantize_max_abs", "fake_channel_wise_dequantize_max_abs")
 
 def restore_factors(graph: Graph) -> int:
     """Convolutions and products between ops that round and restore, where int8 has primitives."""
-    if not LIBRARY.usable() or not LIBRARY.has_int8():
+    if not LIBRARY.has_int8():
         return 0
     return sum(_restore(graph, op) for op in graph.ops if op.type in _RESTORING)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
-
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.passes.fuse import plain_product
+from oprack_nn.passes.post_ops import plain_product
 
 # matmul_v2 drops the LoD
 _PRODUCTS = ("mul", "matmul")
@@ -30,8 +28,8 @@ def _layer_row(op_type: str, gates: int) -> Callable[..., Any]:
         fused: dict[str, Any] = {"X": "x", "Y": p.param("wx"), "where": only_a_product}
         product = p.either(
             p.op(_PRODUCTS, X="x", Y=p.param("wx"), where=plain_product),
-            p.op("onednn_matmul", **fused),
-            p.op("onednn_matmul", **fused, Bias=p.param("b")),
+            p.op("matmul_post_ops", **fused),
+            p.op("matmul_post_ops", **fused, Bias=p.param("b")),
         )
         root = p.op(
             op_type,
@@ -101,5 +99,5 @@ for _op_type in ("gru", "lstm"):
 
 
 def fuse_recurrent(graph: Graph) -> int:
-    """Recurrent layers with what is in front of them, where oneDNN serves this process."""
-    return _ROWS(graph) if LIBRARY.usable() else 0
+    """Recurrent layers with what is in front of them."""
+    return _ROWS(graph)

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, VarNode, fusion
 from oprack.ir.pattern import OpPattern
-
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.ops.post_ops import RESIDUAL
-from oprack_onednn.passes.fuse import CONVOLUTIONS, with_extras
+from oprack_nn.ops.post_ops import RESIDUAL
+from oprack_nn.passes.post_ops import CONVOLUTIONS, with_extras
 
 _SQUEEZE = "onednn_squeeze_excite"
 _POINTWISE = "onednn_pointwise_conv2d"
@@ -52,8 +50,8 @@ def _either(p: PatternBuilder, x: Any, name: str, where: Callable[..., Any]) -> 
     """Patterns of a convolution with filter `name` and perhaps a bias, fused or not."""
     return (
         p.op(CONVOLUTIONS, Input=x, Filter=p.param(name), where=where),
-        p.op("onednn_conv2d", Input=x, Filter=p.param(name), where=where),
-        p.op("onednn_conv2d", Input=x, Filter=p.param(name), Bias=p.param(f"{name}_bias"), where=where),
+        p.op("conv2d_post_ops", Input=x, Filter=p.param(name), where=where),
+        p.op("conv2d_post_ops", Input=x, Filter=p.param(name), Bias=p.param(f"{name}_bias"), where=where),
     )
 
 
@@ -138,5 +136,5 @@ _ROWS = squeeze + scaled_result + scaled_input
 
 
 def fuse_squeeze_excite(graph: Graph) -> int:
-    """Squeeze and excitation, where oneDNN serves this process."""
-    return _ROWS(graph) if LIBRARY.usable() else 0
+    """Squeeze and excitation."""
+    return _ROWS(graph)

@@ -8,12 +8,11 @@ from dataclasses import replace
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.ir.generic import remove_dead_code
 from oprack.python.records import dataclass
+from oprack_nn.ops.post_ops import RESIDUAL
 
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.passes.int8 import known_attr
 
-CONVOLUTIONS = ("conv2d", "onednn_conv2d")
+CONVOLUTIONS = ("conv2d", "conv2d_post_ops")
 POINTWISE = (*CONVOLUTIONS, "onednn_pointwise_conv2d")
 NEAREST = ("nearest_interp", "nearest_interp_v2")
 # What bringing a small result to full size costs, counted in multiplications of the convolution per pixel.
@@ -49,9 +48,7 @@ class Leaf:
 
 
 def upsampled_conv2d(graph: Graph) -> int:
-    """Convolutions that need fewer multiplications so, where oneDNN serves this process."""
-    if not LIBRARY.usable():
-        return 0
+    """Convolutions that need fewer multiplications so."""
     count = sum(_rewrite(graph, op) for op in reversed(graph.ops) if op.type in CONVOLUTIONS)
     if count:
         remove_dead_code(graph)

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, Match, NewVar, OpNode, PatternBuilder, fusion
 from oprack.op.families import resolve_pads
+from oprack_nn.ops.precision import BFLOAT16, NAME
+from oprack_nn.passes.post_ops import with_extras
 
-from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels.winograd_conv2d import NativeTransforms, pays
-from oprack_onednn.ops.precision import BFLOAT16, NAME
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
-from oprack_onednn.passes.fuse import with_extras
 
 # Without the compiled transforms: fewer channels, and they cost what the products save; fewer tiles, and reading the
 # larger filter does. With them a vector of channels is enough.
@@ -69,5 +68,5 @@ def winograd(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
 
 
 def fuse_winograd(graph: Graph) -> int:
-    """Large convolutions by Winograd's algorithm, where oneDNN serves this process."""
-    return winograd(graph) if LIBRARY.usable() else 0
+    """Large convolutions by Winograd's algorithm."""
+    return winograd(graph)

@@ -11,8 +11,7 @@ from oprack.ir.match import Value
 from oprack.ir.pattern import OpPattern
 from oprack.kernel import Array
 
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
+from oprack_nn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 CONV_ATTRS = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
@@ -31,7 +30,7 @@ def with_extras(p: PatternBuilder, x: Any, where: Callable[..., Any]) -> tuple[O
     """Patterns of a convolution of x with whatever was fused with it, on a condition."""
     return (
         p.op(CONVOLUTIONS, Input=x, Filter=p.param("w"), where=where),
-        *(p.op("onednn_conv2d", Input=x, Filter=p.param("w"), where=where, **more) for more in _extras(p)),
+        *(p.op("conv2d_post_ops", Input=x, Filter=p.param("w"), where=where, **more) for more in _extras(p)),
     )
 
 
@@ -39,7 +38,7 @@ def _transposed(p: PatternBuilder) -> tuple[OpPattern, ...]:
     """Patterns of a transposed convolution, fused or not."""
     known = p.op(TRANSPOSED, Input="x", Filter=p.param("w"), where=_plain_transposed)
     slots: tuple[dict[str, Any], ...] = ({}, {"Bias": p.param("bias")})
-    return known, *(p.op("onednn_conv2d_transpose", Input="x", Filter=p.param("w"), **more) for more in slots)
+    return known, *(p.op("conv2d_transpose_post_ops", Input="x", Filter=p.param("w"), **more) for more in slots)
 
 
 def _plain_transposed(op: OpNode) -> bool:
@@ -49,7 +48,7 @@ def _plain_transposed(op: OpNode) -> bool:
 def _products(p: PatternBuilder) -> tuple[OpPattern, ...]:
     return (
         p.op(PRODUCTS, X="x", Y=p.param("w"), where=plain_product),
-        *(p.op("onednn_matmul", X="x", Y=p.param("w"), **more) for more in _extras(p)),
+        *(p.op("matmul_post_ops", X="x", Y=p.param("w"), **more) for more in _extras(p)),
     )
 
 
@@ -87,21 +86,21 @@ def _rebuilt(
     bias = m["bias"] if bias is None and op.input("Bias") is not None else bias
     residual = m["residual"] if residual is None and op.input("Residual") is not None else residual
     more: dict[str, Any] = {k: v for k, v in (("Bias", bias), ("Residual", residual)) if v is not None}
-    if op.type in (*CONVOLUTIONS, "onednn_conv2d"):
+    if op.type in (*CONVOLUTIONS, "conv2d_post_ops"):
         attrs = {name: m.attr(op, name) for name in CONV_ATTRS} | {"post_ops": post_ops}
-        return m.op("onednn_conv2d", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
-    if op.type in (*TRANSPOSED, "onednn_conv2d_transpose"):
+        return m.op("conv2d_post_ops", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
+    if op.type in (*TRANSPOSED, "conv2d_transpose_post_ops"):
         attrs = {name: m.attr(op, name) for name in (*CONV_ATTRS, "output_padding")} | {"post_ops": post_ops}
-        return m.op("onednn_conv2d_transpose", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
+        return m.op("conv2d_transpose_post_ops", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
     rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
     swapped = op.attr("transpose_X", op.attr("trans_x", False))
     attrs = {"x_num_col_dims": rows, "trans_x": swapped, "post_ops": post_ops}
-    return m.op("onednn_matmul", X=m["x"], Y=m["w"], attrs=attrs, **more)
+    return m.op("matmul_post_ops", X=m["x"], Y=m["w"], attrs=attrs, **more)
 
 
 def _outputs(m: Match, op: OpNode, w: Array) -> int:
     """Channels that an op makes."""
-    if op.type in (*TRANSPOSED, "onednn_conv2d_transpose"):
+    if op.type in (*TRANSPOSED, "conv2d_transpose_post_ops"):
         return int(w.shape[1] * m.attr(op, "groups"))
     return int(w.shape[0 if w.ndim == 4 else 1])
 
@@ -153,7 +152,7 @@ def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
         roots = [p.op(op_type, X=p.either(*main, view)) for op_type in ACTIVATIONS]
 
         def build(m: Match) -> NewVar | None:
-            names = ACTIVATIONS[m.root.type][0]
+            names = ACTIVATIONS[m.root.type]
             text = encode(m.root.type, [m.attr(m.root, name) for name in names])
             if text is None or (m.root.type in CLIPPING and not all(np.isfinite(v).all() for v in _parameters(m))):
                 return None  # a post-op would hide that the parameters are broken
@@ -189,20 +188,20 @@ def _residual_row(mains: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rows(mains: Callable[..., Any], kind: str) -> Fusions:
-    return fusion(f"onednn_{kind}_bias")(_bias_row(mains)) + fusion(f"onednn_{kind}_activation")(_activation_row(mains))
+    return fusion(f"{kind}_bias")(_bias_row(mains)) + fusion(f"{kind}_activation")(_activation_row(mains))
 
 
 # Rows are tried in turn until none fits, so that any order of bias, residual and activation is taken in.
-_CONV = _rows(_convolutions, "conv2d") + fusion("onednn_conv2d_residual")(_residual_row(_convolutions))
+_CONV = _rows(_convolutions, "conv2d") + fusion("conv2d_residual")(_residual_row(_convolutions))
 _CONV += _rows(_transposed, "conv2d_transpose")
-_MATMUL = _rows(_products, "matmul") + fusion("onednn_matmul_residual")(_residual_row(_products))
+_MATMUL = _rows(_products, "matmul") + fusion("matmul_residual")(_residual_row(_products))
 
 
 def fuse_conv2d(graph: Graph) -> int:
-    """Convolutions with what follows them, where oneDNN serves this process."""
-    return _CONV(graph) if LIBRARY.usable() else 0
+    """Convolutions with what follows them."""
+    return _CONV(graph)
 
 
 def fuse_matmul(graph: Graph) -> int:
-    """Products with a weight and what follows them, where oneDNN serves this process."""
-    return _MATMUL(graph) if LIBRARY.usable() else 0
+    """Products with a weight and what follows them."""
+    return _MATMUL(graph)

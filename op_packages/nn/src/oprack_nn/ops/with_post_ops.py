@@ -1,4 +1,4 @@
-"""onednn_conv2d and onednn_conv2d_transpose: all of the ops but their kernels."""
+"""Convolutions and products with what follows them: all of the ops but their kernels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.op.families import conv_out, resolve_pads
 from oprack.types import AttrType
 
-from oprack_onednn.ops.post_ops import post_ops_attr
-from oprack_onednn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
+from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype
 
 
-class FusedConv2D(OpDef):
+class Convolution(OpDef):
     """A convolution with what follows it; made by passes, for inference."""
 
     Input = op.Input("Images [N, C, H, W].")
@@ -44,17 +44,16 @@ class FusedConv2D(OpDef):
         ctx.set_dim("Output", (n, k, *out))
 
 
-class OneDNNConv2D(FusedConv2D, type="onednn_conv2d"):
+class Conv2DPostOps(Convolution, type="conv2d_post_ops"):
     r"""$$Output = p_n(... p_1(conv2d(Input, Filter) + Bias))$$ with the post-ops p; made by passes, for inference."""
 
     mkldnn_data_type = data_type_attr()
     output_data_type = output_attr()
-    versions = with_output("onednn_conv2d")
     expected_kernel_type = dtype_of("Filter")
     infer_var_type = set_output_dtype
 
 
-class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):
+class Conv2DTransposePostOps(OpDef, type="conv2d_transpose_post_ops"):
     r"""$$Output = p_n(... p_1(conv2d\_transpose(Input, Filter) + Bias))$$ with the post-ops p; made by passes."""
 
     Input = op.Input("Images [N, C, H, W].")
@@ -82,3 +81,33 @@ class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):
         out = [-1 if s < 0 else (s - 1) * t - a - b + d * (k - 1) + 1 + e for s, k, (a, b), t, d, e in sizes]
         ctx.require_dims("Bias", [outputs * ctx.attr("groups")])
         ctx.set_dim("Output", (n, outputs * ctx.attr("groups"), *out))
+
+
+class Product(OpDef):
+    """A product with a weight and what follows it; made by passes, for inference."""
+
+    X = op.Input("[*, K]; its first x_num_col_dims dims are rows.")
+    Y = op.Input("Weights [K, N].")
+    Bias = op.Input("[N].", dispensable=True)
+    Residual = op.Input('What the post-op "residual" adds; the shape of Out.', dispensable=True)
+    Out = op.Output("[*, N], LoD of X.")
+    x_num_col_dims = Attr(-1, "How many dims of X are rows; -1 = all but the last.")
+    trans_x = Attr(False, "The last two dims of X are swapped first.")
+    post_ops = post_ops_attr()
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        x = list(ctx.dim("X"))
+        rows, width = ctx.attr("x_num_col_dims"), ctx.require_rank("Y", 2)
+        ctx.require(len(x) > 1, f"X {x} is no matrix")
+        if ctx.attr("trans_x"):
+            x[-2:] = x[:-3:-1]
+        ctx.require_dims("Bias", width[1:])
+        ctx.set_dim("Out", (*x[: rows if rows > 0 else len(x) - 1], width[1]))
+        ctx.share_lod("X", "Out")
+
+
+class MatmulPostOps(Product, type="matmul_post_ops"):
+    r"""$$Out = p_n(... p_1(X Y + Bias))$$ with the post-ops p; made by passes, for inference."""
+
+    mkldnn_data_type = data_type_attr()
