@@ -17,6 +17,7 @@ import pytest
 from oprack import inference, io  # noqa: F401  they are named through oprack
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
+from oprack.testing import OpCase, collect_cases
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import differences, missing_ops, run_case
 from oprack_nn.kernels.activation import hard_swish as plain_hard_swish
@@ -25,6 +26,7 @@ from oprack_numba.kernels import activation, conv
 from oprack_numba.library import LIBRARY, Library
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
+NN_CASES = Path(__file__).parents[3] / "op_packages" / "nn" / "tests" / "cases"
 WITHOUT_ONEDNN = ("onednn",)
 
 
@@ -43,7 +45,7 @@ class Context:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The loops that ran, by name."""
     names: list[str] = []
-    for name in ("depthwise", "hard_swish"):
+    for name in ("depthwise", "product_of_taps", "add_rows", "spread", "hard_swish"):
         loop = getattr(loops, name)
 
         def counted(*arguments: Any, loop: Any = loop, name: str = name) -> None:
@@ -70,6 +72,10 @@ GEOMETRIES = list(
 )
 
 
+def expected(x: np.ndarray, w: np.ndarray, ctx: Context) -> np.ndarray:
+    return nn_conv.convolve(x, w, nn_conv.Geometry.of(x.shape[2:], w.shape, ctx.attrs), np)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_depthwise_convolutions_are_numpys(count: int) -> None:
     """All filters, strides, paddings and dilations, of one and of two results for each channel."""
@@ -77,35 +83,100 @@ def test_depthwise_convolutions_are_numpys(count: int) -> None:
         multiplier = 1 + seed % 2
         x, w = normal(2, 3, 11, 13, seed=seed), normal(3 * multiplier, 1, *ksize, seed=seed)
         ctx = Context(strides=list(strides), paddings=paddings, dilations=list(dilations), groups=3)
-        geo = nn_conv.Geometry.of(x.shape[2:], w.shape, ctx.attrs)
         with threads(count):
-            y = conv.depthwise(x, w, ctx=ctx)
-        np.testing.assert_allclose(y, nn_conv.convolve(x, w, geo, np), rtol=1e-4, atol=1e-5)
+            y = conv.plain(x, w, ctx=ctx)
+        np.testing.assert_allclose(y, expected(x, w, ctx), rtol=1e-4, atol=1e-5)
 
 
-def test_a_plane_that_lies_with_gaps_and_special_values() -> None:
-    x = normal(2, 12, 14, 4).transpose(0, 3, 1, 2)[:, :, ::2]
+@pytest.mark.parametrize("count", [1, 3])
+def test_convolutions_that_add_up_channels_are_numpys(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of filters and of taps that are multiples of four, and others; bands of one row and of several."""
+    monkeypatch.setattr(conv, "_FEW", 0)
+    conv.form_of.cache_clear()
+    for seed, (ksize, strides, paddings, dilations) in enumerate(GEOMETRIES):
+        monkeypatch.setattr(conv, "_NUMBERS", (1, 40, 1536)[seed % 3])
+        x, w = normal(2, 2 + seed % 3, 11, 13, seed=seed), normal(3 + seed % 6, 2 + seed % 3, *ksize, seed=seed)
+        ctx = Context(strides=list(strides), paddings=paddings, dilations=list(dilations))
+        with threads(count):
+            y = conv.plain(x, w, ctx=ctx)
+        if y is NotImplemented:  # a product of matrices alone
+            assert ksize == strides == (1, 1) and paddings == [0, 0]
+            continue
+        np.testing.assert_allclose(y, expected(x, w, ctx), rtol=1e-4, atol=1e-5)
+    conv.form_of.cache_clear()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_planes_that_lie_with_gaps_and_special_values(channels: int) -> None:
+    x = normal(2, 40, 38, 3).transpose(0, 3, 1, 2)[:, :, ::2]
     x[0, 1, 2, 3], x[1, 0, 0, 0] = np.nan, np.inf
-    ctx = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=4)
-    w = normal(4, 1, 3, 3)
-    geo = nn_conv.Geometry.of(x.shape[2:], w.shape, ctx.attrs)
+    groups = 3 // channels
+    ctx, w = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=groups), normal(3, channels, 3, 3)
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(conv.depthwise(x, w, ctx=ctx), nn_conv.convolve(x, w, geo, np), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(conv.plain(x, w, ctx=ctx), expected(x, w, ctx), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("x", "w", "paddings"),
+    ("x", "w", "paddings", "groups"),
     [
-        (normal(1, 4, 6, 6), normal(4, 2, 3, 3), [1, 1]),
-        (normal(1, 4, 2, 2), normal(4, 1, 5, 5), [0, 0]),
-        (normal(1, 4, 9, 9), normal(4, 1, 3, 3), [-1, 0]),
-        (normal(1, 4, 9, 9), normal(0, 1, 3, 3), [1, 1]),
+        (normal(1, 4, 30, 30), normal(4, 2, 3, 3), [1, 1], 2),
+        (normal(1, 4, 2, 2), normal(4, 1, 5, 5), [0, 0], 4),
+        (normal(1, 4, 9, 9), normal(4, 1, 3, 3), [-1, 0], 4),
+        (normal(1, 4, 9, 9), normal(0, 1, 3, 3), [1, 1], 4),
+        (normal(0, 4, 9, 9), normal(4, 1, 3, 3), [1, 1], 4),
+        (normal(1, 4, 9, 9), normal(4, 4, 3, 3), [1, 1], 1),
+        (normal(1, 4, 30, 30), normal(4, 4, 1, 1), [0, 0], 1),
     ],
-    ids=["sums over channels", "no window fits", "cropped", "no filter"],
+    ids=["groups", "no window fits", "cropped", "no filter", "no images", "few positions", "a product"],
 )
-def test_what_is_left_to_numpy(x: np.ndarray, w: np.ndarray, paddings: list[int]) -> None:
-    ctx = Context(strides=[1, 1], paddings=paddings, dilations=[1, 1], groups=4)
-    assert conv.depthwise(x, w, ctx=ctx) is NotImplemented
+def test_what_is_left_to_numpy(x: np.ndarray, w: np.ndarray, paddings: list[int], groups: int) -> None:
+    ctx = Context(strides=[1, 1], paddings=paddings, dilations=[1, 1], groups=groups)
+    assert conv.plain(x, w, ctx=ctx) is NotImplemented
+
+
+POST_OPS = [case for case in collect_cases(NN_CASES) if case.op in ("conv2d_post_ops", "conv2d_transpose_post_ops")]
+
+
+@pytest.mark.parametrize("case", POST_OPS, ids=lambda case: f"{case.op}-{case.name}")
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_follows(case: OpCase, count: int, ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the formulas, for any size; a plan runs it a second time."""
+    monkeypatch.setattr(conv, "_FEW", 0)
+    conv.form_of.cache_clear()
+    executor, (want,) = Executor(excluded_libraries=WITHOUT_ONEDNN), case.outputs.values()
+    with threads(count):
+        for _ in range(2):
+            (got,) = run_op(case, executor)
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=2e-5)
+    conv.form_of.cache_clear()
+    assert ran or case.name in LEFT
+
+
+LEFT = ("groups", "no_images", "overlapping", "no_bias", "plain")
+"""Cases that are NumPy's, or products that nothing follows."""
+
+
+def run_op(case: OpCase, executor: Executor) -> list[np.ndarray]:
+    program = oprack.Program()
+    block = program.desc.blocks[0]
+    for name, array in case.inputs.items():
+        block.create_var(name, dtype="float32", shape=array.shape)
+    (out,) = case.outputs
+    block.create_var("out", dtype="float32")
+    block.append_op(
+        case.op, {n: n for n in case.inputs}, {out: "out"}, {k: v for k, v in case.attrs.items() if v != []}
+    )
+    return executor.run(program, dict(case.inputs), ["out"], oprack.Scope())
+
+
+def test_nan_stays_nan_whatever_follows() -> None:
+    x = np.full((1, 1, 20, 20), np.nan, np.float32)
+    for text in ("relu", "relu6 6.0", "leaky_relu 0.1", "hard_swish 6.0 6.0 3.0", "hard_sigmoid 0.2 0.5"):
+        for groups, w in ((1, normal(2, 1, 3, 3)), (1, normal(2, 1, 1, 1))):
+            attrs = {"strides": [1, 1], "paddings": [1, 1], "dilations": [1, 1], "groups": groups}
+            ctx = Context(**attrs, post_ops=[text])
+            y = conv.conv2d_post_ops(x, w, post_ops=[text], ctx=ctx)
+            assert np.isnan(y[:, :, 2:-2, 2:-2]).all()
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -146,7 +217,7 @@ def test_python_threads_at_once_and_a_forked_child(ran: list[str]) -> None:
 
     def run(_: int) -> np.ndarray:
         with threads(2):
-            return conv.depthwise(x, w, ctx=ctx)
+            return conv.plain(x, w, ctx=ctx)
 
     expected = run(0)
     with ThreadPoolExecutor(4) as pool:
@@ -158,7 +229,7 @@ def test_python_threads_at_once_and_a_forked_child(ran: list[str]) -> None:
 def _in_child(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     ctx = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=8)
     with threads(2):
-        return conv.depthwise(x, w, ctx=ctx)
+        return conv.plain(x, w, ctx=ctx)
 
 
 def test_a_part_that_fails_is_told_after_all_have_ended() -> None:
@@ -192,7 +263,7 @@ def test_predictors_take_it_where_onednn_is_not(ran: list[str], tmp_path: Path) 
         config.set_cpu_math_library_num_threads(count)
         predictor = oprack.inference.create_predictor(config)
         answers += [predictor.run([value])[0] for _ in range(3)]
-    assert ran.count("depthwise") >= 6 and "hard_swish" in ran
+    assert ran.count("depthwise") >= 6 and "hard_swish" not in ran  # it is part of the convolution
     (expected,) = plain.run(main, {"x": value}, [y.name], scope)
     for answer in answers:
         np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-5)

@@ -19,6 +19,10 @@ from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.ops.pool import PoolGeometry, levels
 
 
+_LONG = 8
+"""Elements of a window from which on NumPy's own reduction is faster than an operation of arrays for each."""
+
+
 # windows --------------------------------------------------------------------------------------------------------------
 # Pooling, one spatial dim after the other: max and sum both separate, so k + k taps do instead of k x k.
 # Arrays are channels first, [N, C, *spatial]; `xp` is numpy or cupy. Where windows begin and end is found on the
@@ -93,6 +97,19 @@ def _tiled(x: Array, axis: int, w: Windows) -> Array:
     return x.reshape(*x.shape[:axis], w.count, w.tiles, *x.shape[axis + 1 :])
 
 
+def _over_tiles(x: Array, axis: int, w: Windows, operation: str, xp: ArrayModule) -> Array:
+    """Maxima or sums ("maximum", "add") of windows that lie side by side."""
+    tiles, reduce = _tiled(x, axis, w), getattr(xp, {"maximum": "max", "add": "sum"}[operation])
+    if xp is not np or w.tiles > _LONG:
+        return reduce(tiles, axis=axis + 1)
+    # NumPy reduces a short axis element by element, and goes over whole arrays with vectors
+    lead, combine = (slice(None),) * (axis + 1), getattr(np, operation)
+    result = tiles[(*lead, 0)].copy()
+    for t in range(1, w.tiles):
+        combine(result, tiles[(*lead, t)], out=result)
+    return result
+
+
 def _membership(w: Windows, dtype: np.dtype[Any], xp: ArrayModule) -> Array:
     """[count, size]: 1 where a window covers an element."""
     start, stop = w.bounds()
@@ -110,7 +127,7 @@ def pool_max(x: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     lowest = np.finfo(np.float32).min
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
         if w.tiles:
-            x = _tiled(x, axis, w).max(axis=axis + 1)
+            x = _over_tiles(x, axis, w, "maximum", xp)
         elif w.adaptive:
             start, stop = w.bounds()
             best = x.take(constant(start, xp), axis=axis)
@@ -130,7 +147,7 @@ def pool_sum(x: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     """Sums over the windows."""
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
         if w.tiles:
-            x = _tiled(x, axis, w).sum(axis=axis + 1)
+            x = _over_tiles(x, axis, w, "add", xp)
         elif w.adaptive:
             x = along(x, axis, _membership(w, x.dtype, xp), xp)
         else:
