@@ -18,7 +18,6 @@ from oprack.types import FLOATS
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.ops.pool import PoolGeometry, levels
 
-
 _LONG = 8
 """Elements of a window from which on NumPy's own reduction is faster than an operation of arrays for each."""
 
@@ -99,14 +98,15 @@ def _tiled(x: Array, axis: int, w: Windows) -> Array:
 
 def _over_tiles(x: Array, axis: int, w: Windows, operation: str, xp: ArrayModule) -> Array:
     """Maxima or sums ("maximum", "add") of windows that lie side by side."""
-    tiles, reduce = _tiled(x, axis, w), getattr(xp, {"maximum": "max", "add": "sum"}[operation])
+    tiles = _tiled(x, axis, w)
     if xp is not np or w.tiles > _LONG:
-        return reduce(tiles, axis=axis + 1)
+        whole: Array = getattr(xp, {"maximum": "max", "add": "sum"}[operation])(tiles, axis=axis + 1)
+        return whole
     # NumPy reduces a short axis element by element, and goes over whole arrays with vectors
-    lead, combine = (slice(None),) * (axis + 1), getattr(np, operation)
-    result = tiles[(*lead, 0)].copy()
-    for t in range(1, w.tiles):
-        combine(result, tiles[(*lead, t)], out=result)
+    combine, parts = getattr(np, operation), np.moveaxis(tiles, axis + 1, 0)
+    result: Array = parts[0].copy()
+    for part in parts[1:]:
+        combine(result, part, out=result)
     return result
 
 

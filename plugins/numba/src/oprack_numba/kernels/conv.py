@@ -107,7 +107,7 @@ def _depthwise(form: Form, x: Array, w: Array, finish: Finish) -> Array:
 
 def _pointwise(form: Form, x: Array, w: Array, finish: Finish) -> Array:
     """A product of matrices, and one pass over what it gives."""
-    n, c, filters = *x.shape[:2], w.shape[0]
+    n, c, filters = x.shape[0], x.shape[1], w.shape[0]
     y = np.matmul(w.reshape(filters, c), x.reshape(n, c, -1))
     if finish[0].size or finish[2].size:
         from oprack_numba import loops  # imports numba
