@@ -50,9 +50,9 @@ stubs: $(STAMP)  ## write the type stubs of everything that is installed, for ed
 demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by Paddle
 	$(BIN)/python examples/ocr_demo.py
 
-test: $(STAMP) $(CORE_VENV)/.setup-done  ## run every test, and those of the core once more where it is installed alone
-	$(CORE_VENV)/bin/python -m pytest -q -n $(WORKERS) core/tests
-	$(BIN)/python -m pytest -n $(WORKERS)
+test: $(STAMP) $(CORE_VENV)/.setup-done  ## run every test, those of the core that can where it is installed alone
+	$(CORE_VENV)/bin/python -m pytest -q -n $(WORKERS) core/tests --passed-to $(CORE_VENV)/passed.txt
+	$(BIN)/python -m pytest -n $(WORKERS) --without $(CORE_VENV)/passed.txt
 
 # The room of tests comes without what it tests: eager calls, ranks and predictors
 $(CORE_VENV)/.setup-done: $(STAMP) core/pyproject.toml plugins/testing/pyproject.toml
