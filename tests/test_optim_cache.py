@@ -134,7 +134,7 @@ def test_files_of_parameters_are_known_without_reading_the_program(
     x = np.zeros((2, 3), np.float32)
     with monkeypatch.context() as patch:
         assert answer(c, x).max() == 1 and passes.runs == 1
-        patch.setattr(inference_model, "parse_program", None)
+        patch.setattr(inference_model, "parse_model", None)
         (folder / "notes.txt").write_text("changes nothing")
         assert answer(c, x).max() == 1 and passes.runs == 1
     scope.var("net/layer.0/b").set(np.full(3, 2, np.float32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -34,23 +34,41 @@ _LOOKED_AT = 64
 
 
 @dataclass(frozen=True)
+class ReadModel:
+    """What was read from a program file.
+
+    Attributes:
+        program: The program, with feed and fetch ops.
+        parameters: Name -> array, where the file holds its parameters or names the files that do; None where they lie
+            in files of their own, as those of Fluid's programs.
+        files: The files besides it from which parameters came.
+    """
+
+    program: Program
+    parameters: Mapping[str, np.ndarray] | None = None
+    files: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
 class Format:
     """A sort of program files that a plugin reads.
 
     Attributes:
-        suffix, starts: See `Register.format`.
+        suffix, starts, holds_parameters: See `Register.format`.
     """
 
     owner: str
     suffix: str
     starts: str
     target: str
+    holds_parameters: bool = False
 
-    def read(self, data: bytes | memoryview) -> Program:
-        """The program. Raises what the plugin's function raises, which is a ModelError for bad files."""
-        asked_by = f"format {self.suffix} of {self.owner}"
-        function = cast(Callable[[bytes | memoryview], Program], import_object(self.target, asked_by))
-        return function(data)
+    def read(self, data: bytes | memoryview, folder: Path | None) -> ReadModel:
+        """The model. Raises what the plugin's function raises, which is a ModelError for bad files."""
+        function = import_object(self.target, f"format {self.suffix} of {self.owner}")
+        if self.holds_parameters:
+            return cast(Callable[[bytes | memoryview, Path | None], ReadModel], function)(data, folder)
+        return ReadModel(cast(Callable[[bytes | memoryview], Program], function)(data))
 
 
 def formats() -> list[Format]:
@@ -66,33 +84,35 @@ def suffixes() -> Iterator[str]:
     yield from (suffix for suffix in tables.names("formats") if suffix not in in_use)
 
 
-def parse_program(data: bytes | memoryview, suffix: str = "") -> Program:
-    """The program of a file, by what it begins with.
+def parse_model(data: bytes | memoryview, file: Path | None = None) -> ReadModel:
+    """The program of a file, by what it begins with, or else by its suffix, and the parameters that it holds.
 
     Args:
         data: Its bytes.
-        suffix: Of the file, where it has one.
+        file: Where they lie, if in a file.
 
     Returns:
-        The program.
+        The program, and its parameters where the format holds them.
 
     Raises:
         MissingPackError: The file has the suffix of a format that no installed plugin reads.
         ModelError: The bytes are no program.
     """
     if data[:1] != b"\n":  # as every program of Fluid begins; no plugin is asked for those
-        begin = bytes(data[:_LOOKED_AT]).lstrip()
-        found = next((f for f in formats() if begin.startswith(f.starts.encode())), None)
+        begin, suffix = bytes(data[:_LOOKED_AT]).lstrip(), file.suffix if file is not None else ""
+        known = formats()
+        found = next((f for f in known if begin.startswith(f.starts.encode())), None)
+        found = found or next((f for f in known if f.suffix == suffix), None)
         if found is not None:
-            return found.read(data)
-        if suffix and suffix in tables.names("formats") and not any(f.suffix == suffix for f in formats()):
+            return found.read(data, file.parent if file is not None else None)
+        if suffix and suffix in tables.names("formats"):
             reader = tables.home("formats", suffix)
             raise MissingPackError(
                 f"program files {suffix} are read by {reader}, which is not installed or not in use: "
                 f"pip install {reader}"
             )
     try:
-        return Program.parse(data)
+        return ReadModel(Program.parse(data))
     except CorruptModelError as error:
         absent = [s for s in tables.names("formats") if all(f.suffix != s for f in formats())]
         others = [f"{s} by {tables.home('formats', s)}" for s in absent]
@@ -130,7 +150,8 @@ def load_inference_model(
     Args:
         path: `<prefix>` of `<prefix>.pdmodel` and `<prefix>.pdiparams`; or a directory with `__model__` (or one
             `.pdmodel`) and with `__params__`, `.pdiparams` or one file per variable. In place of the `.pdmodel` there
-            may be a program of another format, such as the `.json` of Paddle 3 with the plugin pir.
+            may be a program of another format, such as the `.json` of Paddle 3 with the plugin pir, or the `.onnx` of
+            the plugin onnx, which holds its parameters.
         scope: Where its parameters are set.
         model_filename: Name of the program file in that directory, where it is another.
         params_filename: Name of the parameter file in that directory, where it is another.
@@ -148,12 +169,14 @@ def load_inference_model(
         UnsafeNameError: A name leads out of the directory.
     """
     model, params = _locate(Path(path), model_filename, params_filename)
-    program, feeds, fetches = _read_program(model)
-    descs = persistable_vars(program)
-    if descs:
+    read, feeds, fetches = _read_model(model)
+    descs = persistable_vars(read.program) if read.parameters is None else []
+    if read.parameters is not None:
+        _set_parameters(scope, read.parameters)
+    elif descs:
         values = read_separate(model.parent, descs) if params is None else read_combined_file(params, descs)
         set_values(scope, values)
-    return InferenceModel(program, feeds, fetches)
+    return InferenceModel(read.program, feeds, fetches)
 
 
 def model_files(
@@ -168,8 +191,10 @@ def model_files(
     if params is not None:
         files["parameters"] = params
     else:
-        descs = persistable_vars(_read_program(model)[0])
+        read, _, _ = _read_model(model)
+        descs = persistable_vars(read.program) if read.parameters is None else []
         files |= {f"parameter {var.name}": variable_path(model.parent, var.name) for var in descs}
+        files |= {f"parameters {file.name}": file for file in read.files}
     return {name: file for name, file in files.items() if file.exists()}
 
 
@@ -202,7 +227,8 @@ def load_program(
 ) -> tuple[Program, list[str], list[str]]:
     """Read a program and the names of its inputs and outputs, without parameters. Raises as load_inference_model."""
     model, _ = _locate(Path(path), model_filename, None)
-    return _read_program(model)
+    read, feeds, fetches = _read_model(model)
+    return read.program, feeds, fetches
 
 
 def check_parameters(
@@ -225,14 +251,22 @@ def check_parameters(
     """
     model, params = _locate(Path(path), model_filename, params_filename)
     descs = persistable_vars(program)
-    if descs:
+    if descs and not _holds_parameters(model):  # else they were checked when the program was read
         check_files(model.parent, params, descs)
 
 
-def _read_program(model: Path) -> tuple[Program, list[str], list[str]]:
+def _holds_parameters(model: Path) -> bool:
+    return model.suffix != ".pdmodel" and any(f.holds_parameters and f.suffix == model.suffix for f in formats())
+
+
+def _set_parameters(scope: Scope, parameters: Mapping[str, np.ndarray]) -> None:
+    set_values(scope, {name: LoDTensor(array) for name, array in parameters.items()})
+
+
+def _read_model(model: Path) -> tuple[ReadModel, list[str], list[str]]:
     try:
-        program = parse_program(open_view(model), model.suffix)
-        return (program, *feed_and_fetch_names(program))
+        read = parse_model(open_view(model), model)
+        return (read, *feed_and_fetch_names(read.program))
     except (ModelError, MissingPackError, UnimplementedError) as error:
         raise type(error)(f"{os.fspath(model)!r}: {error}") from error
 
@@ -242,17 +276,20 @@ def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceMod
 
     Args:
         model: The bytes of a program file.
-        params: The bytes of a combined parameter file; b"" for none.
+        params: The bytes of a combined parameter file; b"" for none, or where the program file holds them.
         scope: Where parameters are set.
 
     Returns:
         The program, and the names of its inputs and outputs.
     """
-    program = parse_program(model)
-    feeds, fetches = feed_and_fetch_names(program)
-    descs = persistable_vars(program)
-    set_values(scope, read_combined_view(memoryview(params), descs, "the parameter buffer"))
-    return InferenceModel(program, feeds, fetches)
+    read = parse_model(model)
+    feeds, fetches = feed_and_fetch_names(read.program)
+    if read.parameters is not None:
+        _set_parameters(scope, read.parameters)
+    else:
+        descs = persistable_vars(read.program)
+        set_values(scope, read_combined_view(memoryview(params), descs, "the parameter buffer"))
+    return InferenceModel(read.program, feeds, fetches)
 
 
 def _locate(path: Path, model_filename: str | None, params_filename: str | None) -> tuple[Path, Path | None]:
@@ -272,6 +309,8 @@ def _locate(path: Path, model_filename: str | None, params_filename: str | None)
         )
     if params_filename is not None:
         return model, model.parent / params_filename
+    if _holds_parameters(model):
+        return model, None
     if model.suffix == ".pdmodel" or (model.suffix and model.suffix in suffixes()):
         return model, model.with_suffix(".pdiparams")
     combined = model.parent / "__params__"

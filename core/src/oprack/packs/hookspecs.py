@@ -95,7 +95,8 @@ def oprack_observers(register: Register) -> None:
 def oprack_formats(register: Register) -> None:
     """Bring files of programs that are not Fluid's: `register.format(".json", "my_pack.reader:read", starts="{")`. The
     function gets the bytes of a file and returns a Program with feed and fetch ops, or raises a ModelError; it is
-    imported when such a file is loaded. Its parameters lie beside it in a `.pdiparams` file.
+    imported when such a file is loaded. Its parameters lie beside it in a `.pdiparams` file, unless the format
+    `holds_parameters`.
     """
 
 

@@ -269,13 +269,16 @@ class Register:
         """An observer of runs: the object, or "module:name" of one."""
         self._target("observer", "", observer)
 
-    def format(self, suffix: str, target: str, *, starts: str) -> None:
+    def format(self, suffix: str, target: str, *, starts: str, holds_parameters: bool = False) -> None:
         """A sort of program files, and "module:name" of the function that reads them (see the hook oprack_formats).
 
         Args:
             suffix: Of the files, as ".json"; directories and paths without a suffix are searched for it.
             target: The function.
             starts: The text with which such a file begins, after white space; by it bytes without a name are known.
+            holds_parameters: The file holds its parameters, or names the files beside it that do. The function then
+                gets the folder of the file, too (None for bytes without one), and returns an
+                `oprack.io.inference_model.ReadModel`.
 
         Raises:
             DefinitionError: The suffix or `starts` is none, or the suffix is brought twice.
@@ -288,7 +291,8 @@ class Register:
             )
         if any(kind == "format" and json.loads(key)["suffix"] == suffix for kind, key, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: format {suffix!r} is registered twice by this pack")
-        self._target("format", json.dumps({"suffix": suffix, "starts": starts}), target)
+        key = {"suffix": suffix, "starts": starts} | ({"holds_parameters": True} if holds_parameters else {})
+        self._target("format", json.dumps(key), target)
 
     def command(self, name: str, target: str, summary: str) -> None:
         """A subcommand of `oprack`.

@@ -1,0 +1,1 @@
+"""Op pack of what ONNX has and Fluid lacks."""

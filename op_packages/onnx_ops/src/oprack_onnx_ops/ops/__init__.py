@@ -1,0 +1,1 @@
+"""Definitions; they import no array library."""

@@ -1,0 +1,111 @@
+"""Sequences of tensors, which are arrays of tensors here; a value that may be absent is an array of one or none."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, Output, dtype_of
+from oprack.types import AttrType, VarType, dtype_name
+
+from oprack_onnx_ops.ops._common import OnnxOp, dtypes
+
+
+class OnnxSequenceOp(OnnxOp):
+    """An op whose result is a sequence of the dtype of its first input."""
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        (out,) = ctx.proto.outputs
+        ctx.set_kind(out, VarType.LOD_TENSOR_ARRAY)
+        ctx.set_dtype(out, ctx.dtype(next(iter(ctx.proto.inputs))))
+
+
+class OnnxSequenceConstruct(OnnxSequenceOp, type="onnx_sequence_construct"):
+    """A sequence of tensors."""
+
+    inputs = Input("Tensors of one dtype.", duplicable=True)
+    output_sequence = Output("Array of tensors.")
+
+
+class OnnxSequenceEmpty(OnnxOp, type="onnx_sequence_empty"):
+    """A sequence of nothing."""
+
+    output = Output("Array of tensors.")
+    dtype = Attr(5, "The dtype of what may be put into it.")
+
+    def expected_kernel_type(ctx):  # type: ignore[no-untyped-def]
+        return ctx.kernel_type(dtype=dtype_name(ctx.attrs["dtype"]))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_kind("output", VarType.LOD_TENSOR_ARRAY)
+        ctx.set_dtype("output", ctx.attr("dtype"))
+
+
+class OnnxSequenceInsert(OnnxSequenceOp, type="onnx_sequence_insert"):
+    """A sequence with a tensor more."""
+
+    input_sequence = Input("Array of tensors.")
+    tensor = Input("What is put into it.")
+    position = Input("One integer: before which one; at the end where it is absent.", dispensable=True)
+    output_sequence = Output("Array of tensors.")
+    expected_kernel_type = dtype_of("tensor")
+
+
+class OnnxSequenceErase(OnnxSequenceOp, type="onnx_sequence_erase"):
+    """A sequence with a tensor less."""
+
+    input_sequence = Input("Array of tensors.")
+    position = Input("One integer: which one; the last where it is absent.", dispensable=True)
+    output_sequence = Output("Array of tensors.")
+    expected_kernel_type = dtype_of("input_sequence")
+
+
+class OnnxSequenceAt(OnnxOp, type="onnx_sequence_at"):
+    """A tensor of a sequence."""
+
+    input_sequence = Input("Array of tensors.")
+    position = Input("One integer; negative ones count from the end.")
+    tensor = Output("The tensor.")
+    expected_kernel_type = dtype_of("input_sequence")
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_kind("tensor", VarType.LOD_TENSOR)
+        ctx.set_dtype("tensor", ctx.dtype("input_sequence"))
+
+
+class OnnxSequenceLength(OnnxOp, type="onnx_sequence_length"):
+    """How many tensors a sequence has."""
+
+    input_sequence = Input("Array of tensors.")
+    length = Output("int64, of rank 0.")
+    per_value = Attr(False, "Whether there are any, as a bool.")
+    expected_kernel_type = dtype_of("input_sequence")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.set_dim("length", [])
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_kind("length", VarType.LOD_TENSOR)
+        dtypes(ctx, length="bool" if ctx.attr("per_value") else "int64")
+
+
+class OnnxConcatFromSequence(OnnxOp, type="onnx_concat_from_sequence"):
+    """The tensors of a sequence joined along an axis."""
+
+    input_sequence = Input("Array of tensors.")
+    concat_result = Output("The joined tensor.")
+    axis = Attr(REQUIRED, "The axis.", type=AttrType.INT)
+    new_axis = Attr(False, "It is a new one.")
+    expected_kernel_type = dtype_of("input_sequence")
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_kind("concat_result", VarType.LOD_TENSOR)
+        ctx.set_dtype("concat_result", ctx.dtype("input_sequence"))
+
+
+class OnnxSplitToSequence(OnnxSequenceOp, type="onnx_split_to_sequence"):
+    """A tensor cut along an axis."""
+
+    input = Input("Tensor of rank 1 or more.")
+    split = Input("One integer, the size of a part, or a list of sizes; 1 where it is absent.", dispensable=True)
+    output_sequence = Output("Array of tensors.")
+    axis = Attr(0, "The axis.")
+    keepdims = Attr(True, "Where split is absent: the axis stays, with size 1.")
+    expected_kernel_type = dtype_of("input")

@@ -1,0 +1,282 @@
+"""Graphs of ONNX, node by node: by a row, by a form, as an op of a pack, or by the function body of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.inliner
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
+from oprack.errors import CorruptModelError, OprackError, UnimplementedError
+from oprack.python.text import printable
+from oprack.types import VarType
+
+from oprack_onnx.control import ControlFlow
+from oprack_onnx.domains import op_of_domain
+from oprack_onnx.model import Tensors, subgraphs, with_types
+from oprack_onnx.rows import write_row
+from oprack_onnx.table import forms, rows
+from oprack_onnx.values import DTYPES, ELEM_TYPES, FLOATING, Dims, Node, Value, dtype_of
+from oprack_onnx.writer import Writer
+
+Types = dict[str, tuple[VarType, Dims | None, VarType]]
+DOMAINS = {"ai.onnx": "", "": ""}
+
+
+@dataclass(slots=True)
+class Frame:
+    """What the nodes of a graph see."""
+
+    values: dict[str, Value | None]
+    types: Types
+    outer: Frame | None = None
+    open_: set[str] = field(default_factory=set)
+
+    def find(self, name: str, where: str) -> Value | None:
+        """A value of this graph or of one around it. Raises CorruptModelError when there is none."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.values:
+                return frame.values[name]
+            frame = frame.outer
+        raise CorruptModelError(f"{where} reads {printable(name)!r}, which nothing before it makes")
+
+
+class GraphReader:
+    """Writes the graphs of a model.
+
+    Args:
+        writer: Of the program.
+        tensors: Makes arrays.
+        opsets: Domain -> the version that the model imports.
+    """
+
+    def __init__(self, writer: Writer, tensors: Tensors, opsets: Mapping[str, int]) -> None:
+        self.writer, self.tensors, self.opsets = writer, tensors, dict(opsets)
+        self.control = ControlFlow(self)
+        self.lacking: dict[str, str] = {}
+        self._depth = 0
+
+    def initializers(self, graph: GraphProto, frame: Frame) -> None:
+        """The tensors that a graph holds."""
+        for tensor in graph.initializer:
+            array = self.tensors.array(tensor, "an initializer")
+            frame.values[tensor.name] = self.writer.parameter(tensor.name, array)
+        for sparse in graph.sparse_initializer:
+            array = self.tensors.sparse(sparse, f"sparse initializer {printable(sparse.values.name)!r}")
+            frame.values[sparse.values.name] = self.writer.parameter(sparse.values.name, array)
+
+    def nodes(self, graph: GraphProto, frame: Frame) -> None:
+        """Write all nodes. What can't be written is kept in `lacking`, and its outputs count as absent."""
+        for place, proto in enumerate(graph.node):
+            name = f" {printable(proto.name)!r}" if proto.name else ""
+            domain = f"{printable(proto.domain)}." if proto.domain not in DOMAINS else ""
+            where = f"node {place}{name} ({domain}{printable(proto.op_type)})"
+            try:
+                self.node(proto, frame, where)
+            except UnimplementedError as error:
+                self.lacking.setdefault(f"{domain}{proto.op_type}", str(error))
+                frame.values.update(dict.fromkeys(filter(None, proto.output), None))
+                frame.open_.update(proto.output)
+
+    def node(self, proto: NodeProto, frame: Frame, where: str) -> None:
+        """Write one node, and set the values of its outputs."""
+        if any(i in frame.open_ for i in proto.input):
+            raise UnimplementedError(f"{where} reads what an op before it could not make")
+        node = self._read(proto, frame, where)
+        since = len(self.writer.block.ops)
+        try:
+            results = self._write(node, proto, frame)
+        except (CorruptModelError, UnimplementedError) as error:
+            if str(error).startswith("node "):
+                raise
+            raise type(error)(f"{where}: {error}") from error
+        except OprackError:
+            raise
+        except (IndexError, KeyError, ValueError, TypeError, OverflowError) as error:
+            # a form reads what a model says of itself, which may be anything
+            raise CorruptModelError(f"{where} contradicts ONNX's schema: {type(error).__name__}: {error}") from error
+        for name, value, type_ in zip(proto.output, results, node.types, strict=False):
+            if name:
+                frame.values[name] = self._named(value, name, type_, since)
+
+    def _named(
+        self, value: Value | None, name: str, type_: tuple[VarType, Dims | None, VarType] | None, since: int
+    ) -> Value | None:
+        """A result under its name, with what inference knows of its shape."""
+        if value is None:
+            return None
+        value = self.writer.rename(value, name, since)
+        shape = value.shape
+        if type_ is not None and type_[1] is not None and value.kind is VarType.LOD_TENSOR:
+            if shape is None or len(shape) != len(type_[1]):
+                shape = type_[1]
+            else:
+                shape = tuple(b if a < 0 else a for a, b in zip(shape, type_[1], strict=True))
+        var = self.writer.block.vars.get(value.name)
+        if var is not None and shape is not None and value.kind is VarType.LOD_TENSOR and not var.persistable:
+            var.shape = shape
+        return Value(value.name, value.dtype, shape, value.constant, value.kind)
+
+    # One node ---------------------------------------------------------------------------------------------------------
+    def _read(self, proto: NodeProto, frame: Frame, where: str) -> Node:
+        domain = DOMAINS.get(proto.domain, proto.domain)
+        opset = self.opsets.get(domain, 0)
+        attrs: dict[str, Any] = {}
+        graphs = {}
+        for attr in proto.attribute:
+            if attr.type == AttributeProto.GRAPH:
+                graphs[attr.name] = attr.g
+            elif attr.type == AttributeProto.TENSOR:
+                attrs[attr.name] = self.tensors.array(attr.t, where)
+            elif attr.type == AttributeProto.SPARSE_TENSOR:
+                attrs[attr.name] = self.tensors.sparse(attr.sparse_tensor, where)
+            else:
+                attrs[attr.name] = _plain(helper.get_attribute_value(attr))
+        given = frozenset(attrs) | frozenset(graphs)
+        for name, value in _defaults(proto.op_type, domain, opset).items():
+            attrs.setdefault(name, value)
+        inputs = [frame.find(name, where) if name else None for name in proto.input]
+        types = [frame.types.get(name) if name else None for name in proto.output]
+        return Node(
+            proto.op_type, domain, opset, inputs, attrs, types, list(proto.output), where, given, graphs
+        )
+
+    def _write(self, node: Node, proto: NodeProto, frame: Frame) -> list[Value | None]:
+        key = (node.domain, node.op)
+        control = self.control.forms.get(node.op) if not node.domain else None
+        if control is not None:
+            return control(node, frame)
+        found = forms().get(key)
+        if found is not None:
+            results = found(node, self.writer)
+            if results:
+                return results
+        row = rows().get(key)
+        if row is not None and (not row.floats or node.input().dtype in FLOATING):
+            return write_row(node, row, self.writer)
+        if node.domain and not node.domain.startswith("ai.onnx"):
+            return write_row(node, op_of_domain(node), self.writer)
+        return self._body(node, proto, frame)
+
+    def _body(self, node: Node, proto: NodeProto, frame: Frame) -> list[Value | None]:
+        """Write the function body that ONNX's schema has for an op, for the types at hand."""
+        self._depth += 1
+        try:
+            if self._depth > 16:
+                raise node.lacking("its function body goes too deep")
+            return self._expanded(node, proto, frame)
+        finally:
+            self._depth -= 1
+
+    def _expanded(self, node: Node, proto: NodeProto, frame: Frame) -> list[Value | None]:
+        call = NodeProto()
+        call.CopyFrom(proto)
+        del call.input[:]
+        call.input.extend(f"in{i}" if v is not None else "" for i, v in enumerate(node.inputs))
+        del call.output[:]
+        call.output.extend(f"out{i}" if name else "" for i, name in enumerate(node.outputs))
+        graph = GraphProto(name="body")
+        graph.node.append(call)
+        inner = Frame({}, {}, frame)
+        for i, value in enumerate(node.inputs):
+            if value is not None:
+                graph.input.append(_info(f"in{i}", value))
+                inner.values[f"in{i}"] = value
+                if value.constant is not None and value.constant.size <= 1024:
+                    graph.initializer.append(onnx.numpy_helper.from_array(value.constant, f"in{i}"))
+        graph.output.extend(ValueInfoProto(name=name) for name in call.output if name)
+        model = ModelProto(ir_version=10, graph=graph)
+        model.opset_import.extend(helper.make_opsetid(d, v) for d, v in self.opsets.items())
+        key = (node.domain, node.op)
+        try:
+            written = onnx.inliner.inline_selected_functions(model, [key], inline_schema_functions=True)
+        except Exception as error:
+            raise node.lacking(f"ONNX's schema has no function body that fits: {error}") from None
+        if any(n.op_type == node.op and n.domain == call.domain for n in written.graph.node):
+            raise node.lacking(
+                f"oprack-onnx has no row and no form for it, and ONNX's schema no function body (opset {node.opset})"
+            )
+        before = dict(self.opsets)
+        self.opsets |= {DOMAINS.get(o.domain, o.domain): o.version for o in written.opset_import}
+        try:
+            typed = with_types(written)
+            inner.types = graph_types(typed.graph)
+            for place, step in enumerate(typed.graph.node):
+                self.node(step, inner, f"{node.where}, step {place} ({step.op_type}) of its function body")
+        finally:
+            self.opsets = before
+        return [inner.values[name] if name else None for name in call.output]
+
+
+def _info(name: str, value: Value) -> ValueInfoProto:
+    number = ELEM_TYPES[value.dtype]
+    dims = None if value.shape is None else [d if d >= 0 else None for d in value.shape]
+    found = helper.make_tensor_value_info(name, number, dims)
+    if value.kind is VarType.LOD_TENSOR_ARRAY:
+        return helper.make_value_info(name, helper.make_sequence_type_proto(helper.make_tensor_type_proto(number, None)))
+    return found
+
+
+def graph_types(graph: GraphProto) -> Types:
+    """Name -> dtype, dims and kind of the values of a graph, subgraphs included, whose types are known."""
+    found: Types = {}
+    for info in [*graph.value_info, *graph.output, *graph.input]:
+        known = value_type(info.type)
+        if known is not None:
+            found[info.name] = known
+    for node in graph.node:
+        for inner in subgraphs(node):
+            found |= graph_types(inner)
+    return found
+
+
+def value_type(type_: TypeProto) -> tuple[VarType, Dims | None, VarType] | None:
+    """dtype, dims and kind of a type; None where they are not known."""
+    which = type_.WhichOneof("value")
+    if which == "sequence_type":
+        inner = value_type(type_.sequence_type.elem_type)
+        return None if inner is None else (inner[0], None, VarType.LOD_TENSOR_ARRAY)
+    if which == "optional_type":
+        inner = value_type(type_.optional_type.elem_type)
+        return None if inner is None else (inner[0], None, VarType.LOD_TENSOR_ARRAY)
+    if which != "tensor_type" or type_.tensor_type.elem_type not in DTYPES:
+        return None
+    tensor = type_.tensor_type
+    dims = None
+    if tensor.HasField("shape"):
+        dims = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in tensor.shape.dim)
+    return DTYPES[tensor.elem_type], dims, VarType.LOD_TENSOR
+
+
+def _plain(value: Any) -> Any:
+    """Text as text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, list) and value and isinstance(value[0], bytes):
+        return [v.decode("utf-8", "replace") for v in value]
+    return value
+
+
+def _defaults(op: str, domain: str, opset: int) -> dict[str, Any]:
+    """The defaults that ONNX's schema gives the attributes of an op."""
+    try:
+        schema = onnx.defs.get_schema(op, opset, domain)
+    except Exception:  # a domain of somebody else, or an op that this opset lacks
+        return {}
+    found = {}
+    for name, attr in schema.attributes.items():
+        if attr.default_value.type != AttributeProto.UNDEFINED:
+            found[name] = _plain(helper.get_attribute_value(attr.default_value))
+    return found
+
+
+def constant_array(value: np.ndarray | Any) -> np.ndarray:
+    """An array of a node's attribute."""
+    return np.asarray(value)
+
+
+__all__ = ["Frame", "GraphReader", "dtype_of", "graph_types", "value_type"]
