@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.inliner
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
 from oprack.errors import CorruptModelError, OprackError, UnimplementedError
 from oprack.python.text import printable
 from oprack.types import VarType
@@ -87,7 +87,7 @@ class GraphReader:
         if any(i in frame.open_ for i in proto.input):
             raise UnimplementedError(f"{where} reads what an op before it could not make")
         node = self._read(proto, frame, where)
-        since = len(self.writer.block.ops)
+        since = self.writer.mark()
         try:
             results = self._write(node, proto, frame)
         except (CorruptModelError, UnimplementedError) as error:
@@ -104,7 +104,7 @@ class GraphReader:
                 frame.values[name] = self._named(value, name, type_, since)
 
     def _named(
-        self, value: Value | None, name: str, type_: tuple[VarType, Dims | None, VarType] | None, since: int
+        self, value: Value | None, name: str, type_: tuple[VarType, Dims | None, VarType] | None, since: tuple[int, int]
     ) -> Value | None:
         """A result under its name, with what inference knows of its shape."""
         if value is None:
@@ -137,8 +137,8 @@ class GraphReader:
             else:
                 attrs[attr.name] = _plain(helper.get_attribute_value(attr))
         given = frozenset(attrs) | frozenset(graphs)
-        for name, value in _defaults(proto.op_type, domain, opset).items():
-            attrs.setdefault(name, value)
+        for name, default in schema_defaults(proto.op_type, domain, opset).items():
+            attrs.setdefault(name, _plain(helper.get_attribute_value(default)))
         inputs = [frame.find(name, where) if name else None for name in proto.input]
         types = [frame.types.get(name) if name else None for name in proto.output]
         return Node(
@@ -177,6 +177,11 @@ class GraphReader:
         call.CopyFrom(proto)
         del call.input[:]
         call.input.extend(f"in{i}" if v is not None else "" for i, v in enumerate(node.inputs))
+        named = {attr.name for attr in call.attribute}
+        # the function body refers to attributes by name, defaults included
+        for name, value in schema_defaults(node.op, node.domain, node.opset).items():
+            if name not in named:
+                call.attribute.append(value)
         del call.output[:]
         call.output.extend(f"out{i}" if name else "" for i, name in enumerate(node.outputs))
         graph = GraphProto(name="body")
@@ -189,17 +194,14 @@ class GraphReader:
                 if value.constant is not None and value.constant.size <= 1024:
                     graph.initializer.append(onnx.numpy_helper.from_array(value.constant, f"in{i}"))
         graph.output.extend(ValueInfoProto(name=name) for name in call.output if name)
-        model = ModelProto(ir_version=10, graph=graph)
-        model.opset_import.extend(helper.make_opsetid(d, v) for d, v in self.opsets.items())
-        key = (node.domain, node.op)
+        function = function_body(node, call)
+        graph.node[0].domain = function.domain = "body"  # the op itself may be called in its body
+        model = ModelProto(ir_version=10, graph=graph, functions=[function], opset_import=function.opset_import)
+        model.opset_import.append(helper.make_opsetid("body", 1))
         try:
-            written = onnx.inliner.inline_selected_functions(model, [key], inline_schema_functions=True)
+            written = onnx.inliner.inline_local_functions(model)
         except Exception as error:
-            raise node.lacking(f"ONNX's schema has no function body that fits: {error}") from None
-        if any(n.op_type == node.op and n.domain == call.domain for n in written.graph.node):
-            raise node.lacking(
-                f"oprack-onnx has no row and no form for it, and ONNX's schema no function body (opset {node.opset})"
-            )
+            raise node.lacking(f"the function body of ONNX's schema can't be written out: {error}") from None
         before = dict(self.opsets)
         self.opsets |= {DOMAINS.get(o.domain, o.domain): o.version for o in written.opset_import}
         try:
@@ -210,6 +212,42 @@ class GraphReader:
         finally:
             self.opsets = before
         return [inner.values[name] if name else None for name in call.output]
+
+
+def function_body(node: Node, call: NodeProto) -> FunctionProto:
+    """The function body that ONNX's schema has for an op, for the types at hand.
+
+    Of the opsets that have one, it is that of the newest which is not newer than the model's, else of the oldest: where
+    the op itself is the same in both, so is what it means.
+
+    Raises:
+        UnimplementedError: There is none.
+    """
+    try:
+        schema = onnx.defs.get_schema(node.op, node.opset, node.domain)
+    except Exception:
+        raise node.lacking(f"opset {node.opset} of domain {printable(node.domain)!r} has no such op") from None
+    for versions, make in (
+        (schema.function_opset_versions, _plain_body),
+        (schema.context_dependent_function_opset_versions, _body_of_types),
+    ):
+        if versions:
+            version = max((v for v in versions if v <= node.opset), default=min(versions))
+            function = FunctionProto()
+            function.ParseFromString(make(schema, version, node, call))
+            return function
+    raise node.lacking(
+        f"oprack-onnx has no row and no form for it, and ONNX's schema no function body (opset {node.opset})"
+    )
+
+
+def _plain_body(schema: Any, version: int, node: Node, call: NodeProto) -> bytes:
+    return schema.get_function_with_opset_version(version)  # type: ignore[no-any-return]
+
+
+def _body_of_types(schema: Any, version: int, node: Node, call: NodeProto) -> bytes:
+    types = [_info("x", v).type.SerializeToString() if v is not None else b"" for v in node.inputs]
+    return schema.get_context_dependent_function_with_opset_version(version, call.SerializeToString(), types)  # type: ignore[no-any-return]
 
 
 def _info(name: str, value: Value) -> ValueInfoProto:
@@ -261,17 +299,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _defaults(op: str, domain: str, opset: int) -> dict[str, Any]:
+def schema_defaults(op: str, domain: str, opset: int) -> dict[str, AttributeProto]:
     """The defaults that ONNX's schema gives the attributes of an op."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
     except Exception:  # a domain of somebody else, or an op that this opset lacks
         return {}
-    found = {}
-    for name, attr in schema.attributes.items():
-        if attr.default_value.type != AttributeProto.UNDEFINED:
-            found[name] = _plain(helper.get_attribute_value(attr.default_value))
-    return found
+    return {
+        name: attr.default_value
+        for name, attr in schema.attributes.items()
+        if attr.default_value.type != AttributeProto.UNDEFINED
+    }
 
 
 def constant_array(value: np.ndarray | Any) -> np.ndarray:

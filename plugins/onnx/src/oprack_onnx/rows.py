@@ -74,8 +74,8 @@ def _inputs(node: Node, row: Row, slots: Sequence[str]) -> dict[str, Value | lis
     return found
 
 
-_IGNORED = {"consumed_inputs"}
-"""Attributes of old opsets that say how memory is used, not what is computed."""
+_IGNORED = {"consumed_inputs", "kernel_shape"}
+"""Attributes that say how memory is used, or what the shape of an input says as well, where the op has none for it."""
 
 
 def _attributes(node: Node, row: Row) -> dict[str, object]:
@@ -86,10 +86,10 @@ def _attributes(node: Node, row: Row) -> dict[str, object]:
         if name in row.only:
             if value != row.only[name]:
                 raise node.lacking(f"attribute {name!r} is {value!r}; {row.op} does the same for {row.only[name]!r}")
-        elif name not in _IGNORED:
+        else:
             attr = row.attrs.get(name, name)
             if known is not None and attr not in known:
-                if name not in node.given:
+                if name not in node.given or name in _IGNORED:
                     continue
                 raise UnimplementedError(f"{node.where}: attribute {name!r} is {value!r:.80}; {row.op} has none for it")
             if known is not None and known[attr].type.name == "BOOLEAN" and isinstance(value, str):

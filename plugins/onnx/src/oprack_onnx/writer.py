@@ -46,18 +46,24 @@ class Writer:
         self._used.add(name)
         return name
 
-    def rename(self, value: Value, wanted: str, since: int) -> Value:
-        """A value of the ops from place `since` of the block on, under the name that the model gives it."""
+    def mark(self) -> tuple[int, int]:
+        """How many ops the block has, and how many blocks there are: where what is written next begins."""
+        return len(self.block.ops), len(self.program.blocks)
+
+    def rename(self, value: Value, wanted: str, since: tuple[int, int]) -> Value:
+        """A value of what was written since a mark, under the name that the model gives it."""
         if wanted == value.name or wanted in self._used:
             return value
-        written = any(value.name in op.output_arg_names() for op in self.block.ops[since:])
+        inner = [op for block in self.program.blocks[since[1] :] for op in block.ops]
+        ops = [*self.block.ops[since[0] :], *inner]
+        written = any(value.name in op.output_arg_names() for op in self.block.ops[since[0] :])
         if value.name not in self.block.vars or not written:
             return value
         self._used.add(wanted)
         var = self.block.vars.pop(value.name)
         var.name = wanted
         self.block.vars[wanted] = var
-        for op in self.block.ops[since:]:
+        for op in ops:
             for slots in (op.inputs, op.outputs):
                 for slot, names in slots.items():
                     slots[slot] = [wanted if n == value.name else n for n in names]

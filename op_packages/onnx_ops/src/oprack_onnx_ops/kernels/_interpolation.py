@@ -22,7 +22,8 @@ def _sources(place: str, new: int, old: int, scale: float, part: tuple[float, fl
     if place == "asymmetric":
         return x / scale
     if place == "align_corners":
-        return x * ((old - 1) / (new - 1)) if new > 1 else np.zeros(new)
+        real = scale * old
+        return x * ((old - 1) / (real - 1)) if real > 1 else np.zeros(new)
     if place == "pytorch_half_pixel" and new == 1:
         return np.full(new, -0.5)
     if place == "tf_half_pixel_for_nn":

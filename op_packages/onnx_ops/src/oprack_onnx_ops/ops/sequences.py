@@ -76,7 +76,11 @@ class OnnxSequenceLength(OnnxOp, type="onnx_sequence_length"):
     input_sequence = Input("Array of tensors.")
     length = Output("int64, of rank 0.")
     per_value = Attr(False, "Whether there are any, as a bool.")
-    expected_kernel_type = dtype_of("input_sequence")
+
+    def expected_kernel_type(ctx):  # type: ignore[no-untyped-def]
+        """What is counted has no dtype where there is nothing."""
+        known = ctx.is_initialized("input_sequence")
+        return ctx.kernel_type(dtype=ctx.dtype("input_sequence") if known else "float32")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("length", [])
