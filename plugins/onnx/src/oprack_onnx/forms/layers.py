@@ -26,6 +26,8 @@ def batch_norm(node: Node, w: Writer) -> Results:
         slots = dict(zip(("Y", "running_mean", "running_var"), outs, strict=False))
         w.emit("onnx_batch_norm_training", inputs, slots, attrs)
         return list(outs)
+    if epsilon > MOST_EPSILON:
+        return [_scaled(node, w, x, (scale, bias, mean, var), epsilon)]
     if x.rank is not None and not 2 <= x.rank <= 5:
         raise node.lacking(f"its input has rank {x.rank}; expected 2 to 5")
     half = x.dtype in HALF
@@ -42,10 +44,33 @@ def batch_norm(node: Node, w: Writer) -> Results:
     return [w.cast(out, x.dtype)]
 
 
+MOST_EPSILON = 1e-3
+"""The largest one that Fluid's norms take."""
+
+
+def _scaled(node: Node, w: Writer, x: Value, terms: tuple[Value, Value, Value, Value], epsilon: float) -> Value:
+    """A batch norm of inference by its formula."""
+    shape = [-1, *([1] * ((x.rank or 2) - 2))]
+    scale, bias, mean, var = (w.reshape(t, shape) for t in terms)
+    deviation = w.run("sqrt", {"X": w.binary("elementwise_add", var, w.constant(epsilon, var.dtype))}, shape=var.shape)
+    factor = w.binary("elementwise_div", scale, deviation)
+    out = w.binary("elementwise_mul", w.binary("elementwise_sub", x, mean), factor)
+    return w.binary("elementwise_add", out, bias)
+
+
 @form("InstanceNormalization")
 def instance_norm(node: Node, w: Writer) -> Results:
-    """instance_norm."""
+    """instance_norm; by its formula where epsilon is larger than Fluid's op takes."""
     x = node.input()
+    if float(node.attrs["epsilon"]) > MOST_EPSILON:
+        attrs = {"dim": list(range(2, x.rank or 3)), "keep_dim": True, "reduce_all": False}
+        mean = w.run("reduce_mean", {"X": x}, attrs)
+        away = w.binary("elementwise_sub", x, mean)
+        var = w.run("reduce_mean", {"X": w.binary("elementwise_mul", away, away)}, attrs)
+        shape = [-1, *([1] * ((x.rank or 3) - 2))]
+        deviation = w.run("sqrt", {"X": w.binary("elementwise_add", var, w.constant(node.attrs["epsilon"], x.dtype))})
+        out = w.binary("elementwise_mul", w.binary("elementwise_div", away, deviation), w.reshape(node.input(1), shape))
+        return [w.binary("elementwise_add", out, w.reshape(node.input(2), shape))]
     inputs = {"X": x, "Scale": node.input(1), "Bias": node.input(2)}
     return [w.run("instance_norm", inputs, {"epsilon": float(node.attrs["epsilon"])}, out="Y", shape=x.shape)]
 

@@ -36,7 +36,10 @@ _TESTS = {
 
 @form(*_BINARY)
 def binary(node: Node, w: Writer) -> Results:
-    """elementwise_add and so on, with NumPy's broadcasting."""
+    """elementwise_add and so on, with NumPy's broadcasting; before opset 7 along an axis."""
+    if node.attrs.get("broadcast") and "axis" in node.given:
+        x = node.input(0)
+        return [w.run(_BINARY[node.op], {"X": x, "Y": node.input(1)}, {"axis": int(node.attrs["axis"])}, shape=x.shape)]
     return [w.binary(_BINARY[node.op], node.input(0), node.input(1))]
 
 
@@ -107,19 +110,22 @@ def relu(node: Node, w: Writer) -> Results:
 
 @form("PRelu")
 def prelu(node: Node, w: Writer) -> Results:
-    """prelu with one slope or one for each channel; what else there is by the function body."""
+    """prelu with one slope or one for each channel, else elementwise_max, elementwise_min, mul and add."""
     x, slope = node.input(0), node.input(1)
+    if node.opset < 7 and slope.shape is not None and len(slope.shape) == 1 and (x.rank or 0) > 2:
+        slope = w.reshape(slope, [-1, *([1] * ((x.rank or 0) - 2))])  # slopes of channels, whatever the rank
     size = None if slope.shape is None else int(np.prod(slope.shape))
     channels = x.shape[1] if x.shape is not None and len(x.shape) > 1 else None
     per_channel = slope.shape is not None and x.rank is not None and len(slope.shape) == x.rank - 1
-    if x.dtype not in (VarType.FP32, VarType.FP64) or size is None or not x.rank:
-        return []
-    if size == 1:
+    fluid = x.dtype in (VarType.FP32, VarType.FP64) and size is not None and bool(x.rank)
+    if fluid and size == 1:
         return [w.run("prelu", {"X": x, "Alpha": w.reshape(slope, [1])}, {"mode": "all"}, shape=x.shape)]
-    if per_channel and slope.shape and slope.shape[0] == channels == size and x.rank > 2:
+    if fluid and size and per_channel and slope.shape and x.rank and slope.shape[0] == channels == size and x.rank > 2:
         alpha = w.reshape(slope, [1, size, *([1] * (x.rank - 2))])
         return [w.run("prelu", {"X": x, "Alpha": alpha}, {"mode": "channel"}, shape=x.shape)]
-    return []
+    zero = w.constant(0, x.dtype)
+    falling = w.binary("elementwise_mul", slope, w.binary("elementwise_min", x, zero))
+    return [w.binary("elementwise_add", w.binary("elementwise_max", x, zero), falling)]
 
 
 @form("Clip")
@@ -204,7 +210,12 @@ def _spread(value: Value, others: list[Value], shape: Dims | None, w: Writer) ->
 @form("MatMul")
 def matmul(node: Node, w: Writer) -> Results:
     """matmul_v2."""
-    return [w.run("matmul_v2", {"X": node.input(0), "Y": node.input(1)}, shape=node.out_shape())]
+    x, y = node.input(0), node.input(1)
+    shape = node.out_shape()
+    if shape is None and x.shape is not None and y.shape is not None and min(len(x.shape), len(y.shape)) > 1:
+        batch = broadcast(x.shape[:-2], y.shape[:-2])
+        shape = None if batch is None else (*batch, x.shape[-2], y.shape[-1])
+    return [w.run("matmul_v2", {"X": x, "Y": y}, shape=shape)]
 
 
 @form("Gemm")
@@ -335,8 +346,8 @@ def softmax(node: Node, w: Writer) -> Results:
     last = x.rank is not None and axis in (-1, x.rank - 1)
     if node.opset >= 13 or last:
         return [w.run(op, {"X": x}, {"axis": axis}, shape=x.shape)]
-    if x.rank is None:
+    if x.rank is None and axis < 0:
         raise node.lacking("the rank of its input is not known, by which opsets before 13 make it a matrix")
-    flat = w.run("flatten2", {"X": x}, {"axis": axis % x.rank})
+    flat = w.run("flatten2", {"X": x}, {"axis": axis if x.rank is None else axis % x.rank})
     found = w.run(op, {"X": flat}, {"axis": -1})
     return [w.run("reshape2", {"X": found, "Shape": _dims(w, x)}, {"shape": [-1]}, shape=x.shape)]

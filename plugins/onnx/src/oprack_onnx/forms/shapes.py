@@ -62,10 +62,13 @@ def reshape(node: Node, w: Writer) -> Results:
     if dims is not None and not (allow and 0 in dims) and dims:
         return [w.reshape(x, dims)]
     given = node.get(1) or w.constant(dims or [])
+    known = node.out_shape()
+    if known is None and given.shape and given.shape[0] >= 0:
+        known = (-1,) * given.shape[0]
     if allow or dims == []:
         inputs = {"data": x, "shape": given}
-        return [w.run("onnx_reshape", inputs, {"allowzero": allow}, out="reshaped", shape=node.out_shape())]
-    return [w.run("reshape2", {"X": x, "Shape": w.cast(given, VarType.INT32)}, {"shape": [-1]}, shape=node.out_shape())]
+        return [w.run("onnx_reshape", inputs, {"allowzero": allow}, out="reshaped", shape=known)]
+    return [w.run("reshape2", {"X": x, "Shape": w.cast(given, VarType.INT32)}, {"shape": [-1]}, shape=known)]
 
 
 @form("Flatten")
