@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oprack.inference.as_onnxruntime import as_onnxruntime
 from oprack.inference.as_paddle import as_paddle
 from oprack.inference.config import Config
 from oprack.inference.enums import (
@@ -30,6 +31,7 @@ __all__ = [
     "Predictor",
     "PredictorPool",
     "Tensor",
+    "as_onnxruntime",
     "as_paddle",
     "create_predictor",
     "get_num_bytes_of_data_type",

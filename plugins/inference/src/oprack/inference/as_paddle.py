@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType, TracebackType
-from typing import Any, Self
-
-from oprack.errors import PreconditionNotMetError
 from oprack.inference.config import Config
 from oprack.inference.enums import (
     PADDLE_VERSION,
@@ -21,6 +15,7 @@ from oprack.inference.enums import (
 )
 from oprack.inference.predictor import Predictor, PredictorPool, create_predictor
 from oprack.inference.settings import InternalUtils, say_once
+from oprack.inference.stand_ins import StandIn, StandIns
 from oprack.inference.tensor_handle import Tensor
 
 _INFERENCE = {
@@ -43,22 +38,7 @@ _INFERENCE = {
 }
 """What paddle.inference has, too, under the same name."""
 
-_NAMES = ("paddle", "paddle.inference", "paddle.amp", "paddle.device", "paddle.version")
-
-
-class _Module(ModuleType):
-    """A stand-in module that says what it lacks."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise AttributeError(
-            f"{self.__name__}.{name} is not provided by oprack.inference.as_paddle(), which stands in for "
-            f"paddle.inference only; it has {', '.join(n for n in vars(self) if not n.startswith('_'))}"
-        )
-
-
-class as_paddle:
+class as_paddle(StandIns):
     """`oprack.inference.as_paddle()` puts stand-ins for `paddle` and `paddle.inference` into sys.modules.
 
     Call it before the client is imported; as a context manager it takes them out again.
@@ -67,48 +47,18 @@ class as_paddle:
         PreconditionNotMetError: Paddle itself is imported already.
     """
 
-    def __init__(self) -> None:
-        real = sys.modules.get("paddle")
-        if real is not None and not isinstance(real, _Module):
-            raise PreconditionNotMetError(
-                f"as_paddle(): paddle is imported already from {getattr(real, '__file__', '?')}; call as_paddle() "
-                "first, in a process that does not import Paddle"
-            )
-        self._before = {name: sys.modules.get(name) for name in _NAMES}
-        sys.modules.update(_stand_ins())
+    library = "paddle"
+    serves = "paddle.inference"
+    names = ("paddle", "paddle.inference", "paddle.amp", "paddle.device", "paddle.version")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.uninstall()
-
-    def uninstall(self) -> None:
-        """Put back what sys.modules held before."""
-        for name, module in self._before.items():
-            if module is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module
-
-
-def _stand_ins() -> dict[str, ModuleType]:
-    modules: dict[str, ModuleType] = {name: _Module(name, f"Stand-in for {name}, served by oprack.") for name in _NAMES}
-    for name, module in modules.items():
-        module.__file__ = __file__  # "cannot import name 'nn' from 'paddle' (...)" then says who stands there
-        # clients ask importlib.util.find_spec whether Paddle is installed
-        module.__spec__ = ModuleSpec(name, None, origin=__file__, is_package=name == "paddle")
-    paddle = modules["paddle"]
-    paddle.__path__ = []
-    vars(modules["paddle.inference"]).update(_INFERENCE)
-    compiled = {f"is_compiled_with_{kind}": _never for kind in ("cuda", "rocm", "xpu")}
-    devices = {"get_device": _get_device, "set_device": _set_device}
-    vars(modules["paddle.device"]).update(compiled | devices, get_all_custom_device_type=list)
-    vars(modules["paddle.amp"]).update(is_bfloat16_supported=_never, is_float16_supported=_never)
-    vars(modules["paddle.version"]).update(full_version=PADDLE_VERSION)
-    below = {name.partition(".")[2]: module for name, module in modules.items() if module is not paddle}
-    vars(paddle).update(below | compiled | devices, __version__=PADDLE_VERSION)
-    return modules
+    def _fill(self, modules: dict[str, StandIn]) -> None:
+        vars(modules["paddle.inference"]).update(_INFERENCE)
+        compiled = {f"is_compiled_with_{kind}": _never for kind in ("cuda", "rocm", "xpu")}
+        devices = {"get_device": _get_device, "set_device": _set_device}
+        vars(modules["paddle.device"]).update(compiled | devices, get_all_custom_device_type=list)
+        vars(modules["paddle.amp"]).update(is_bfloat16_supported=_never, is_float16_supported=_never)
+        vars(modules["paddle.version"]).update(full_version=PADDLE_VERSION)
+        vars(modules["paddle"]).update(compiled | devices, __version__=PADDLE_VERSION)
 
 
 def _never(*_: object) -> bool:
