@@ -54,7 +54,7 @@ class Format:
     """A sort of program files that a plugin reads.
 
     Attributes:
-        suffix, starts, holds_parameters: See `Register.format`.
+        suffix, starts, holds_parameters, writer: See `Register.format`.
     """
 
     owner: str
@@ -62,6 +62,12 @@ class Format:
     starts: str
     target: str
     holds_parameters: bool = False
+    writer: str = ""
+
+    def write(self, model: InferenceModel, scope: Scope, path: Path) -> tuple[Sequence[Path], Sequence[str]]:
+        """Write a model whose parameters are in a scope; returns the files, and remarks for the user."""
+        function = import_object(self.writer, f"format {self.suffix} of {self.owner}")
+        return cast(Callable[..., tuple[Sequence[Path], Sequence[str]]], function)(model, scope, path)
 
     def read(self, data: bytes | memoryview, folder: Path | None) -> ReadModel:
         """The model. Raises what the plugin's function raises, which is a ModelError for bad files."""

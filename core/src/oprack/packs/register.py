@@ -269,7 +269,9 @@ class Register:
         """An observer of runs: the object, or "module:name" of one."""
         self._target("observer", "", observer)
 
-    def format(self, suffix: str, target: str, *, starts: str, holds_parameters: bool = False) -> None:
+    def format(
+        self, suffix: str, target: str, *, starts: str, holds_parameters: bool = False, writer: str = ""
+    ) -> None:
         """A sort of program files, and "module:name" of the function that reads them (see the hook oprack_formats).
 
         Args:
@@ -279,6 +281,8 @@ class Register:
             holds_parameters: The file holds its parameters, or names the files beside it that do. The function then
                 gets the folder of the file, too (None for bytes without one), and returns an
                 `oprack.io.inference_model.ReadModel`.
+            writer: "module:name" of the function that writes such files, for `oprack convert`: of an InferenceModel, the
+                scope of its parameters and a path; it returns the files, and remarks for the user.
 
         Raises:
             DefinitionError: The suffix or `starts` is none, or the suffix is brought twice.
@@ -292,6 +296,7 @@ class Register:
         if any(kind == "format" and json.loads(key)["suffix"] == suffix for kind, key, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: format {suffix!r} is registered twice by this pack")
         key = {"suffix": suffix, "starts": starts} | ({"holds_parameters": True} if holds_parameters else {})
+        key |= {"writer": writer} if writer else {}
         self._target("format", json.dumps(key), target)
 
     def command(self, name: str, target: str, summary: str) -> None:

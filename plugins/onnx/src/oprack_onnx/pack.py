@@ -13,4 +13,5 @@ if TYPE_CHECKING:
 @hookimpl
 def oprack_formats(register: Register) -> None:
     """Models of ONNX: their first field is the version of the format, whose tag is one byte."""
-    register.format(".onnx", f"{__package__}.reader:read_model", starts="\x08", holds_parameters=True)
+    reader, writer = f"{__package__}.reader:read_model", f"{__package__}.export.program:write"
+    register.format(".onnx", reader, starts="\x08", holds_parameters=True, writer=writer)
