@@ -281,8 +281,8 @@ class Register:
             holds_parameters: The file holds its parameters, or names the files beside it that do. The function then
                 gets the folder of the file, too (None for bytes without one), and returns an
                 `oprack.io.inference_model.ReadModel`.
-            writer: "module:name" of the function that writes such files, for `oprack convert`: of an InferenceModel, the
-                scope of its parameters and a path; it returns the files, and remarks for the user.
+            writer: "module:name" of the function that writes such files, for `oprack convert`: of an InferenceModel,
+                the scope of its parameters and a path; it returns the files, and remarks for the user.
 
         Raises:
             DefinitionError: The suffix or `starts` is none, or the suffix is brought twice.

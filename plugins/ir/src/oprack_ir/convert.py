@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
             f"{str(prefix / 'inference')!r}"
         )
     scope = Scope()
+    files: Sequence[Path]
     remarks: Sequence[str] = ()
     with working("converting"):
         model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params_filename)
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     return OK
 
 
-def _write_fluid(prefix: Path, model: InferenceModel, scope: Scope) -> list[Path]:
+def _write_fluid(prefix: Path, model: InferenceModel, scope: Scope) -> Sequence[Path]:
     from oprack.io import save_inference_model
 
     save_inference_model(prefix, model.program, model.feed_names, model.fetch_names, scope)

@@ -44,9 +44,11 @@ class OprackRep(BackendRep):
         given = inputs if isinstance(inputs, Mapping) else dict(zip(self.inputs, _listed(inputs), strict=False))
         block = self._program.desc.blocks[0]
         feed = {name: _fed(value, block.vars[name].type) for name, value in given.items()}
-        results = self._executor.run(self._program, feed=feed, fetch_list=self.outputs, scope=self._scope, return_numpy=False)
+        results = self._executor.run(
+            self._program, feed=feed, fetch_list=self.outputs, scope=self._scope, return_numpy=False
+        )
         named = namedtupledict("Outputs", self.outputs)
-        return named(*(_plain(value) for value in results))  # type: ignore[no-any-return]
+        return named(*(_plain(value) for value in results))
 
 
 class OprackBackend(Backend):

@@ -56,7 +56,9 @@ class ControlFlow:
         if any(v is None for v in outputs):
             from oprack.errors import UnimplementedError
 
-            raise UnimplementedError(f"its graph has ops that can't be written: {', '.join(sorted(gone)) or 'none known'}")
+            raise UnimplementedError(
+                f"its graph has ops that can't be written: {', '.join(sorted(gone)) or 'none known'}"
+            )
         return [v for v in outputs if v is not None], len(outputs)
 
     def _variable(self, like: Value, base: str) -> Value:
@@ -86,7 +88,9 @@ class ControlFlow:
             blocks.append(block)
             yields.append(found)
         if len(yields[0]) != len(yields[1]) or len(yields[0]) != len(node.outputs):
-            raise CorruptModelError(f"its branches have {len(yields[0])} and {len(yields[1])} outputs; expected as many as it has")
+            raise CorruptModelError(
+                f"its branches have {len(yields[0])} and {len(yields[1])} outputs; expected as many as it has"
+            )
         results: list[Value] = []
         for i, (a, b) in enumerate(zip(*yields, strict=True)):
             shape = a.shape if a.shape == b.shape else None
@@ -114,7 +118,9 @@ class ControlFlow:
         states = [node.input(i) for i in range(2, len(node.inputs))]
         count = len(body.output) - 1 - len(states)
 
-        def round_(number: Value, carried: list[Value], go_on: Value | None) -> tuple[Value | None, list[Value], list[Value]]:
+        def round_(
+            number: Value, carried: list[Value], go_on: Value | None
+        ) -> tuple[Value | None, list[Value], list[Value]]:
             known = go_on if go_on is not None else self.writer.constant(True, VarType.BOOL)
             found, _ = self._graph(body, frame, [number, known, *carried])
             return found[0], found[1 : 1 + len(states)], found[1 + len(states) :]
@@ -141,7 +147,9 @@ class ControlFlow:
         steps = w.run("onnx_gather", {"data": dims, "indices": w.constant(front)}, {"axis": 0}, out="output", shape=())
         last = w.binary("elementwise_sub", steps, w.constant(1))
 
-        def round_(number: Value, carried: list[Value], go_on: Value | None) -> tuple[Value | None, list[Value], list[Value]]:
+        def round_(
+            number: Value, carried: list[Value], go_on: Value | None
+        ) -> tuple[Value | None, list[Value], list[Value]]:
             slices = []
             for value, axis, backwards in zip(sources, axes, back, strict=True):
                 place = w.binary("elementwise_sub", last, number) if backwards else number
@@ -172,7 +180,9 @@ class ControlFlow:
         """A while op; returns what goes from round to round, and an array of each result of the rounds."""
         w = self.writer
         if count < 0:
-            raise CorruptModelError(f"its body has fewer outputs than the {len(states)} values that go from round to round")
+            raise CorruptModelError(
+                f"its body has fewer outputs than the {len(states)} values that go from round to round"
+            )
         number = w.declare("loop.number", VarType.INT64, ())
         w.copy(w.constant(0), number)
         limit = None if most is None else (w.reshape(most, []) if most.rank and most.constant is not None else most)
@@ -180,14 +190,21 @@ class ControlFlow:
             limit = w.cast(limit, VarType.INT64)
         carried = []
         for i, state in enumerate(states):
-            held = w.declare((node.outputs[i] if i < len(node.outputs) else "") or "loop.state", state.dtype, _open(state), state.kind)
+            held = w.declare(
+                (node.outputs[i] if i < len(node.outputs) else "") or "loop.state",
+                state.dtype,
+                _open(state),
+                state.kind,
+            )
             w.copy(state, held)
             carried.append(held)
         arrays = []
         for i in range(count):
             known = node.types[len(states) + i] if len(states) + i < len(node.types) else None
             dtype = known[0] if known is not None else VarType.FP32
-            arrays.append(w.run("onnx_sequence_empty", {}, {"dtype": int(dtype)}, out="output", dtype=dtype, kind=ARRAY))
+            arrays.append(
+                w.run("onnx_sequence_empty", {}, {"dtype": int(dtype)}, out="output", dtype=dtype, kind=ARRAY)
+            )
         go_on = w.declare("loop.condition", VarType.BOOL, ())
         first = condition if condition is not None else w.constant(True, VarType.BOOL)
         self._go_on(go_on, first, number, limit)
@@ -231,7 +248,14 @@ class ControlFlow:
     def _joined(self, array: Value, axis: int, backwards: bool, node: Node, i: int) -> Value:
         w, shape = self.writer, node.out_shape(i)
         attrs = {"axis": axis, "new_axis": True}
-        out = w.run("onnx_concat_from_sequence", {"input_sequence": array}, attrs, out="concat_result", dtype=array.dtype, shape=shape)
+        out = w.run(
+            "onnx_concat_from_sequence",
+            {"input_sequence": array},
+            attrs,
+            out="concat_result",
+            dtype=array.dtype,
+            shape=shape,
+        )
         if backwards:
             rank = len(shape or ()) or axis + 1
             out = w.run("flip", {"X": out}, {"axis": [axis % rank]}, shape=shape)

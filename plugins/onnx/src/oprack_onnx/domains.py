@@ -20,8 +20,8 @@ OWN = "oprack"
 def op_of_domain(node: Node) -> Row:
     """The op of a pack that a node of a custom domain is.
 
-    The domain is `oprack`, `oprack.<pack>`, or the name of a pack's entry point or of its distribution; the node's op is
-    the op's type, or that in CamelCase.
+    The domain is `oprack`, `oprack.<pack>`, or the name of a pack's entry point or of its distribution; the node's op
+    is the op's type, or that in CamelCase.
 
     Raises:
         MissingPackError: No installed pack has the domain; the error names the distribution, where one is known.

@@ -141,9 +141,7 @@ class GraphReader:
             attrs.setdefault(name, _plain(helper.get_attribute_value(default)))
         inputs = [frame.find(name, where) if name else None for name in proto.input]
         types = [frame.types.get(name) if name else None for name in proto.output]
-        return Node(
-            proto.op_type, domain, opset, inputs, attrs, types, list(proto.output), where, given, graphs
-        )
+        return Node(proto.op_type, domain, opset, inputs, attrs, types, list(proto.output), where, given, graphs)
 
     def _write(self, node: Node, proto: NodeProto, frame: Frame) -> list[Value | None]:
         key = (node.domain, node.op)
@@ -179,9 +177,9 @@ class GraphReader:
         call.input.extend(f"in{i}" if v is not None else "" for i, v in enumerate(node.inputs))
         named = {attr.name for attr in call.attribute}
         # the function body refers to attributes by name, defaults included
-        for name, value in schema_defaults(node.op, node.domain, node.opset).items():
+        for name, default in schema_defaults(node.op, node.domain, node.opset).items():
             if name not in named:
-                call.attribute.append(value)
+                call.attribute.append(default)
         del call.output[:]
         call.output.extend(f"out{i}" if name else "" for i, name in enumerate(node.outputs))
         graph = GraphProto(name="body")
@@ -224,7 +222,7 @@ def function_body(node: Node, call: NodeProto) -> FunctionProto:
         UnimplementedError: There is none.
     """
     try:
-        schema = onnx.defs.get_schema(node.op, node.opset, node.domain)
+        schema: Any = onnx.defs.get_schema(node.op, node.opset, node.domain)
     except Exception:
         raise node.lacking(f"opset {node.opset} of domain {printable(node.domain)!r} has no such op") from None
     for versions, make in (
@@ -255,7 +253,9 @@ def _info(name: str, value: Value) -> ValueInfoProto:
     dims = None if value.shape is None else [d if d >= 0 else None for d in value.shape]
     found = helper.make_tensor_value_info(name, number, dims)
     if value.kind is VarType.LOD_TENSOR_ARRAY:
-        return helper.make_value_info(name, helper.make_sequence_type_proto(helper.make_tensor_type_proto(number, None)))
+        return helper.make_value_info(
+            name, helper.make_sequence_type_proto(helper.make_tensor_type_proto(number, None))
+        )
     return found
 
 

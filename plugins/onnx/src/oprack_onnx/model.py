@@ -11,7 +11,13 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
-from oprack.errors import CorruptModelError, CorruptParameterError, MissingParameterError, UnimplementedError, UnsafeNameError
+from oprack.errors import (
+    CorruptModelError,
+    CorruptParameterError,
+    MissingParameterError,
+    UnimplementedError,
+    UnsafeNameError,
+)
 from oprack.python.text import printable
 
 from oprack_onnx.values import dtype_of
@@ -158,14 +164,12 @@ class Tensors:
         """The bytes of a file of external data; it lies in the folder of the model or below."""
         if self._folder is None:
             raise MissingParameterError(
-                f"{name} lies in file {printable(location)!r}, and a model that is given as bytes has no folder; load it "
-                "by its path"
+                f"{name} lies in file {printable(location)!r}, and a model that is given as bytes has no folder; load "
+                "it by its path"
             )
         if location not in self._files:
             file = external_file(self._folder, location, name)
-            self._files[location] = (
-                np.memmap(file, np.uint8, "r") if file.stat().st_size else np.zeros(0, np.uint8)
-            )
+            self._files[location] = np.memmap(file, np.uint8, "r") if file.stat().st_size else np.zeros(0, np.uint8)
         return self._files[location]
 
 

@@ -76,8 +76,8 @@ def _inputs(model: ModelProto, writer: Writer, frame: Frame) -> list[str]:
         known = value_type(info.type)
         if known is None:
             raise UnimplementedError(
-                f"input {printable(info.name)!r} is {str(info.type).strip()!r:.200}; expected a tensor, or a sequence of "
-                "tensors, of a dtype that oprack has"
+                f"input {printable(info.name)!r} is {str(info.type).strip()!r:.200}; expected a tensor, or a sequence "
+                "of tensors, of a dtype that oprack has"
             )
         value = writer.declare(info.name, *known)
         if value.name != info.name:
@@ -115,7 +115,13 @@ def _feed_and_fetch(writer: Writer, inputs: list[str], outputs: list[str]) -> No
 def _drop_unread(writer: Writer, outputs: list[str]) -> None:
     """Take out parameters that nothing reads any more, since they became attributes or other parameters."""
     read = {n for block in writer.program.blocks for op in block.ops for n in op.input_arg_names()}
-    read |= {str(v) for b in writer.program.blocks for op in b.ops for k, v in op.attrs.items() if k == "axes" and isinstance(v, str)}
+    read |= {
+        str(v)
+        for b in writer.program.blocks
+        for op in b.ops
+        for k, v in op.attrs.items()
+        if k == "axes" and isinstance(v, str)
+    }
     for name in [n for n in writer.parameters if n not in read and n not in outputs]:
         del writer.parameters[name]
         writer.program.blocks[0].vars.pop(name, None)

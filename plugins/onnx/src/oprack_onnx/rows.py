@@ -26,7 +26,7 @@ def write_row(node: Node, row: Row, writer: Writer) -> list[Value | None]:
     first = next((v for v in node.inputs if v is not None), None)
     wide = first is not None and first.dtype in HALF and not has_kernel(row.op, first.dtype)
     if wide:
-        inputs = {s: writer._widened(given) for s, given in inputs.items()}
+        inputs = {s: writer.widened(given) or [] for s, given in inputs.items()}
     results: list[Value | None] = []
     bound: dict[str, Value | list[Value]] = {}
     for i, name in enumerate(node.outputs):
@@ -49,7 +49,9 @@ def write_row(node: Node, row: Row, writer: Writer) -> list[Value | None]:
     writer.emit(row.op, inputs, bound, attrs)
     if wide:
         results = [
-            writer.cast(v, node.out_dtype(i) or first.dtype) if v is not None and v.dtype is VarType.FP32 and first else v
+            writer.cast(v, node.out_dtype(i) or first.dtype)
+            if v is not None and v.dtype is VarType.FP32 and first
+            else v
             for i, v in enumerate(results)
         ]
     return results

@@ -141,7 +141,7 @@ class Writer:
         first = next((v for v in _flat(inputs)), None)
         wanted = dtype if dtype is not None else first.dtype if first is not None else VarType.FP32
         if first is not None and first.dtype in HALF and not has_kernel(op, first.dtype):
-            wide = {slot: self._widened(given) for slot, given in inputs.items()}
+            wide = {slot: self.widened(given) for slot, given in inputs.items()}
             target = VarType.FP32 if wanted in HALF else wanted
             found = self.run(op, wide, attrs, out=out, dtype=target, shape=shape, kind=kind)
             return self.cast(found, wanted)
@@ -149,7 +149,8 @@ class Writer:
         self.emit(op, inputs, {out: value}, attrs)
         return value
 
-    def _widened(self, given: Value | Sequence[Value] | None) -> Value | list[Value] | None:
+    def widened(self, given: Value | Sequence[Value] | None) -> Value | list[Value] | None:
+        """What a slot is given, with 16-bit floats as float32."""
         if given is None:
             return None
         if isinstance(given, Value):

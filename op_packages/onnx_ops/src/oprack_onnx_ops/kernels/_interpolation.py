@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from oprack.kernel import Array
@@ -39,7 +39,7 @@ def _sources(place: str, new: int, old: int, scale: float, part: tuple[float, fl
     return (x + 0.5) / scale - 0.5
 
 
-_ROUND = {
+_ROUND: dict[str, Callable[[Array], Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     "floor": np.floor,
@@ -58,9 +58,7 @@ def _filter(distance: Array, mode: str, coefficient: float) -> Array:
     return _cubic(distance, coefficient) if mode == "cubic" else np.maximum(1 - np.abs(distance), 0.0)
 
 
-def _weights(
-    sources: Array, old: int, mode: str, coefficient: float, exclude_outside: bool, stretch: float
-) -> Array:
+def _weights(sources: Array, old: int, mode: str, coefficient: float, exclude_outside: bool, stretch: float) -> Array:
     """[new, old]: how much each old place counts for each new one; stretch: how much wider the filter is."""
     reach = int(np.ceil((2 if mode == "cubic" else 1) * stretch)) + 1
     first = np.floor(sources).astype(np.int64)

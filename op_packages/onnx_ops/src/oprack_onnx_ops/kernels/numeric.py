@@ -112,9 +112,7 @@ def tf_idf(
     rows = X.reshape(-1, X.shape[-1])
     out = np.zeros((rows.shape[0], max(ngram_indexes, default=-1) + 1), np.float32)
     gram = 0
-    for n, (begin, end) in enumerate(
-        zip(ngram_counts, [*ngram_counts[1:], len(pool_int64s)], strict=True), start=1
-    ):
+    for n, (begin, end) in enumerate(zip(ngram_counts, [*ngram_counts[1:], len(pool_int64s)], strict=True), start=1):
         grams = np.array(pool_int64s[begin:end], np.int64).reshape(-1, n)
         columns = ngram_indexes[gram : gram + len(grams)]
         if min_gram_length <= n <= max_gram_length and len(grams):

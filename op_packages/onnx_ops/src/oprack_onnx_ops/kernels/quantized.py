@@ -70,9 +70,7 @@ def _for_each(value: Array, *, rows: bool) -> Array:
 
 
 @kernel("onnx_matmul_integer", place="cpu")
-def matmul_integer(
-    A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
-) -> Array:
+def matmul_integer(A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
     found = np.matmul(_shifted(A, a_zero_point, rows=True), _shifted(B, b_zero_point, rows=False))
     return found.astype(np.int64).astype(np.int32)
 

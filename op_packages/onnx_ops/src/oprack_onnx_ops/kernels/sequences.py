@@ -7,6 +7,12 @@ from oprack.kernel import Array, kernel
 from oprack.tensor import LoDTensor, LoDTensorArray
 
 
+def _array(tensor: LoDTensor | None) -> Array:
+    if tensor is None:
+        raise IndexError("the sequence has no tensor at this place")
+    return np.asarray(tensor.array)
+
+
 def _position(position: Array | None, default: int) -> int:
     return default if position is None else int(position.reshape(-1)[0])
 
@@ -22,9 +28,7 @@ def sequence_empty(*, dtype: int) -> LoDTensorArray:
 
 
 @kernel("onnx_sequence_insert", place="cpu")
-def sequence_insert(
-    input_sequence: LoDTensorArray, tensor: Array, position: Array | None = None
-) -> LoDTensorArray:
+def sequence_insert(input_sequence: LoDTensorArray, tensor: Array, position: Array | None = None) -> LoDTensorArray:
     found = list(input_sequence)
     place = _position(position, len(found))
     if not -len(found) <= place <= len(found):
@@ -42,7 +46,7 @@ def sequence_erase(input_sequence: LoDTensorArray, position: Array | None = None
 
 @kernel("onnx_sequence_at", place="cpu")
 def sequence_at(input_sequence: LoDTensorArray, position: Array) -> Array:
-    return np.array(input_sequence[_position(position, 0)].array)
+    return np.array(_array(input_sequence[_position(position, 0)]))
 
 
 @kernel("onnx_sequence_length", place="cpu")
@@ -52,7 +56,7 @@ def sequence_length(input_sequence: LoDTensorArray, *, per_value: bool) -> Array
 
 @kernel("onnx_concat_from_sequence", place="cpu")
 def concat_from_sequence(input_sequence: LoDTensorArray, *, axis: int, new_axis: bool) -> Array:
-    arrays = [np.asarray(t.array) for t in input_sequence]
+    arrays = [_array(t) for t in input_sequence]
     return np.stack(arrays, axis) if new_axis else np.concatenate(arrays, axis)
 
 
@@ -61,7 +65,7 @@ def split_to_sequence(input: Array, split: Array | None = None, *, axis: int, ke
     size = input.shape[axis]
     if split is None:
         cuts = np.arange(1, size)
-    elif split.ndim == 0 or split.size == 1 and size != int(split.reshape(-1)[0]):
+    elif split.ndim == 0:
         cuts = np.arange(int(split.reshape(-1)[0]), size, int(split.reshape(-1)[0]))
     else:
         cuts = np.cumsum(split)[:-1]

@@ -125,7 +125,7 @@ def trilu(input: Array, k: Array | None = None, *, upper: bool) -> Array:
 
 @kernel("onnx_eye_like", place="cpu")
 def eye_like(input: ShapeOnly, *, k: int, dtype: int) -> Array:
-    return np.eye(*input.shape, k=k, dtype=input.dtype if dtype < 0 else numpy_dtype(dtype))
+    return np.eye(input.shape[0], input.shape[1], k, dtype=input.dtype if dtype < 0 else numpy_dtype(dtype))
 
 
 @kernel("onnx_col2im", place="cpu")
@@ -139,14 +139,14 @@ def col2im(
     counts = [(padded[i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)]
     columns = input.reshape(input.shape[0], -1, *block, *counts)
     out = np.zeros((*columns.shape[:2], *padded), input.dtype)
+    whole = (slice(None), slice(None))
     for place in np.ndindex(*block):
         at = tuple(
-            slice(p * d, p * d + n * s, s) for p, d, n, s in zip(place, dilations, counts, strides, strict=True)
+            slice(p * d, min(p * d + n * s, m), s)
+            for p, d, n, s, m in zip(place, dilations, counts, strides, padded, strict=True)
         )
-        out[(..., *(slice(a.start, min(a.stop, m), a.step) for a, m in zip(at, padded, strict=True)))] += columns[
-            (slice(None), slice(None), *place)
-        ]
-    return out[(..., *(slice(pads[i], pads[i] + image[i]) for i in range(rank)))].copy()
+        out[whole + at] += columns[whole + place]
+    return out[whole + tuple(slice(pads[i], pads[i] + image[i]) for i in range(rank))].copy()
 
 
 @kernel("onnx_bit_cast", place="cpu")
@@ -161,5 +161,5 @@ def dropout(
     share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if training_mode is None or not bool(training_mode.reshape(-1)[0]) or share == 0:
         return data.copy(), np.ones(data.shape, bool)
-    kept = ctx.generator(seed).random(data.shape) >= share
+    kept: Array = np.asarray(ctx.generator(seed).random(data.shape) >= share)
     return (data * kept / (1 - share)).astype(data.dtype), kept

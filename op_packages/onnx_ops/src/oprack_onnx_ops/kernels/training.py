@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from oprack.kernel import Array, kernel
@@ -15,7 +15,7 @@ def _groups(inputs: list[Array], count: int) -> Iterator[tuple[Array, ...]]:
     return zip(*(inputs[i * n : (i + 1) * n] for i in range(count)), strict=True)
 
 
-def _joined(new: list[tuple[Array, ...]], like: list[Array]) -> list[Array]:
+def _joined(new: Sequence[tuple[Array, ...]], like: list[Array]) -> list[Array]:
     return [np.asarray(value, like[0].dtype) for sort in zip(*new, strict=True) for value in sort]
 
 

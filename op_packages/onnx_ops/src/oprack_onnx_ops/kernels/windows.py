@@ -37,9 +37,7 @@ class Windows:
         self.kernel, self.strides, self.dilations = kernel, strides or [1] * rank, dilations or [1] * rank
         pads = pads or [0] * (2 * rank)
         found = [
-            window_axis(
-                sizes[i], kernel[i], self.strides[i], self.dilations[i], (pads[i], pads[rank + i]), auto, ceil
-            )
+            window_axis(sizes[i], kernel[i], self.strides[i], self.dilations[i], (pads[i], pads[rank + i]), auto, ceil)
             for i in range(rank)
         ]
         self.counts = [max(f[0], 0) for f in found]
@@ -124,9 +122,7 @@ def average_pool(
     total = windows.rows(windows.padded(X, 0)).sum(-1, dtype=X.dtype)
     ones = np.ones((1, 1, *X.shape[2:]))
     if count_include_pad:
-        ones = np.pad(
-            ones, [(0, 0), (0, 0), *zip(windows.before, windows.behind, strict=True)], constant_values=1
-        )
+        ones = np.pad(ones, [(0, 0), (0, 0), *zip(windows.before, windows.behind, strict=True)], constant_values=1)
         ones = np.pad(ones, [(0, 0), (0, 0), *((0, b) for b in windows.beyond)])
     else:
         ones = windows.padded(ones, 0)
@@ -253,8 +249,13 @@ def conv_transpose(
             for p, d, n, s in zip(place, dilations, X.shape[2:], strides, strict=True)
         )
         out[(slice(None), slice(None), *at)] += parts[(slice(None), slice(None), *place)]
-    ends = [a + t for (a, _), t in zip(cut, wanted, strict=True)] if wanted else [f - b for f, (_, b) in zip(full, cut, strict=True)]
-    out = out[(..., *(slice(a, e) for (a, _), e in zip(cut, ends, strict=True)))]
+    ends = (
+        [a + t for (a, _), t in zip(cut, wanted, strict=True)]
+        if wanted
+        else [f - b for f, (_, b) in zip(full, cut, strict=True)]
+    )
+    whole = (slice(None), slice(None))
+    out = out[whole + tuple(slice(a, e) for (a, _), e in zip(cut, ends, strict=True))]
     return np.ascontiguousarray(out if B is None else out + B.reshape(-1, *(1,) * rank))
 
 
@@ -334,12 +335,14 @@ def roi_align(
         grid = np.broadcast_arrays(rows[:, None], columns[None, :])
         image = X[batch_indices[i]]
         if mode == "avg":
-            found = _bilinear(image, *grid, edge=True)
+            found = _bilinear(image, grid[0], grid[1], edge=True)
             out[i] = found.reshape(-1, output_height, samples[0], output_width, samples[1]).mean((2, 4))
         else:
-            out[i] = _largest_of_corners(image, *grid).reshape(
-                -1, output_height, samples[0], output_width, samples[1]
-            ).max((2, 4))
+            out[i] = (
+                _largest_of_corners(image, grid[0], grid[1])
+                .reshape(-1, output_height, samples[0], output_width, samples[1])
+                .max((2, 4))
+            )
     return out
 
 
@@ -379,5 +382,8 @@ def batch_norm_training(
     y = (X - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + epsilon)
     y = y * scale.reshape(shape) + B.reshape(shape)
     before = [input_mean, input_var]
-    after = [(old * momentum + new * (1 - momentum)).astype(old.dtype) for old, new in zip(before, (mean, variance), strict=True)]
+    after = [
+        (old * momentum + new * (1 - momentum)).astype(old.dtype)
+        for old, new in zip(before, (mean, variance), strict=True)
+    ]
     return y.astype(X.dtype), *after

@@ -34,7 +34,8 @@ class OnnxReduce(OnnxOp, type="onnx_reduce"):
         elif dims or ctx.is_runtime:
             gone = {front_axis(a, dims) for a in axes} or set(range(len(dims)))
             ctx.require(
-                all(0 <= a < max(len(dims), 1) for a in gone), f"axes is {axes} and data has shape {dims}; expected its axes"
+                all(0 <= a < max(len(dims), 1) for a in gone),
+                f"axes is {axes} and data has shape {dims}; expected its axes",
             )
             kept = [1 if i in gone else d for i, d in enumerate(dims) if i not in gone or ctx.attr("keepdims")]
             ctx.set_dim("reduced", kept)

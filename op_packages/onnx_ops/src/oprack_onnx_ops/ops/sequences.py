@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, Output, dtype_of
 from oprack.types import AttrType, VarType, dtype_name
 
@@ -30,7 +32,7 @@ class OnnxSequenceEmpty(OnnxOp, type="onnx_sequence_empty"):
     output = Output("Array of tensors.")
     dtype = Attr(5, "The dtype of what may be put into it.")
 
-    def expected_kernel_type(ctx):  # type: ignore[no-untyped-def]
+    def expected_kernel_type(ctx: Any) -> Any:
         return ctx.kernel_type(dtype=dtype_name(ctx.attrs["dtype"]))
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
@@ -77,7 +79,7 @@ class OnnxSequenceLength(OnnxOp, type="onnx_sequence_length"):
     length = Output("int64, of rank 0.")
     per_value = Attr(False, "Whether there are any, as a bool.")
 
-    def expected_kernel_type(ctx):  # type: ignore[no-untyped-def]
+    def expected_kernel_type(ctx: Any) -> Any:
         """What is counted has no dtype where there is nothing."""
         known = ctx.is_initialized("input_sequence")
         return ctx.kernel_type(dtype=ctx.dtype("input_sequence") if known else "float32")

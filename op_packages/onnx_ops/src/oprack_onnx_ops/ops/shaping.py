@@ -46,7 +46,9 @@ class OnnxSplit(OnnxOp, type="onnx_split"):
     """A tensor cut along an axis."""
 
     input = Input("Tensor of rank 1 or more.")
-    split = Input("int64 [n]: sizes of the parts; equal ones, the last of which may be smaller, without.", dispensable=True)
+    split = Input(
+        "int64 [n]: sizes of the parts; equal ones, the last of which may be smaller, without.", dispensable=True
+    )
     outputs = Output("The parts.", duplicable=True)
     axis = Attr(0, "The axis.")
     expected_kernel_type = dtype_of("input")
@@ -191,7 +193,7 @@ class OnnxBitCast(OnnxOp, type="onnx_bit_cast"):
 
 
 class OnnxDropout(OnnxOp, type="onnx_dropout"):
-    r"""$$output = data \cdot mask / (1 - ratio)$$ when training, with a mask that is true with probability 1 - ratio."""
+    r"""$$output = data \cdot mask / (1 - ratio)$$ when training; mask is true with probability 1 - ratio."""
 
     data = Input("Tensor of any shape.")
     ratio = Input("One number: 0.5 where it is absent.", dispensable=True)

@@ -48,9 +48,13 @@ def window_sizes(ctx: InferShapeContext, dims: Sequence[int], kernel: Sequence[i
     strides, dilations = ctx.attr("strides") or [1] * rank, ctx.attr("dilations") or [1] * rank
     pads = ctx.attr("pads") or [0] * (2 * rank)
     ceil = "ceil_mode" in ctx.attrs and bool(ctx.attr("ceil_mode"))
-    ctx.require(len(dims) == rank + 2, f"X has shape {list(dims)} and the window {list(kernel)}; expected rank {rank + 2}")
+    ctx.require(
+        len(dims) == rank + 2, f"X has shape {list(dims)} and the window {list(kernel)}; expected rank {rank + 2}"
+    )
     fits = len(strides) == rank == len(dilations) and len(pads) == 2 * rank
-    ctx.require(fits, f"strides, dilations, pads are {strides}, {dilations}, {pads}; expected {rank}, {rank}, {2 * rank}")
+    ctx.require(
+        fits, f"strides, dilations, pads are {strides}, {dilations}, {pads}; expected {rank}, {rank}, {2 * rank}"
+    )
     found = []
     for i in range(rank):
         ends = (pads[i], pads[rank + i])

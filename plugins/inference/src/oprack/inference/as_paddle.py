@@ -38,6 +38,7 @@ _INFERENCE = {
 }
 """What paddle.inference has, too, under the same name."""
 
+
 class as_paddle(StandIns):
     """`oprack.inference.as_paddle()` puts stand-ins for `paddle` and `paddle.inference` into sys.modules.
 

@@ -15,7 +15,9 @@ def value_info(graph: Graph, variable: str, name: str) -> ValueInfoProto:
     var = graph.block.find_var_recursive(variable)
     number = ELEM_TYPES.get(graph.dtype(variable), 1)
     if var is not None and var.type is VarType.LOD_TENSOR_ARRAY:
-        return helper.make_value_info(name, helper.make_sequence_type_proto(helper.make_tensor_type_proto(number, None)))
+        return helper.make_value_info(
+            name, helper.make_sequence_type_proto(helper.make_tensor_type_proto(number, None))
+        )
     return helper.make_tensor_value_info(name, number, None)
 
 
@@ -36,7 +38,8 @@ def _inner(call: Call) -> Graph:
     from oprack_onnx.export.model import write_block
 
     block = call.graph.block.program.blocks[call.attr("sub_block")]
-    graph, lacking = Graph(block, call.graph), {}
+    graph = Graph(block, call.graph)
+    lacking: dict[str, str] = {}
     write_block(graph, lacking)
     if lacking:
         op, why = next(iter(lacking.items()))
@@ -119,14 +122,20 @@ def write_to_array(call: Call) -> None:
     graph, (array,) = call.graph, call.op.output("Out")
     place, x = _place(call), call.input()
     graph.dtypes[array] = call.dtype()
-    before = graph.value(array) if graph.has_value(array) else str(graph.node("SequenceEmpty", [], dtype=ELEM_TYPES[call.dtype()]))
+    before = (
+        graph.value(array)
+        if graph.has_value(array)
+        else str(graph.node("SequenceEmpty", [], dtype=ELEM_TYPES[call.dtype()]))
+    )
     there = graph.node("Less", [place, graph.node("SequenceLength", [before])])
     branches = []
     for name, op in (("then", "SequenceErase"), ("else", "")):
         out = graph.fresh("array")
         node = helper.make_node(op, [before, place], [out]) if op else helper.make_node("Identity", [before], [out])
         tensors = helper.make_tensor_type_proto(ELEM_TYPES[call.dtype()], None)
-        branches.append(helper.make_graph([node], name, [], [helper.make_value_info(out, helper.make_sequence_type_proto(tensors))]))
+        branches.append(
+            helper.make_graph([node], name, [], [helper.make_value_info(out, helper.make_sequence_type_proto(tensors))])
+        )
     kept = graph.node("If", [there], then_branch=branches[0], else_branch=branches[1])
     graph.values[array] = graph.node("SequenceInsert", [kept, x, place])
 

@@ -164,7 +164,9 @@ class Call:
     def refuse(self, name: str, *values: Any) -> None:
         """Raise UnimplementedError unless an attribute has one of these values."""
         if self.attr(name) not in values:
-            raise UnimplementedError(f"attribute {name} is {self.attr(name)!r}; expected {' or '.join(map(repr, values))}")
+            raise UnimplementedError(
+                f"attribute {name} is {self.attr(name)!r}; expected {' or '.join(map(repr, values))}"
+            )
 
 
 Form = Callable[[Call], None]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import ModelProto, helper
-from oprack.desc import ProgramDesc
-from oprack.errors import OprackError, UnimplementedError
+from oprack.errors import UnimplementedError
 from oprack.program import Program
 from oprack.types import AttrType, VarType
 
@@ -116,7 +116,7 @@ def write_block(graph: Graph, lacking: dict[str, str]) -> None:
         try:
             if form is None:
                 raise UnimplementedError("ONNX has no counterpart that oprack-onnx knows")
-            form(call) if not op.block_attrs() else form(call)
+            form(call)
         except UnimplementedError as error:
             del graph.nodes[kept:]
             if op.block_attrs():
@@ -125,7 +125,7 @@ def write_block(graph: Graph, lacking: dict[str, str]) -> None:
             _foreign(call)
 
 
-_PLAIN = {
+_PLAIN: dict[AttrType, Callable[[Any], Any]] = {
     AttrType.INT: int,
     AttrType.LONG: int,
     AttrType.BOOLEAN: int,
@@ -167,9 +167,4 @@ def _foreign(call: Call) -> None:
     graph.nodes.append(helper.make_node(call.type, inputs, outputs, domain=DOMAIN, **attrs))
 
 
-def without_writes_twice(program: ProgramDesc) -> ProgramDesc:
-    """The program itself: values are told apart by when they are written."""
-    return program
-
-
-__all__ = ["OPSET", "OprackError", "export_model", "write_block"]
+__all__ = ["OPSET", "export_model", "write_block"]

@@ -185,7 +185,9 @@ def interpolate(call: Call) -> None:
     front = call.node("Shape", x, start=0, end=2)
     sizes, scale = None, call.attr("scale")
     if call.has("SizeTensor"):
-        sizes = call.node("Concat", *(int64(call, "SizeTensor", i) for i in range(len(call.op.input("SizeTensor")))), axis=0)
+        sizes = call.node(
+            "Concat", *(int64(call, "SizeTensor", i) for i in range(len(call.op.input("SizeTensor")))), axis=0
+        )
     elif call.has("OutSize"):
         sizes = int64(call, "OutSize")
     elif call.has("Scale"):
@@ -220,7 +222,11 @@ def random(call: Call) -> None:
     dtype = VarType(call.attr("dtype"))
     normal = call.type == "gaussian_random"
     attrs: dict[str, Any] = {"dtype": ELEM_TYPES[dtype]}
-    attrs |= {"mean": call.attr("mean"), "scale": call.attr("std")} if normal else {"low": call.attr("min"), "high": call.attr("max")}
+    attrs |= (
+        {"mean": call.attr("mean"), "scale": call.attr("std")}
+        if normal
+        else {"low": call.attr("min"), "high": call.attr("max")}
+    )
     op = "RandomNormal" if normal else "RandomUniform"
     if call.has("ShapeTensor") or call.has("ShapeTensorList"):
         like = call.node("ConstantOfShape", listed(call, "shape", "ShapeTensor", "ShapeTensorList"))
@@ -241,8 +247,8 @@ def deformable_conv(call: Call) -> None:
 
 
 # Recurrent layers -----------------------------------------------------------------------------------------------------
-_GATES = {"LSTM": (4, [0, 3, 1, 2]), "GRU": (3, [1, 0, 2]), "RNN_TANH": (1, [0]), "RNN_RELU": (1, [0])}
-"""Mode -> gates, and which of Paddle's each of ONNX's is."""
+_GATES = {"LSTM": [0, 3, 1, 2], "GRU": [1, 0, 2], "RNN_TANH": [0], "RNN_RELU": [0]}
+"""Mode -> which of Paddle's gates each of ONNX's is."""
 
 
 @exported("rnn")
@@ -251,7 +257,7 @@ def rnn(call: Call) -> None:
     lengths = call.graph.cast(call.input("SequenceLength"), VarType.INT32) if call.has("SequenceLength") else ""
     mode, hidden, layers = call.attr("mode"), call.attr("hidden_size"), call.attr("num_layers")
     directions = 2 if call.attr("is_bidirec") else 1
-    gates, order = _GATES[mode]
+    order = _GATES[mode]
     names = call.op.input("WeightList")
     arrays = [call.graph.initializers.get(call.graph.value(n)) for n in names]
     if any(a is None for a in arrays):
@@ -267,7 +273,11 @@ def rnn(call: Call) -> None:
             [np.concatenate([np.asarray(biases[first + 2 * d + k])[rows] for k in (0, 1)]) for d in range(directions)]
         )
         states = [
-            call.node("Slice", call.input("PreState", k), *(call.graph.ints([v]) for v in (layer * directions, (layer + 1) * directions, 0)))
+            call.node(
+                "Slice",
+                call.input("PreState", k),
+                *(call.graph.ints([v]) for v in (layer * directions, (layer + 1) * directions, 0)),
+            )
             for k in range(len(call.op.input("PreState")))
         ]
         inputs = [x, *(call.graph.constant(v, np.float32) for v in (w, r, b)), lengths, *states]

@@ -13,12 +13,39 @@ from oprack_onnx.export.graph import Call, exported
 from oprack_onnx.values import ELEM_TYPES, FLOATING
 
 _UNARY = {
-    "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
-    "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log",
-    "logical_not": "Not", "bitwise_not": "BitwiseNot", "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid",
-    "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "softsign": "Softsign", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh",
-    "assign": "Identity", "share_data": "Identity", "memcpy": "Identity", "mish": "Mish", "isnan_v2": "IsNaN",
-    "isinf_v2": "IsInf", "determinant": "Det",
+    "abs": "Abs",
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "floor": "Floor",
+    "log": "Log",
+    "logical_not": "Not",
+    "bitwise_not": "BitwiseNot",
+    "reciprocal": "Reciprocal",
+    "relu": "Relu",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "softsign": "Softsign",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+    "assign": "Identity",
+    "share_data": "Identity",
+    "memcpy": "Identity",
+    "mish": "Mish",
+    "isnan_v2": "IsNaN",
+    "isinf_v2": "IsInf",
+    "determinant": "Det",
 }
 
 
@@ -49,12 +76,28 @@ def parametric(call: Call) -> None:
 
 
 _BINARY = {
-    "elementwise_add": "Add", "elementwise_sub": "Sub", "elementwise_mul": "Mul", "elementwise_div": "Div",
-    "elementwise_pow": "Pow", "elementwise_max": "Max", "elementwise_min": "Min", "elementwise_mod": "Mod",
-    "equal": "Equal", "less_than": "Less", "less_equal": "LessOrEqual", "greater_than": "Greater",
-    "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
-    "bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor", "not_equal": "Equal",
-    "elementwise_floordiv": "Div", "grad_add": "Add",
+    "elementwise_add": "Add",
+    "elementwise_sub": "Sub",
+    "elementwise_mul": "Mul",
+    "elementwise_div": "Div",
+    "elementwise_pow": "Pow",
+    "elementwise_max": "Max",
+    "elementwise_min": "Min",
+    "elementwise_mod": "Mod",
+    "equal": "Equal",
+    "less_than": "Less",
+    "less_equal": "LessOrEqual",
+    "greater_than": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "logical_and": "And",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+    "bitwise_and": "BitwiseAnd",
+    "bitwise_or": "BitwiseOr",
+    "bitwise_xor": "BitwiseXor",
+    "not_equal": "Equal",
+    "elementwise_floordiv": "Div",
+    "grad_add": "Add",
 }
 _BOOL = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor"}
 
@@ -238,8 +281,14 @@ def total(call: Call) -> None:
 
 # Reductions -----------------------------------------------------------------------------------------------------------
 _REDUCED = {
-    "reduce_sum": "ReduceSum", "reduce_mean": "ReduceMean", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin",
-    "reduce_prod": "ReduceProd", "reduce_all": "ReduceMin", "reduce_any": "ReduceMax", "logsumexp": "ReduceLogSumExp",
+    "reduce_sum": "ReduceSum",
+    "reduce_mean": "ReduceMean",
+    "reduce_max": "ReduceMax",
+    "reduce_min": "ReduceMin",
+    "reduce_prod": "ReduceProd",
+    "reduce_all": "ReduceMin",
+    "reduce_any": "ReduceMax",
+    "logsumexp": "ReduceLogSumExp",
     "frobenius_norm": "ReduceL2",
 }
 
@@ -294,7 +343,11 @@ def cumsum(call: Call) -> None:
 
 @exported("top_k_v2")
 def top_k(call: Call) -> None:
-    k = call.node("Reshape", call.input("K"), call.graph.ints([1])) if call.has("K") else call.graph.ints([call.attr("k")])
+    k = (
+        call.node("Reshape", call.input("K"), call.graph.ints([1]))
+        if call.has("K")
+        else call.graph.ints([call.attr("k")])
+    )
     if call.has("K") and call.dtype("K") is not VarType.INT64:
         k = call.graph.cast(k, VarType.INT64)
     attrs = {"axis": call.attr("axis"), "largest": int(call.attr("largest")), "sorted": 1}

@@ -59,7 +59,8 @@ def write(model: InferenceModel, scope: Scope, path: str | os.PathLike[str]) -> 
     """
     made, lacking = export_loaded(model, scope)
     remarks = [
-        f"{op}; it is a node of the domain 'oprack', which oprack-onnx reads and other runtimes do not" for op in lacking
+        f"{op}; it is a node of the domain 'oprack', which oprack-onnx reads and other runtimes do not"
+        for op in lacking
     ]
     file = Path(path)
     size = sum(len(t.raw_data) for t in made.graph.initializer)

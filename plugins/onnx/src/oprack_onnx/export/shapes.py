@@ -31,7 +31,10 @@ def listed(call: Call, attr: str, tensor: str = "", tensors: str = "") -> str:
     value = call.attr(attr)
     if isinstance(value, str) or (value and isinstance(value[0], str)):
         names = [value] if isinstance(value, str) else value
-        parts = [call.node("Reshape", call.graph.cast(call.graph.value(n), VarType.INT64), call.graph.ints([-1])) for n in names]
+        parts = [
+            call.node("Reshape", call.graph.cast(call.graph.value(n), VarType.INT64), call.graph.ints([-1]))
+            for n in names
+        ]
         return call.node("Concat", *parts, axis=0)
     return call.graph.ints(value)
 
@@ -40,7 +43,14 @@ def listed(call: Call, attr: str, tensor: str = "", tensors: str = "") -> str:
 def filled(call: Call) -> None:
     if call.type == "assign_value":
         dtype = VarType(call.attr("dtype"))
-        values: Any = next((v for n in ("values", "fp32_values", "int32_values", "int64_values", "bool_values") if (v := call.attr(n))), [])
+        values: Any = next(
+            (
+                v
+                for n in ("values", "fp32_values", "int32_values", "int64_values", "bool_values")
+                if (v := call.attr(n))
+            ),
+            [],
+        )
         call.set(call.graph.constant(np.reshape(values, call.attr("shape")), numpy_dtype(dtype)), dtype=dtype)
     elif call.type == "eye":
         dtype = VarType(call.attr("dtype"))
@@ -48,8 +58,8 @@ def filled(call: Call) -> None:
         made = np.eye(call.attr("num_rows"), columns if columns > 0 else None)
         call.set(call.graph.constant(made, numpy_dtype(dtype)), dtype=dtype)
     elif call.type in ("fill_any_like", "fill_zeros_like"):
-        dtype = call.attr("dtype") if call.type == "fill_any_like" else -1
-        wanted = VarType(dtype) if dtype is not None and dtype >= 0 else call.dtype()
+        number = call.attr("dtype") if call.type == "fill_any_like" else -1
+        wanted = VarType(number) if number is not None and number >= 0 else call.dtype()
         value = call.attr("value") if call.type == "fill_any_like" else 0
         constant = call.graph.constant(value, numpy_dtype(wanted))
         call.set(call.node("Expand", constant, call.node("Shape", call.input())), dtype=wanted)
@@ -66,7 +76,16 @@ def constant_fill(call: Call) -> None:
         one = call.node("Reshape", call.input("ValueTensor"), call.graph.ints([1]))
         constant = call.graph.cast(one, dtype)
     else:
-        constant = call.graph.constant(int(float(text)) if text and dtype not in (VarType.FP32, VarType.FP64) and "." not in text and "e" not in text and "inf" not in text else value, numpy_dtype(dtype))
+        constant = call.graph.constant(
+            int(float(text))
+            if text
+            and dtype not in (VarType.FP32, VarType.FP64)
+            and "." not in text
+            and "e" not in text
+            and "inf" not in text
+            else value,
+            numpy_dtype(dtype),
+        )
     dynamic = call.has("ShapeTensor") or call.has("ShapeTensorList")
     shape = call.attr("shape")
     if not dynamic and not call.has("ValueTensor"):
@@ -178,7 +197,7 @@ def split(call: Call) -> None:
             if dim < 0:
                 raise UnimplementedError("a size follows from one that is not known")
             sections[sections.index(-1)] = dim - sum(s for s in sections if s > 0)
-        more = {"num_outputs": count} if not sections else {}
+        more: dict[str, Any] = {"num_outputs": count} if not sections else {}
         given = [call.graph.ints(sections)] if sections else []
         parts = call.graph.node("Split", [call.input(), *given], count, axis=axis, **more)
     else:
@@ -232,7 +251,9 @@ def expand(call: Call) -> None:
     dims = listed(call, "shape", "Shape", "expand_shapes_tensor")
     # -1 keeps a dim, which 1 says in ONNX
     one = call.graph.constant([1])
-    known = not (call.has("Shape") or call.has("expand_shapes_tensor")) and all(isinstance(d, int) for d in call.attr("shape"))
+    known = not (call.has("Shape") or call.has("expand_shapes_tensor")) and all(
+        isinstance(d, int) for d in call.attr("shape")
+    )
     if known:
         dims = call.graph.ints([1 if d == -1 else d for d in call.attr("shape")])
     else:
@@ -260,7 +281,9 @@ def gather(call: Call) -> None:
         call.set(call.node("GatherND", call.input(), index))
         return
     if call.type == "take_along_axis":
-        call.set(call.node("GatherElements", call.input("Input"), call.input("Index"), axis=call.attr("Axis")), "Result")
+        call.set(
+            call.node("GatherElements", call.input("Input"), call.input("Index"), axis=call.attr("Axis")), "Result"
+        )
         return
     if call.has("Axis"):
         raise UnimplementedError("its axis is a tensor")
@@ -314,7 +337,11 @@ def flip(call: Call) -> None:
     axes = call.attr("axis")
     n = len(axes)
     ends = call.graph.constant([-END] * n)
-    call.set(call.node("Slice", call.input(), call.graph.ints([-1] * n), ends, call.graph.ints(axes), call.graph.ints([-1] * n)))
+    call.set(
+        call.node(
+            "Slice", call.input(), call.graph.ints([-1] * n), ends, call.graph.ints(axes), call.graph.ints([-1] * n)
+        )
+    )
 
 
 @exported("pad3d", "pad2d", "pad")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from oprack.types import VarType
 
 from oprack_onnx.table import form
@@ -79,7 +77,9 @@ def conv(node: Node, w: Writer) -> Results:
     attrs = window_attrs(node, kernel, image) if kernel is not None else None
     group = int(node.attrs.get("group", 1))
     if attrs is None or rank not in (1, 2, 3) or x.dtype not in FLOATING:
-        plain = {n: node.attrs[n] for n in ("strides", "dilations", "pads", "auto_pad", "group") if n in node.attrs}
+        plain: dict[str, Any] = {
+            n: node.attrs[n] for n in ("strides", "dilations", "pads", "auto_pad", "group") if n in node.attrs
+        }
         return [w.run("onnx_conv", {"X": x, "W": filters, "B": node.get(2)}, plain, out="Y", shape=node.out_shape())]
     if rank == 1:
         return [_with_bias(_conv_of_rows(x, filters, attrs, group, w, node.out_shape()), node.get(2), w)]
@@ -104,9 +104,11 @@ def _conv_of_rows(x: Value, filters: Value, attrs: dict[str, Any], group: int, w
         "paddings": [0, *pads] if len(pads) == 1 else [0, 0, *pads],
         "padding_algorithm": attrs["padding_algorithm"],
     }
-    image = w.run("unsqueeze2", {"X": x}, {"axes": [2]}, shape=None if x.shape is None else (*x.shape[:2], 1, *x.shape[2:]))
+    image = w.run(
+        "unsqueeze2", {"X": x}, {"axes": [2]}, shape=None if x.shape is None else (*x.shape[:2], 1, *x.shape[2:])
+    )
     if filters.constant is not None:
-        flat = w.parameter(f"{filters.name}.rows", np.expand_dims(filters.constant, 2))
+        flat = w.parameter(f"{filters.name}.rows", filters.constant[:, :, None])
     else:
         dims = None if filters.shape is None else (*filters.shape[:2], 1, *filters.shape[2:])
         flat = w.run("unsqueeze2", {"X": filters}, {"axes": [2]}, shape=dims)
@@ -121,12 +123,18 @@ def conv_transpose(node: Node, w: Writer) -> Results:
     kernel, group = _kernel(node, filters), int(node.attrs.get("group", 1))
     pads = [int(p) for p in node.attrs.get("pads") or []]
     auto = node.attrs.get("auto_pad", "NOTSET")
-    simple = kernel is not None and len(kernel) == 2 and auto in ("NOTSET", "VALID") and "output_shape" not in node.given
+    simple = (
+        kernel is not None and len(kernel) == 2 and auto in ("NOTSET", "VALID") and "output_shape" not in node.given
+    )
     even = not pads or pads[:2] == pads[2:]
     if not simple or not even or x.dtype not in (VarType.FP32, VarType.FP64):
         names = ("strides", "dilations", "pads", "auto_pad", "group", "output_padding", "output_shape")
         attrs = {n: node.attrs[n] for n in names if n in node.attrs}
-        return [w.run("onnx_conv_transpose", {"X": x, "W": filters, "B": node.get(2)}, attrs, out="Y", shape=node.out_shape())]
+        return [
+            w.run(
+                "onnx_conv_transpose", {"X": x, "W": filters, "B": node.get(2)}, attrs, out="Y", shape=node.out_shape()
+            )
+        ]
     assert kernel is not None
     attrs = window_attrs(node, kernel, None) or {}
     attrs |= {"groups": group, "data_format": "NCHW"}
@@ -213,7 +221,14 @@ def resize(node: Node, w: Writer) -> Results:
     roi = None if old else node.get(1)
     attrs: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": places, "nearest_mode": nearest}
     if not old:
-        names = ("keep_aspect_ratio_policy", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "antialias", "axes")
+        names = (
+            "keep_aspect_ratio_policy",
+            "cubic_coeff_a",
+            "exclude_outside",
+            "extrapolation_value",
+            "antialias",
+            "axes",
+        )
         attrs |= {n: node.attrs[n] for n in names if n in node.attrs}
     attrs["mode"] = {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
     inputs = {"X": x, "roi": roi, "scales": scales, "sizes": sizes}
@@ -237,28 +252,35 @@ def _interpolated(
         return None
     if (factors is None) == (wanted is None):
         return None
-    attrs: dict[str, Any] = {"data_layout": "NCHW"}
+    size = _new_size(factors, wanted, shape)
+    method = _method(mode, places, nearest)
+    if size is None or method is None:
+        return None
+    op, attrs = method
+    return w.run(op, {"X": x}, {"data_layout": "NCHW"} | size | attrs, shape=node.out_shape())
+
+
+def _new_size(factors: list[float] | None, wanted: list[int] | None, shape: Dims) -> dict[str, Any] | None:
+    """The size as Fluid's ops take it, where it is a whole multiple; else sizes are rounded in another way."""
     if factors is not None:
-        attrs |= {"scale": factors[2:], "out_h": -1, "out_w": -1}
-        # sizes are the same only where the product is a whole number, or sizes are rounded down in the same way
-        if any(f != int(f) for f in factors[2:]):
-            return None
-    elif wanted is not None:
-        if min(shape[2:]) < 0 or any(n % o for n, o in zip(wanted[2:], shape[2:], strict=True)):
-            return None
-        attrs |= {"out_h": wanted[2], "out_w": wanted[3], "scale": []}
-    if mode == "nearest" and places == "asymmetric" and nearest == "floor":
-        attrs |= {"interp_method": "nearest", "align_corners": False}
-        return w.run("nearest_interp_v2", {"X": x}, attrs, shape=node.out_shape())
-    if mode == "nearest" and places in ("half_pixel", "pytorch_half_pixel") and nearest.startswith("round_prefer"):
-        # by a whole factor both take the pixel that lies over the new one
-        attrs |= {"interp_method": "nearest", "align_corners": False}
-        return w.run("nearest_interp_v2", {"X": x}, attrs, shape=node.out_shape())
-    modes = {"half_pixel": (False, 0), "pytorch_half_pixel": (False, 0), "asymmetric": (False, 1), "align_corners": (True, 1)}
-    if mode in ("linear", "bilinear") and places in modes:
-        corners, align = modes[places]
-        attrs |= {"interp_method": "bilinear", "align_corners": corners, "align_mode": align}
-        return w.run("bilinear_interp_v2", {"X": x}, attrs, shape=node.out_shape())
+        whole = all(f == int(f) for f in factors[2:])
+        return {"scale": factors[2:], "out_h": -1, "out_w": -1} if whole else None
+    assert wanted is not None
+    if min(shape[2:]) < 0 or any(n % o for n, o in zip(wanted[2:], shape[2:], strict=True)):
+        return None
+    return {"out_h": wanted[2], "out_w": wanted[3], "scale": []}
+
+
+def _method(mode: str, places: str, nearest: str) -> tuple[str, dict[str, Any]] | None:
+    """The op of Fluid that finds elements in the same way, and its attributes."""
+    half = places in ("half_pixel", "pytorch_half_pixel")
+    # by a whole factor, half pixels take the pixel that lies over the new one, as asymmetric ones do
+    if mode == "nearest" and ((places, nearest) == ("asymmetric", "floor") or (half and nearest.startswith("round"))):
+        return "nearest_interp_v2", {"interp_method": "nearest", "align_corners": False}
+    corners = {"asymmetric": (False, 1), "align_corners": (True, 1)}.get(places, (False, 0) if half else None)
+    if mode in ("linear", "bilinear") and corners is not None:
+        attrs = {"interp_method": "bilinear", "align_corners": corners[0], "align_mode": corners[1]}
+        return "bilinear_interp_v2", attrs
     return None
 
 
@@ -273,7 +295,3 @@ def grid_sample(node: Node, w: Writer) -> Results:
         return [w.run("grid_sampler", {"X": x, "Grid": grid}, attrs, out="Output", shape=node.out_shape())]
     attrs = {"mode": mode, "padding_mode": padding, "align_corners": corners}
     return [w.run("onnx_grid_sample", {"X": x, "grid": grid}, attrs, out="Y", shape=node.out_shape())]
-
-
-def _product(dims: Sequence[int]) -> int:
-    return math.prod(dims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from oprack.types import VarType
 
@@ -22,7 +23,9 @@ def batch_norm(node: Node, w: Writer) -> Results:
     if training:
         attrs = {"epsilon": epsilon, "momentum": float(node.attrs["momentum"])}
         inputs = {"X": x, "scale": scale, "B": bias, "input_mean": mean, "input_var": var}
-        outs = [w.declare(n or "norm", v.dtype, v.shape) for n, v in zip(node.outputs[:3], (x, mean, var), strict=False)]
+        outs = [
+            w.declare(n or "norm", v.dtype, v.shape) for n, v in zip(node.outputs[:3], (x, mean, var), strict=False)
+        ]
         slots = dict(zip(("Y", "running_mean", "running_var"), outs, strict=False))
         w.emit("onnx_batch_norm_training", inputs, slots, attrs)
         return list(outs)
@@ -36,11 +39,11 @@ def batch_norm(node: Node, w: Writer) -> Results:
         inputs = {slot: w.cast(v, VarType.FP32) for slot, v in inputs.items()}
     out = w.declare(node.outputs[0], VarType.FP32 if half else x.dtype, x.shape)
     # a program of inference writes the statistics to their own variables, as Paddle's do
-    attrs = {"epsilon": epsilon, "is_test": True, "use_global_stats": True, "data_layout": "NCHW"}
+    plain: dict[str, Any] = {"epsilon": epsilon, "is_test": True, "use_global_stats": True, "data_layout": "NCHW"}
     slots = {"Y": out, "MeanOut": inputs["Mean"], "VarianceOut": inputs["Variance"]}
     if any(v.constant is None for v in (inputs["Mean"], inputs["Variance"])):
         slots = {"Y": out}
-    w.emit("batch_norm", inputs, slots, attrs)
+    w.emit("batch_norm", inputs, slots, plain)
     return [w.cast(out, x.dtype)]
 
 
@@ -151,7 +154,14 @@ def tf_idf(node: Node, w: Writer) -> Results:
     if "pool_strings" in node.given:
         raise node.lacking("its pool is text, and oprack has no tensors of text")
     names = (
-        "mode", "min_gram_length", "max_gram_length", "max_skip_count", "ngram_counts", "ngram_indexes", "pool_int64s", "weights"
+        "mode",
+        "min_gram_length",
+        "max_gram_length",
+        "max_skip_count",
+        "ngram_counts",
+        "ngram_indexes",
+        "pool_int64s",
+        "weights",
     )
     attrs = {n: node.attrs[n] for n in names if n in node.attrs}
     return [w.run("onnx_tf_idf", {"X": node.input()}, attrs, out="Y", dtype=VarType.FP32, shape=node.out_shape())]
@@ -186,8 +196,17 @@ def tree_ensemble(node: Node, w: Writer) -> Results:
     if "membership_values" in node.given:
         inputs["membership_values"] = w.parameter("membership_values", node.attrs["membership_values"])
     names = (
-        "n_targets", "aggregate_function", "post_transform", "tree_roots", "nodes_featureids", "nodes_truenodeids",
-        "nodes_trueleafs", "nodes_falsenodeids", "nodes_falseleafs", "nodes_missing_value_tracks_true", "leaf_targetids",
+        "n_targets",
+        "aggregate_function",
+        "post_transform",
+        "tree_roots",
+        "nodes_featureids",
+        "nodes_truenodeids",
+        "nodes_trueleafs",
+        "nodes_falsenodeids",
+        "nodes_falseleafs",
+        "nodes_missing_value_tracks_true",
+        "leaf_targetids",
     )
     attrs = {n: node.attrs[n] for n in names if n in node.attrs}
     return [w.run("onnx_tree_ensemble", inputs, attrs, out="Y", shape=node.out_shape())]

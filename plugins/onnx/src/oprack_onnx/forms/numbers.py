@@ -82,7 +82,12 @@ def modulo(node: Node, w: Writer) -> Results:
 def power(node: Node, w: Writer) -> Results:
     """elementwise_pow of floats of one dtype, square of a constant 2; onnx_pow for what is mixed or whole."""
     x, y = node.input(0), node.input(1)
-    if x.dtype in FLOATING and y.constant is not None and y.constant.size == 1 and len(y.constant.shape) <= (x.rank or 0):
+    if (
+        x.dtype in FLOATING
+        and y.constant is not None
+        and y.constant.size == 1
+        and len(y.constant.shape) <= (x.rank or 0)
+    ):
         exponent = float(y.constant.reshape(()))
         if exponent in (2.0, 0.5):
             return [w.run("square" if exponent == 2.0 else "sqrt", {"X": x}, shape=x.shape)]
@@ -142,21 +147,30 @@ def clip(node: Node, w: Writer) -> Results:
         else:
             bounds.append(value)
     low, high = bounds
-    if x.dtype in FLOATING and not isinstance(low, Value) and not isinstance(high, Value):
-        limits = {VarType.FP16: np.finfo(np.float16).max}.get(x.dtype, np.finfo(np.float32).max)
-        if low is None and high is None:
-            return [w.run("assign", {"X": x}, shape=x.shape)]
-        if low is not None and low <= (high if high is not None else float("inf")):
-            attrs = {"min": low, "max": float(limits) if high is None else high}
-            if (high is not None or x.dtype is VarType.FP32) and np.isfinite([low, attrs["max"]]).all():
-                if low == 0.0 and high == 6.0:
-                    return [w.run("relu6", {"X": x}, {"threshold": 6.0}, shape=x.shape)]
-                return [w.run("clip", {"X": x}, attrs, shape=x.shape)]
+    if low is None and high is None:
+        return [w.run("assign", {"X": x}, shape=x.shape)]
+    if not isinstance(low, Value) and not isinstance(high, Value):
+        exact = _clipped(w, x, low, high)
+        if exact is not None:
+            return [exact]
     for op, bound in (("elementwise_max", low), ("elementwise_min", high)):
         if bound is not None:
             value = bound if isinstance(bound, Value) else w.constant(bound, x.dtype)
             x = w.binary(op, x, value)
-    return [x if x is not node.input() else w.run("assign", {"X": x}, shape=x.shape)]
+    return [x]
+
+
+def _clipped(w: Writer, x: Value, low: float | None, high: float | None) -> Value | None:
+    """clip, or relu6, of floats by numbers; None where it can't say the same."""
+    most = float(np.finfo(np.float32).max)
+    if low is None or x.dtype not in FLOATING or (high is None and x.dtype is not VarType.FP32):
+        return None
+    upper = most if high is None else high
+    if not np.isfinite([low, upper]).all() or low > upper:
+        return None
+    if (low, upper) == (0.0, 6.0):
+        return w.run("relu6", {"X": x}, {"threshold": 6.0}, shape=x.shape)
+    return w.run("clip", {"X": x}, {"min": low, "max": upper}, shape=x.shape)
 
 
 @form("Cast", "CastLike")
@@ -288,7 +302,12 @@ def reduced(node: Node, w: Writer, x: Value, function: str) -> Value:
         return w.run("assign", {"X": x}, shape=x.shape)
     attrs = {"dim": axes or [0], "keep_dim": keep, "reduce_all": not axes}
     if function == "mean" and x.dtype not in FLOATING:
-        return w.run("onnx_reduce", {"data": x, "axes": w.constant(axes or [])}, {"function": "mean", "keepdims": keep}, out="reduced")
+        return w.run(
+            "onnx_reduce",
+            {"data": x, "axes": w.constant(axes or [])},
+            {"function": "mean", "keepdims": keep},
+            out="reduced",
+        )
     return w.run(f"reduce_{function}", {"X": x}, attrs, shape=node.out_shape())
 
 
@@ -304,9 +323,17 @@ def log_sum_exp(node: Node, w: Writer) -> Results:
     # infinite maxima would give NaN
     finite = w.run("clip", {"X": kept}, {"min": -3e38, "max": 3e38}) if x.dtype is VarType.FP32 else kept
     if x.dtype is VarType.FP64:
-        finite = w.binary("elementwise_min", w.binary("elementwise_max", kept, w.constant(-1e308, x.dtype)), w.constant(1e308, x.dtype))
+        finite = w.binary(
+            "elementwise_min",
+            w.binary("elementwise_max", kept, w.constant(-1e308, x.dtype)),
+            w.constant(1e308, x.dtype),
+        )
     total = reduced(node, w, w.run("exp", {"X": w.binary("elementwise_sub", x, finite)}, shape=x.shape), "sum")
-    base = finite if node.attrs["keepdims"] else w.run("reshape2", {"X": finite, "Shape": _dims(w, total)}, {"shape": [-1]})
+    base = (
+        finite
+        if node.attrs["keepdims"]
+        else w.run("reshape2", {"X": finite, "Shape": _dims(w, total)}, {"shape": [-1]})
+    )
     return [w.binary("elementwise_add", w.run("log", {"X": total}, shape=total.shape), base)]
 
 
@@ -321,7 +348,9 @@ def arg(node: Node, w: Writer) -> Results:
     keep, last = bool(node.attrs["keepdims"]), bool(node.attrs.get("select_last_index", 0))
     if last or x.dtype in HALF:
         attrs = {"axis": axis, "keepdims": keep, "largest": node.op == "ArgMax", "select_last_index": last}
-        return [w.run("onnx_arg_reduce", {"data": x}, attrs, out="reduced", dtype=VarType.INT64, shape=node.out_shape())]
+        return [
+            w.run("onnx_arg_reduce", {"data": x}, attrs, out="reduced", dtype=VarType.INT64, shape=node.out_shape())
+        ]
     op = "arg_max" if node.op == "ArgMax" else "arg_min"
     attrs = {"axis": axis, "keepdims": keep, "dtype": int(VarType.INT64)}
     return [w.run(op, {"X": x}, attrs, dtype=VarType.INT64, shape=node.out_shape())]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.types import VarType
 
@@ -21,10 +23,15 @@ def slice_(node: Node, w: Writer) -> Results:
     axes, steps = node.ints("axes", 3), node.ints("steps", 4)
     if starts is not None and ends is not None and not (axes is None and node.has(3)):
         axes = list(range(len(starts))) if axes is None else axes
-        if x.constant is not None and x.constant.size <= END and x.constant.ndim == 1 and (steps is not None or not node.has(4)):
+        if (
+            x.constant is not None
+            and x.constant.size <= END
+            and x.constant.ndim == 1
+            and (steps is not None or not node.has(4))
+        ):
             step = (steps or [1])[0]
             return [w.parameter(node.outputs[0], x.constant[starts[0] : ends[0] : step].copy())]
-        forwards = steps is None and not node.has(4) or (steps is not None and set(steps) == {1})
+        forwards = not node.has(4) if steps is None else set(steps) == {1}
         front = x.rank is not None or min(axes) >= 0
         if forwards and front and axes:
             axes = [a + x.rank if a < 0 and x.rank is not None else a for a in axes]
@@ -51,13 +58,12 @@ def gather(node: Node, w: Writer) -> Results:
     front = axis + x.rank if axis < 0 and x.rank is not None else axis
     if known is not None and known.ndim == 0 and front >= 0 and (x.rank or 0) > 1:
         place = int(known)
-        attrs = {"axes": [front], "starts": [place], "ends": [place + 1 if place != -1 else END]}
+        attrs: dict[str, Any] = {"axes": [front], "starts": [place], "ends": [place + 1 if place != -1 else END]}
         attrs |= {"decrease_axis": [front], "infer_flags": [1]}
         return [w.run("slice", {"Input": x}, attrs, shape=node.out_shape())]
     if known is not None and known.ndim == 1 and known.size and known.min() >= 0 and front >= 0:
         return [w.run("gather", {"X": x, "Index": indices}, {"axis": front}, shape=node.out_shape())]
-    attrs = {"axis": axis}
-    return [w.run("onnx_gather", {"data": x, "indices": indices}, attrs, out="output", shape=node.out_shape())]
+    return [w.run("onnx_gather", {"data": x, "indices": indices}, {"axis": axis}, out="output", shape=node.out_shape())]
 
 
 @form("GatherND")
@@ -77,7 +83,7 @@ def top_k(node: Node, w: Writer) -> Results:
     k = node.get(1) or w.constant([int(node.attrs["k"])])
     values = w.declare(node.outputs[0] or "values", x.dtype, node.out_shape(0))
     places = w.declare((node.outputs[1:] or [""])[0] or "indices", VarType.INT64, node.out_shape(1))
-    attrs = {name: node.attrs[name] for name in ("axis", "largest", "sorted") if name in node.attrs}
+    attrs: dict[str, Any] = {n: node.attrs[n] for n in ("axis", "largest", "sorted") if n in node.attrs}
     w.emit("onnx_top_k", {"X": x, "K": k}, {"Values": values, "Indices": places}, attrs)
     return [values, places]
 

@@ -26,7 +26,9 @@ def optional(node: Node, w: Writer) -> Results:
     """A sequence of one tensor, or of none."""
     kind = VarType.LOD_TENSOR_ARRAY
     if not node.has(0):
-        return [w.run("onnx_sequence_empty", {}, {"dtype": int(VarType.FP32)}, out="output", dtype=VarType.FP32, kind=kind)]
+        return [
+            w.run("onnx_sequence_empty", {}, {"dtype": int(VarType.FP32)}, out="output", dtype=VarType.FP32, kind=kind)
+        ]
     x = node.input()
     if x.kind is kind:
         raise node.lacking("its value is a sequence; expected a tensor")

@@ -26,7 +26,12 @@ def constant(node: Node, w: Writer) -> Results:
     for name in ("value", "sparse_value"):
         if name in node.given:
             return [w.parameter(node.outputs[0], np.asarray(node.attrs[name]))]
-    for name, dtype in (("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64), ("value_ints", np.int64)):
+    for name, dtype in (
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+    ):
         if name in node.given:
             return [w.parameter(node.outputs[0], np.asarray(node.attrs[name], dtype))]
     raise node.lacking("it has no number; oprack has no tensors of text")
@@ -49,9 +54,11 @@ def shape(node: Node, w: Writer) -> Results:
 @form("Size")
 def size(node: Node, w: Writer) -> Results:
     """size."""
-    return [w.reshape(w.run("size", {"Input": node.input()}, dtype=VarType.INT64), [])] if False else [
-        w.run("size", {"Input": node.input()}, dtype=VarType.INT64, shape=())
-    ]
+    return (
+        [w.reshape(w.run("size", {"Input": node.input()}, dtype=VarType.INT64), [])]
+        if False
+        else [w.run("size", {"Input": node.input()}, dtype=VarType.INT64, shape=())]
+    )
 
 
 @form("Reshape")
@@ -93,7 +100,9 @@ def squeeze(node: Node, w: Writer) -> Results:
             return [_by_variable(w, "squeeze2", x, node.input(1), node)]
         return [w.run("squeeze2", {"X": x}, {"axes": axes or []}, shape=node.out_shape())]
     if axes is None:
-        return [w.run("unsqueeze2", {"X": x, "AxesTensor": w.cast(node.input(1), VarType.INT32)}, shape=node.out_shape())]
+        return [
+            w.run("unsqueeze2", {"X": x, "AxesTensor": w.cast(node.input(1), VarType.INT32)}, shape=node.out_shape())
+        ]
     if x.rank is not None:
         axes = sorted(a + x.rank + len(axes) if a < 0 else a for a in axes)
     if x.constant is not None and x.constant.size <= SMALL:
@@ -161,7 +170,14 @@ def split(node: Node, w: Writer) -> Results:
 def expand(node: Node, w: Writer) -> Results:
     """expand_v2 where the shape is known, else onnx_expand."""
     x, dims = node.input(0), node.input(1).numbers()
-    if dims is not None and x.size_is_known and x.shape is not None and len(dims) >= len(x.shape) and len(dims) <= 6 and x.shape:
+    if (
+        dims is not None
+        and x.size_is_known
+        and x.shape is not None
+        and len(dims) >= len(x.shape)
+        and len(dims) <= 6
+        and x.shape
+    ):
         wanted = np.broadcast_shapes(x.shape, tuple(dims))
         return [w.run("expand_v2", {"X": x}, {"shape": list(wanted)}, shape=tuple(wanted))]
     return [w.run("onnx_expand", {"input": x, "shape": node.input(1)}, out="output", shape=node.out_shape())]
@@ -229,7 +245,7 @@ def pad(node: Node, w: Writer) -> Results:
     if plain and pads is not None and min(pads, default=0) >= 0 and x.rank and 2 * x.rank == len(pads):
         rank = x.rank
         ordered = [p for i in range(rank) for p in (pads[i], pads[rank + i])]
-        attrs = {"paddings": ordered, "pad_value": float(np.reshape(number, ()))}
+        attrs = {"paddings": ordered, "pad_value": float(np.asarray(number).reshape(()))}
         return [w.run("pad", {"X": x}, attrs, shape=node.out_shape())]
     if value is None and "value" in node.given:
         value = w.constant(node.attrs["value"], x.dtype)
