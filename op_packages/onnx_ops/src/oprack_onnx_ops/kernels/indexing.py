@@ -18,7 +18,7 @@ def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, s
     for axis, start, end, step in zip(along, starts.reshape(-1), ends.reshape(-1), by, strict=True):
         first, last, stride = slice(int(start), int(end), int(step)).indices(data.shape[axis])
         wanted[axis] = slice(first, None if last < 0 else last, stride)
-    return np.ascontiguousarray(data[tuple(wanted)]).reshape(data[tuple(wanted)].shape)
+    return data[tuple(wanted)].copy()
 
 
 @kernel("onnx_gather", place="cpu")

@@ -13,6 +13,11 @@ def _array(tensor: LoDTensor | None) -> Array:
     return np.asarray(tensor.array)
 
 
+def _copies(sequence: LoDTensorArray) -> list[LoDTensor]:
+    """The tensors of a sequence, each in memory of its own: a result never lies on that of an input."""
+    return [LoDTensor(_array(t).copy()) for t in sequence]
+
+
 def _position(position: Array | None, default: int) -> int:
     return default if position is None else int(position.reshape(-1)[0])
 
@@ -29,7 +34,7 @@ def sequence_empty(*, dtype: int) -> LoDTensorArray:
 
 @kernel("onnx_sequence_insert", place="cpu")
 def sequence_insert(input_sequence: LoDTensorArray, tensor: Array, position: Array | None = None) -> LoDTensorArray:
-    found = list(input_sequence)
+    found = _copies(input_sequence)
     place = _position(position, len(found))
     if not -len(found) <= place <= len(found):
         raise IndexError(f"position is {place}; the sequence has {len(found)} tensors")
@@ -39,7 +44,7 @@ def sequence_insert(input_sequence: LoDTensorArray, tensor: Array, position: Arr
 
 @kernel("onnx_sequence_erase", place="cpu")
 def sequence_erase(input_sequence: LoDTensorArray, position: Array | None = None) -> LoDTensorArray:
-    found = list(input_sequence)
+    found = _copies(input_sequence)
     del found[_position(position, -1)]
     return LoDTensorArray(found)
 
@@ -72,4 +77,4 @@ def split_to_sequence(input: Array, split: Array | None = None, *, axis: int, ke
     parts = np.split(input, cuts, axis)
     if split is None and not keepdims:
         parts = [np.squeeze(part, axis) for part in parts]
-    return LoDTensorArray([LoDTensor(np.ascontiguousarray(part).reshape(part.shape)) for part in parts])
+    return LoDTensorArray([LoDTensor(part.copy()) for part in parts])

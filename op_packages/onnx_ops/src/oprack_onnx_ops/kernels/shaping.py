@@ -33,7 +33,7 @@ def split(input: Array, split: Array | None = None, *, axis: int, ctx: KernelCon
         cuts = part * np.arange(1, count)
     else:
         cuts = np.cumsum(split.reshape(-1))[:-1]
-    return [np.ascontiguousarray(part) for part in np.split(input, cuts, axis)]
+    return [part.copy() for part in np.split(input, cuts, axis)]
 
 
 def pad_array(
