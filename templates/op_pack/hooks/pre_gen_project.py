@@ -35,6 +35,8 @@ RESERVED = {
     "nn",
     "numba",
     "onednn",
+    "onnx",
+    "onnx_ops",
     "optimizer",
     "parallel",
     "pir",
