@@ -86,7 +86,9 @@ def main() -> None:
         attrs = {n: v for n, v in op.attrs.items() if n in proto and not proto[n].generated}
         counts[op.type] += 1
         arrays |= mine
-        index.append({"op": op.type, "name": test.name.removeprefix("test_"), "attrs": attrs, **slots, "rtol": test.rtol})
+        index.append(
+            {"op": op.type, "name": test.name.removeprefix("test_"), "attrs": attrs, **slots, "rtol": test.rtol}
+        )
     arrays["index"] = np.frombuffer(json.dumps(index, sort_keys=True).encode(), np.uint8)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(OUT, **arrays)

@@ -3,8 +3,8 @@
     python plugins/onnx/tools/score.py [--sample]
 
 A test that fails without a reason in REASONS is an error. --sample also writes plugins/onnx/tests/data/node_tests.npz:
-of each set of ops, attributes and opset one test, which the tests of the plugin run. The tests are ONNX's, Copyright (c)
-ONNX Project Contributors, Apache-2.0.
+of each set of ops, attributes and opset one test, which the tests of the plugin run. The tests are ONNX's, Copyright
+(c) ONNX Project Contributors, Apache-2.0.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class OnnxTensorScatter(OnnxOp, type="onnx_tensor_scatter"):
 
 
 class OnnxCompress(OnnxOp, type="onnx_compress"):
-    """The slices along an axis, or the elements, for which the condition holds."""
+    r"""$$output_j = input_{i_j}$$ for the places $i_j$, in order, for which the condition holds."""
 
     input = Input("Tensor of any shape.")
     condition = Input("bool of rank 1, as long as the axis or shorter.")
@@ -150,7 +150,7 @@ class OnnxCompress(OnnxOp, type="onnx_compress"):
 
 
 class OnnxUnique(OnnxOp, type="onnx_unique"):
-    """The different elements, or slices along an axis, where each is met first, and how often."""
+    r"""$$X_i = Y_{inverse_i}, \quad Y_j = X_{indices_j}$$ with the different elements or slices in Y."""
 
     X = Input("Tensor of any shape.")
     Y = Output("What is different.")
@@ -233,7 +233,7 @@ class OnnxReverseSequence(OnnxOp, type="onnx_reverse_sequence"):
 
 
 class OnnxNonMaxSuppression(OnnxOp, type="onnx_non_max_suppression"):
-    """Boxes in falling order of score that overlap no box taken before by more than a threshold."""
+    r"""Boxes by score, with $$\frac{|A \cap B|}{|A \cup B|} \le iou\_threshold$$ for all taken before."""
 
     boxes = Input("float32 [batch, boxes, 4].")
     scores = Input("float32 [batch, classes, boxes].")
@@ -254,7 +254,7 @@ class OnnxNonMaxSuppression(OnnxOp, type="onnx_non_max_suppression"):
 
 
 class OnnxArgReduce(OnnxOp, type="onnx_arg_reduce"):
-    """The place of the largest or smallest element along an axis; of equals the first or the last."""
+    r"""$$reduced = \operatorname{argmax}_i data_i$$ along an axis, or the argmin; of equals the first or the last."""
 
     data = Input("Tensor of rank 1 or more.")
     reduced = Output("int64.")

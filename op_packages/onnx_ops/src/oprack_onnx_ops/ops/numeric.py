@@ -69,7 +69,7 @@ class OnnxRound(Unary, type="onnx_round"):
 
 
 class OnnxIsInf(OnnxOp, type="onnx_is_inf"):
-    """Whether an element is infinite, of either sign or of one."""
+    r"""$$Y = (X = \infty) \lor (X = -\infty)$$ or one of both."""
 
     X = Input("Tensor of any shape.")
     Y = Output("bool, shape of X.")
@@ -93,7 +93,7 @@ class OnnxPow(OnnxOp, type="onnx_pow"):
 
 
 class OnnxHardmax(OnnxOp, type="onnx_hardmax"):
-    """1 at the first of the largest elements along an axis, and 0 elsewhere."""
+    r"""$$output_i = 1$$ where $i$ is the first place of the largest along an axis, and 0 elsewhere."""
 
     input = Input("Tensor of rank 1 or more.")
     output = Output("Shape of input.")
@@ -116,7 +116,7 @@ class OnnxLpNormalization(OnnxOp, type="onnx_lp_normalization"):
 
 
 class OnnxTfIdf(OnnxOp, type="onnx_tf_idf"):
-    """How often n-grams of a list occur in rows of integers."""
+    r"""$$Y_g = w_g \cdot |\{i : X_{i, i+s, \ldots} = g\}|$$: how often n-grams occur in rows of integers."""
 
     X = Input("int32 or int64 [n] or [rows, n].")
     Y = Output("float32 [m] or [rows, m].")
@@ -140,7 +140,7 @@ class OnnxTfIdf(OnnxOp, type="onnx_tf_idf"):
 
 
 class OnnxArrayFeatureExtractor(OnnxOp, type="onnx_array_feature_extractor"):
-    """The elements at some places of the last axis."""
+    r"""$$Z_{p,i} = X_{p, Y_i}$$ along the last axis."""
 
     X = Input("Tensor of rank 1 or more.")
     Y = Input("int64: the places.")
@@ -149,7 +149,7 @@ class OnnxArrayFeatureExtractor(OnnxOp, type="onnx_array_feature_extractor"):
 
 
 class OnnxBinarizer(OnnxOp, type="onnx_binarizer"):
-    """1 where an element is greater than the threshold, and 0 elsewhere."""
+    r"""$$Y = 1$$ where $X > threshold$, and 0 elsewhere."""
 
     X = Input("Tensor of any shape.")
     Y = Output("Shape of X.")
@@ -160,7 +160,7 @@ class OnnxBinarizer(OnnxOp, type="onnx_binarizer"):
 
 
 class OnnxTreeEnsemble(OnnxOp, type="onnx_tree_ensemble"):
-    """Sums, means, minima or maxima of what the trees say of each row."""
+    r"""$$Y = \sum_t leaf_t(X)$$ over the trees t; or the mean, minimum or maximum."""
 
     X = Input("[rows, features].")
     splits = Input("Of each node: the value that it compares with.")

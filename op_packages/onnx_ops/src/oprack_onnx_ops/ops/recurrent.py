@@ -77,7 +77,7 @@ class OnnxDFT(OnnxOp, type="onnx_dft"):
 
 
 class OnnxSTFT(OnnxOp, type="onnx_stft"):
-    """The Fourier transforms of windows that go over a signal."""
+    r"""$$output_{t,k} = \sum_j window_j\, signal_{t s + j}\, e^{-2 \pi i\, jk / n}$$ for steps of s elements."""
 
     signal = Input("[batch, length, 1] of real numbers or [batch, length, 2] of complex ones.")
     frame_step = Input("One integer: from window to window.")
@@ -92,7 +92,10 @@ class OnnxSTFT(OnnxOp, type="onnx_stft"):
 
 
 class OnnxMelWeightMatrix(OnnxOp, type="onnx_mel_weight_matrix"):
-    """The matrix that makes a spectrum one of the mel scale."""
+    r"""$$output_{f,m} = \max(0, \min(\tfrac{f - a_m}{b_m - a_m}, \tfrac{c_m - f}{c_m - b_m}))$$
+
+    for neighbours a, b, c of the mel scale, as numbers of frequencies.
+    """
 
     num_mel_bins = Input("One integer: columns.")
     dft_length = Input("One integer: points of the transform.")

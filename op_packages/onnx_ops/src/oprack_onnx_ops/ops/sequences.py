@@ -20,14 +20,14 @@ class OnnxSequenceOp(OnnxOp):
 
 
 class OnnxSequenceConstruct(OnnxSequenceOp, type="onnx_sequence_construct"):
-    """A sequence of tensors."""
+    r"""$$S_i = inputs_i$$: a sequence of tensors."""
 
     inputs = Input("Tensors of one dtype.", duplicable=True)
     output_sequence = Output("Array of tensors.")
 
 
 class OnnxSequenceEmpty(OnnxOp, type="onnx_sequence_empty"):
-    """A sequence of nothing."""
+    r"""$$|S| = 0$$: a sequence of nothing."""
 
     output = Output("Array of tensors.")
     dtype = Attr(5, "The dtype of what may be put into it.")
@@ -41,7 +41,7 @@ class OnnxSequenceEmpty(OnnxOp, type="onnx_sequence_empty"):
 
 
 class OnnxSequenceInsert(OnnxSequenceOp, type="onnx_sequence_insert"):
-    """A sequence with a tensor more."""
+    r"""$$S' = S_0, \ldots, S_{p-1}, tensor, S_p, \ldots$$ for the position p."""
 
     input_sequence = Input("Array of tensors.")
     tensor = Input("What is put into it.")
@@ -51,7 +51,7 @@ class OnnxSequenceInsert(OnnxSequenceOp, type="onnx_sequence_insert"):
 
 
 class OnnxSequenceErase(OnnxSequenceOp, type="onnx_sequence_erase"):
-    """A sequence with a tensor less."""
+    r"""$$S' = S_0, \ldots, S_{p-1}, S_{p+1}, \ldots$$ for the position p."""
 
     input_sequence = Input("Array of tensors.")
     position = Input("One integer: which one; the last where it is absent.", dispensable=True)
@@ -60,7 +60,7 @@ class OnnxSequenceErase(OnnxSequenceOp, type="onnx_sequence_erase"):
 
 
 class OnnxSequenceAt(OnnxOp, type="onnx_sequence_at"):
-    """A tensor of a sequence."""
+    r"""$$tensor = S_{position}$$ of a sequence S."""
 
     input_sequence = Input("Array of tensors.")
     position = Input("One integer; negative ones count from the end.")
@@ -73,7 +73,7 @@ class OnnxSequenceAt(OnnxOp, type="onnx_sequence_at"):
 
 
 class OnnxSequenceLength(OnnxOp, type="onnx_sequence_length"):
-    """How many tensors a sequence has."""
+    r"""$$length = |S|$$"""
 
     input_sequence = Input("Array of tensors.")
     length = Output("int64, of rank 0.")
@@ -93,7 +93,7 @@ class OnnxSequenceLength(OnnxOp, type="onnx_sequence_length"):
 
 
 class OnnxConcatFromSequence(OnnxOp, type="onnx_concat_from_sequence"):
-    """The tensors of a sequence joined along an axis."""
+    r"""$$concat\_result = [S_0, S_1, \ldots]$$ along an axis, for the tensors $S_i$ of a sequence."""
 
     input_sequence = Input("Array of tensors.")
     concat_result = Output("The joined tensor.")
@@ -107,7 +107,7 @@ class OnnxConcatFromSequence(OnnxOp, type="onnx_concat_from_sequence"):
 
 
 class OnnxSplitToSequence(OnnxSequenceOp, type="onnx_split_to_sequence"):
-    """A tensor cut along an axis."""
+    r"""$$S_i = input_{[n_i, n_{i+1})}$$ along an axis, with sums $n_i$ of the sizes before."""
 
     input = Input("Tensor of rank 1 or more.")
     split = Input("One integer, the size of a part, or a list of sizes; 1 where it is absent.", dispensable=True)

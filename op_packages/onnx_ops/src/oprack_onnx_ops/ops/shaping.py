@@ -9,7 +9,7 @@ from oprack_onnx_ops.ops._common import OnnxOp, dtypes, numbers, optional_ints
 
 
 class OnnxReshape(OnnxOp, type="onnx_reshape"):
-    """The same elements in another shape, in which 0 may be meant as 0."""
+    r"""$$reshaped = data$$ in another shape, in which 0 may be meant as 0."""
 
     data = Input("Tensor of any shape.")
     shape = Input("int64 [n]; -1, once at most, stands for what is left.")
@@ -24,7 +24,7 @@ class OnnxReshape(OnnxOp, type="onnx_reshape"):
 
 
 class OnnxExpand(OnnxOp, type="onnx_expand"):
-    """A tensor repeated along axes of size 1, so that its shape broadcasts with another one."""
+    r"""$$output = input$$ repeated along axes of size 1, so that its shape broadcasts with `shape`."""
 
     input = Input("Tensor of any shape.")
     shape = Input("int64 [n].")
@@ -43,7 +43,7 @@ class OnnxExpand(OnnxOp, type="onnx_expand"):
 
 
 class OnnxSplit(OnnxOp, type="onnx_split"):
-    """A tensor cut along an axis."""
+    r"""$$outputs_i = input_{[n_i, n_{i+1})}$$ along an axis, with sums $n_i$ of the sizes before."""
 
     input = Input("Tensor of rank 1 or more.")
     split = Input(
@@ -67,7 +67,7 @@ class OnnxSplit(OnnxOp, type="onnx_split"):
 
 
 class OnnxPad(OnnxOp, type="onnx_pad"):
-    """Elements put before and behind each axis, or taken away where their number is negative."""
+    r"""$$output_{i + before} = data_i$$ with elements put before and behind each axis; negative numbers take some away."""
 
     data = Input("Tensor of any shape.")
     pads = Input("int64 [2 n]: how many before each axis, then how many behind each.")
@@ -93,7 +93,7 @@ class OnnxPad(OnnxOp, type="onnx_pad"):
 
 
 class OnnxResize(OnnxOp, type="onnx_resize"):
-    """A tensor, such as a batch of images, sampled at other places along its axes."""
+    r"""$$Y_p = X(place(p))$$ with X interpolated between its places, axis by axis."""
 
     X = Input("Tensor of rank 1 or more.")
     roi = Input("Starts, then ends of the part to resize, for tf_crop_and_resize.", dispensable=True)
@@ -157,7 +157,7 @@ class OnnxEyeLike(OnnxOp, type="onnx_eye_like"):
 
 
 class OnnxCol2Im(OnnxOp, type="onnx_col2im"):
-    """Blocks put back into an image, where they overlap by their sum."""
+    r"""$$output_q = \sum_{(i, p): place(i, p) = q} input_{i,p}$$ blocks put back into an image."""
 
     input = Input("[batch, channels * elements of a block, blocks].")
     image_shape = Input("int64: the sizes of the image.")
@@ -179,7 +179,7 @@ class OnnxCol2Im(OnnxOp, type="onnx_col2im"):
 
 
 class OnnxBitCast(OnnxOp, type="onnx_bit_cast"):
-    """The same bits as another dtype of the same width."""
+    r"""$$bits(output) = bits(input)$$ with a dtype of the same width."""
 
     input = Input("Tensor of any shape.")
     output = Output("Shape of input.")

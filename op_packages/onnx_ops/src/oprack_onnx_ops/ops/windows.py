@@ -85,7 +85,7 @@ class OnnxPool(OnnxOp):
 
 
 class OnnxMaxPool(OnnxPool, type="onnx_max_pool"):
-    """The largest element of each window, and where it is."""
+    r"""$$Y_p = \max_{i \in window(p)} X_i$$ and where it is."""
 
     Indices = Output("int64: the place in X as one long row.", dispensable=True)
     storage_order = Attr(False, "Indices count column by column.")
@@ -95,7 +95,7 @@ class OnnxMaxPool(OnnxPool, type="onnx_max_pool"):
 
 
 class OnnxAveragePool(OnnxPool, type="onnx_average_pool"):
-    """The mean of each window."""
+    r"""$$Y_p = \frac{1}{n_p} \sum_{i \in window(p)} X_i$$ with the number $n_p$ of elements that count."""
 
     count_include_pad = Attr(False, "What was put around the image counts, as 0.")
 
@@ -107,7 +107,7 @@ class OnnxLpPool(OnnxPool, type="onnx_lp_pool"):
 
 
 class OnnxMaxUnpool(OnnxOp, type="onnx_max_unpool"):
-    """The elements of a pool's result at the places from which they came, and 0 elsewhere."""
+    r"""$$output_{I_p} = X_p$$ and 0 elsewhere."""
 
     X = Input("[batch, channels, *windows].")
     I = Input("int64, shape of X: places in the result of the least size, as one long row.")  # noqa: E741
@@ -143,7 +143,7 @@ class OnnxConv(OnnxOp, type="onnx_conv"):
 
 
 class OnnxConvTranspose(OnnxOp, type="onnx_conv_transpose"):
-    """The gradient of a convolution with respect to its image, of any rank."""
+    r"""$$Y_q = B + \sum_{(p, k): s p + d k = q} W_k^T X_p$$: the gradient of a convolution."""
 
     X = Input("[batch, channels, *windows].")
     W = Input("[channels, filters / group, *kernel].")
@@ -164,7 +164,7 @@ class OnnxConvTranspose(OnnxOp, type="onnx_conv_transpose"):
 
 
 class OnnxDeformConv(OnnxOp, type="onnx_deform_conv"):
-    """A convolution whose elements of a window lie at places that are shifted by an offset each."""
+    r"""$$Y_p = B + \sum_k W_k\, mask_{k,p}\, X(s p + d k + offset_{k,p})$$ with X interpolated."""
 
     X = Input("[batch, channels, height, width].")
     W = Input("[filters, channels / group, *kernel].")
@@ -185,7 +185,7 @@ class OnnxDeformConv(OnnxOp, type="onnx_deform_conv"):
 
 
 class OnnxRoiAlign(OnnxOp, type="onnx_roi_align"):
-    """The mean or the maximum of samples in each cell of a grid over each part of an image."""
+    r"""$$Y_{r,p} = \frac{1}{n} \sum_{s \in cell(p)} X(s)$$ or the maximum, for a grid of cells over each part of an image."""
 
     X = Input("[batch, channels, height, width].")
     rois = Input("[n, 4]: x and y of the first corner, then of the last one.")
@@ -207,7 +207,7 @@ class OnnxRoiAlign(OnnxOp, type="onnx_roi_align"):
 
 
 class OnnxGridSample(OnnxOp, type="onnx_grid_sample"):
-    """An image of any rank sampled at the places of a grid, which count from -1 to 1."""
+    r"""$$Y_p = X(grid_p)$$ with X interpolated between its places, which count from -1 to 1."""
 
     X = Input("[batch, channels, *image].")
     grid = Input("[batch, *out, rank of the image]: x first.")

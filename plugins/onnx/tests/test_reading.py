@@ -1,0 +1,276 @@
+"""Models of ONNX wherever oprack takes a model: loaders, predictors, commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx_models import expected, model, net
+from oprack import Executor, inference, io
+from oprack.cli.main import main
+from oprack.errors import (
+    CorruptModelError,
+    CorruptParameterError,
+    MissingPackError,
+    MissingParameterError,
+    ModelError,
+    UnimplementedError,
+    UnsafeNameError,
+)
+from oprack.io.inference_model import files_beside, model_files
+from oprack.tensor import Scope
+from oprack_onnx import backend
+
+X = np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("float32")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "net.onnx"
+    onnx.save(net(), file)
+    return file
+
+
+def run(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    scope = Scope()
+    found = io.load_inference_model(path, scope)
+    return Executor().run(found.program, feed=feeds, fetch_list=found.fetch_names, scope=scope)
+
+
+@pytest.mark.parametrize("name", ["net.onnx", "net", "."])
+def test_a_path_a_prefix_and_a_folder_name_it(path, name):
+    (y,) = run(path.parent / name, {"x": X})
+    np.testing.assert_allclose(y, expected(X), rtol=1e-4, atol=1e-5)
+
+
+def test_a_predictor_runs_it_by_fused_ops(path):
+    config = inference.Config(str(path), "")
+    predictor = inference.create_predictor(config)
+    for _ in range(3):  # recorded, compiled, compiled
+        (y,) = predictor.run([X])
+        np.testing.assert_allclose(y, expected(X), rtol=1e-4, atol=1e-5)
+    assert predictor.get_input_names() == ["x"] and predictor.get_output_names() == ["y"]
+
+
+def test_the_norm_is_folded_into_the_convolution(path, capsys):
+    assert main(["passes", str(path), "--json"]) == 0
+    assert '"pass": "fold_affine_into_conv"' in capsys.readouterr().out.replace("\n", "")
+    assert main(["show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "conv2d" in shown and "batch_norm" in shown and "[-1, 3, 8, 8]" in shown
+
+
+def test_bytes_are_known_by_what_they_begin_with(path):
+    scope = Scope()
+    found = io.load_from_buffers(path.read_bytes(), b"", scope)
+    (y,) = Executor().run(found.program, feed={"x": X}, fetch_list=found.fetch_names, scope=scope)
+    np.testing.assert_allclose(y, expected(X), rtol=1e-4, atol=1e-5)
+
+
+def test_commands_take_it(path, tmp_path, capsys):
+    np.save(tmp_path / "x.npy", X)
+    out = tmp_path / "y.npz"
+    assert main(["run", str(path), "--feed", str(tmp_path / "x.npy"), "--out", str(out)]) == 0
+    np.testing.assert_allclose(np.load(out)["y"], expected(X), rtol=1e-4, atol=1e-5)
+    assert main(["convert", str(path), str(tmp_path / "fluid")]) == 0
+    (y,) = run(tmp_path / "fluid.pdmodel", {"x": X})
+    np.testing.assert_allclose(y, expected(X), rtol=1e-4, atol=1e-5)
+    data = [str(tmp_path / "x.npy")]
+    assert main(["quantize", str(path), "--data", *data, "--out", str(tmp_path / "small")]) == 0
+
+
+# External data --------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def split(tmp_path: Path) -> Path:
+    file = tmp_path / "split.onnx"
+    onnx.save(net(), file, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return file
+
+
+def test_external_data_lies_beside_the_model(split):
+    (y,) = run(split, {"x": X})
+    np.testing.assert_allclose(y, expected(X), rtol=1e-4, atol=1e-5)
+    data = split.with_name("weights.bin")
+    assert data in model_files(split).values() and data in files_beside(split).values()
+
+
+@pytest.mark.parametrize(
+    ("location", "error"),
+    [
+        ("../outside.bin", UnsafeNameError),
+        ("/etc/hostname", UnsafeNameError),
+        ("", UnsafeNameError),
+        ("link.bin", UnsafeNameError),
+        ("absent.bin", MissingParameterError),
+    ],
+)
+def test_external_data_never_leaves_the_folder(split, location, error):
+    (split.parent.parent / "outside.bin").write_bytes(b"\0" * 10_000)
+    (split.parent / "link.bin").symlink_to(split.parent.parent / "outside.bin")
+    made = onnx.load(split, load_external_data=False)
+    for tensor in made.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = location
+    split.write_bytes(made.SerializeToString())
+    with pytest.raises(error):
+        run(split, {"x": X})
+
+
+def test_external_data_of_another_size_is_refused(split):
+    split.with_name("weights.bin").write_bytes(b"\0" * 100)
+    with pytest.raises(CorruptParameterError, match=r"has dims .* bytes, and lies in"):
+        run(split, {"x": X})
+
+
+def test_a_model_given_as_bytes_has_no_folder(split):
+    with pytest.raises(MissingParameterError, match="load it by its path"):
+        io.load_from_buffers(split.read_bytes(), b"", Scope())
+
+
+# What is not to be trusted --------------------------------------------------------------------------------------------
+def test_dims_that_no_data_fill_are_refused(path):
+    made = net()
+    made.graph.initializer[0].dims[:] = [2**31, 2**31]
+    path.write_bytes(made.SerializeToString())
+    with pytest.raises(CorruptParameterError, match=r"has dims \[2147483648, 2147483648\], and data for"):
+        run(path, {"x": X})
+
+
+def test_functions_that_call_each_other_too_often_are_refused():
+    made = net()
+    names = [f"f{i}" for i in range(12)]
+    for name, inner in zip(names, [*names[1:], ""], strict=True):
+        calls = [helper.make_node(inner, ["a"], [f"b{k}"], domain="lib") for k in range(9)] if inner else []
+        nodes = [*calls, helper.make_node("Relu", ["a"], ["y"])]
+        made.functions.append(helper.make_function("lib", name, ["a"], ["y"], nodes, made.opset_import))
+    made.opset_import.append(helper.make_opsetid("lib", 1))
+    made.graph.node.append(helper.make_node("f0", ["y"], ["z"], domain="lib"))
+    with pytest.raises(CorruptModelError, match="nodes once its functions are written out"):
+        io.load_from_buffers(made.SerializeToString(), b"", Scope())
+    made.functions[-1].node.append(helper.make_node("f0", ["a"], ["again"], domain="lib"))
+    with pytest.raises(CorruptModelError, match="calls itself|once its functions"):
+        io.load_from_buffers(made.SerializeToString(), b"", Scope())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_altered_bytes_are_refused_or_run(path, seed):
+    """Nothing but an error of oprack comes out of a file that was altered."""
+    rng, data = np.random.default_rng(seed), bytearray(path.read_bytes())
+    head = len(data) - sum(len(t.raw_data) for t in net().graph.initializer)
+    for _ in range(40):
+        altered = data.copy()
+        for place in rng.integers(0, head, 3):
+            altered[place] = rng.integers(256)
+        try:
+            io.load_from_buffers(bytes(altered), b"", Scope())
+        except (ModelError, MissingPackError, UnimplementedError):
+            pass
+
+
+# Opsets, functions, domains -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("opset", [7, 9, 11, 13, 17, 21])
+def test_axes_are_an_attribute_or_an_input(opset):
+    held = {"axes": np.array([1], "int64")}
+    if opset >= 13:
+        squeezed = helper.make_node("Unsqueeze", ["x", "axes"], ["u"])
+        total = helper.make_node("ReduceSum", ["u", "axes"], ["y"], keepdims=0)
+    else:
+        squeezed = helper.make_node("Unsqueeze", ["x"], ["u"], axes=[1])
+        total = helper.make_node("ReduceSum", ["u"], ["y"], axes=[1], keepdims=0)
+    made = model([squeezed, total], {"x": [2, 3]}, ["y"], held if opset >= 13 else None, opset=opset)
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    assert backend.run_model(made, [x])[0].tolist() == x.tolist()
+
+
+def test_softmax_of_old_opsets_is_that_of_a_matrix():
+    x = np.arange(12, dtype="float32").reshape(2, 2, 3)
+    for opset, axes in ((11, (1, 2)), (13, (2,))):
+        made = model([helper.make_node("Softmax", ["x"], ["y"])], {"x": [2, 2, 3]}, ["y"], opset=opset)
+        e = np.exp(x - x.max(axes, keepdims=True))
+        np.testing.assert_allclose(backend.run_model(made, [x])[0], e / e.sum(axes, keepdims=True), rtol=1e-5)
+
+
+def test_a_function_of_the_model_is_written_out():
+    made = net()
+    body = [helper.make_node("Mul", ["a", "a"], ["b"]), helper.make_node("Add", ["b", "a"], ["c"])]
+    made.functions.append(helper.make_function("lib", "Poly", ["a"], ["c"], body, made.opset_import))
+    made.opset_import.append(helper.make_opsetid("lib", 1))
+    made.graph.node.append(helper.make_node("Poly", ["y"], ["z"], domain="lib"))
+    made.graph.output[0].name = "z"
+    y = expected(X)
+    np.testing.assert_allclose(backend.run_model(made, [X])[0], y * y + y, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("domain", "op"), [("oprack", "Brelu"), ("oprack.nn", "brelu"), ("nn", "Brelu")])
+def test_a_node_of_a_packs_domain_is_its_op(domain, op):
+    node = helper.make_node(op, ["x"], ["y"], domain=domain, t_min=-1.0, t_max=1.0)
+    made = model([node], {"x": [3]}, ["y"], domains=[domain])
+    assert backend.OprackRep(made).run([np.array([-2, 0.5, 2], "float32")])[0].tolist() == [-1.0, 0.5, 1.0]
+
+
+def test_an_unknown_domain_and_an_unknown_op_are_told():
+    made = model([helper.make_node("Thing", ["x"], ["y"], domain="acme")], {"x": [3]}, ["y"], domains=["acme"])
+    with pytest.raises(MissingPackError, match="no installed pack has the domain 'acme'"):
+        backend.OprackRep(made)
+    made = model(
+        [helper.make_node("Thing", ["x"], ["y"], domain="oprack.nn")], {"x": [3]}, ["y"], domains=["oprack.nn"]
+    )
+    with pytest.raises(UnimplementedError, match="pack 'nn' has no op 'Thing'"):
+        backend.OprackRep(made)
+    made = model([helper.make_node("ImageDecoder", ["x"], ["y"])], {"x": [3]}, ["y"], opset=20)
+    with pytest.raises(UnimplementedError, match=r"has 1 sorts of ops .*\n  ImageDecoder: node 0"):
+        backend.OprackRep(made)
+
+
+# Control flow ---------------------------------------------------------------------------------------------------------
+def test_a_loop_sums_until_its_condition_fails():
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["sum", "x"], ["sum_out"]),
+            helper.make_node("Less", ["sum_out", "limit"], ["small"]),
+            helper.make_node("ReduceMin", ["small_int"], ["least"], keepdims=0),
+            helper.make_node("Cast", ["least"], ["go"], to=onnx.TensorProto.BOOL),
+            helper.make_node("Identity", ["sum_out"], ["scan"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("sum", onnx.TensorProto.FLOAT, [2]),
+        ],
+        [
+            helper.make_tensor_value_info("go", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("sum_out", onnx.TensorProto.FLOAT, [2]),
+            helper.make_tensor_value_info("scan", onnx.TensorProto.FLOAT, [2]),
+        ],
+    )
+    body.node.insert(2, helper.make_node("Cast", ["small"], ["small_int"], to=onnx.TensorProto.INT32))
+    held = {"start": np.zeros(2, "float32"), "limit": np.array(5, "float32"), "most": np.array(10, "int64")}
+    nodes = [
+        helper.make_node("Constant", [], ["true"], value=numpy_helper.from_array(np.array(True))),
+        helper.make_node("Loop", ["most", "true", "start"], ["total", "steps"], body=body),
+    ]
+    made = model(nodes, {"x": [2]}, ["total", "steps"], held)
+    total, steps = backend.run_model(made, [np.array([1, 2], "float32")])
+    # 1 2, 2 4, 3 6: the second number is not below 5 any more
+    assert total.tolist() == [3.0, 6.0] and steps.tolist() == [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]
+
+
+def test_the_branches_of_an_if_may_have_other_sizes():
+    def branch(name: str, value: list[float]) -> onnx.GraphProto:
+        array = numpy_helper.from_array(np.array(value, "float32"))
+        node = helper.make_node("Constant", [], [name], value=array)
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)])
+
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+        helper.make_node("Greater", ["s", "zero"], ["c"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=branch("a", [1, 2]), else_branch=branch("b", [3])),
+    ]
+    made = backend.prepare(model(nodes, {"x": [2]}, ["y"], {"zero": np.array(0, "float32")}))
+    assert made.run([np.array([1, 1], "float32")])[0].tolist() == [1.0, 2.0]
+    assert made.run([np.array([-1, 0], "float32")])[0].tolist() == [3.0]

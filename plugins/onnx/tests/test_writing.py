@@ -1,0 +1,114 @@
+"""Programs written as models: run by ONNX's reference, by ONNX Runtime where it is installed, and read again."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.reference
+import oprack
+import pytest
+from oprack import Executor, InputSpec, io, to_program
+from oprack import functional as F
+from oprack.cli.main import main
+from oprack.tensor import Scope
+from oprack_onnx.export.program import export_loaded
+
+ZOO = Path(__file__).parents[3] / "tests" / "data" / "zoo"
+RUNTIME = importlib.util.find_spec("onnxruntime")
+sys.path.append(str(Path(__file__).parents[3] / "tests" / "zoo"))
+
+import compare  # noqa: E402
+import distance as distances  # noqa: E402
+
+OF_OPRACK = {"nlp_lac": "ops of sequences", "ocr_rec_nrtr": "beams"}
+
+
+def nets() -> list[str]:
+    return sorted(p.name for p in ZOO.iterdir() if p.is_dir())
+
+
+@pytest.fixture(params=nets())
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[onnx.ModelProto, list[str], Path]:
+    folder = shutil.copytree(ZOO / request.param, tmp_path / request.param)
+    compare.remake(folder)
+    scope = Scope()
+    model, lacking = export_loaded(io.load_inference_model(folder / "model", scope), scope)
+    return model, lacking, folder
+
+
+def test_a_net_of_the_zoo_is_a_model_that_answers_as_paddle(written):
+    model, lacking, folder = written
+    if lacking:
+        pytest.skip(f"ONNX lacks {lacking[0]}")
+    onnx.checker.check_model(model)
+    with np.load(folder / "io.npz") as found:
+        feeds = {key.removeprefix("in/"): found[key] for key in found if key.startswith("in/")}
+        wanted = [found[key] for key in sorted(found) if key.startswith("out/")]
+    feeds = {i.name: feeds[i.name] for i in model.graph.input}
+    if RUNTIME is None:
+        pytest.skip("onnxruntime is not installed; `pip install onnxruntime` runs these models")
+    runtime = importlib.import_module("onnxruntime")
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for got, want in zip(session.run(None, feeds), wanted, strict=True):
+        assert distances.distance(got, want) < 1e-4
+
+
+def reference(model: onnx.ModelProto, **feeds: np.ndarray) -> list[np.ndarray]:
+    onnx.checker.check_model(model)
+    return onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+
+
+X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+FUNCTIONS = {
+    "broadcast_along_an_axis": lambda x: F.elementwise_add(x, oprack.to_tensor(X[0, :, 0]), axis=1),
+    "activations": lambda x: F.hard_swish(F.gelu(F.leaky_relu(x))) + F.silu(x),
+    "scale": lambda x: F.scale(x, scale=2.0, bias=1.0, bias_after_scale=False),
+    "reduce": lambda x: F.reduce_mean(x, dim=[-1], keep_dim=True) - F.reduce_max(x, dim=[0, 1]),
+    "slice": lambda x: F.slice(x, axes=[1, 2], starts=[0, -3], ends=[2, 4], decrease_axis=[]),
+    "one_place": lambda x: F.slice(x, axes=[1], starts=[1], ends=[2], decrease_axis=[1]),
+    "shape": lambda x: F.reshape2(F.transpose2(x, axis=[2, 0, 1])[0], shape=[0, -1]),
+    "stack": lambda x: F.stack([x, F.relu(x)], axis=1),
+    "softmax": lambda x: F.softmax(x, axis=1) + F.log_softmax(x, axis=-1),
+    "flip": lambda x: F.flip(x, axis=[0, 2]),
+    "top_k": lambda x: F.top_k_v2(x, k=2, axis=-1)[0],
+    "floor_division": lambda x: F.cast(
+        F.elementwise_floordiv(F.cast(x * 10, out_dtype=3), oprack.to_tensor(np.array(-3))), out_dtype=5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_gives_the_same_in_onnx_s_reference(name):
+    function = FUNCTIONS[name]
+    traced = to_program(function, [InputSpec([None, 3, 4], name="x")])
+    found = io.inference_model.InferenceModel(traced.program, ["x"], list(traced.fetch_names))
+    model, lacking = export_loaded(found, traced.scope)
+    assert not lacking
+    wanted = Executor().run(traced.program, feed={"x": X}, fetch_list=traced.fetch_names, scope=traced.scope)
+    for got, want in zip(reference(model, x=X), wanted, strict=True):
+        assert got.shape == want.shape and got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_what_onnx_lacks_is_a_node_of_oprack_and_is_read_again(tmp_path, capsys):
+    traced = to_program(lambda x: F.brelu(F.stanh(x), t_min=-0.5, t_max=0.5), [InputSpec([None, 4], name="x")])
+    io.save_inference_model(tmp_path / "net", traced.program, ["x"], list(traced.fetch_names), traced.scope)
+    assert main(["convert", str(tmp_path / "net"), "--to", "onnx", str(tmp_path / "made")]) == 0
+    told = capsys.readouterr()
+    assert "made.onnx" in told.out and "stanh" in told.err and "domain 'oprack'" in told.err
+    x = np.linspace(-2, 2, 8, dtype="float32").reshape(2, 4)
+    scope = Scope()
+    read = io.load_inference_model(tmp_path / "made.onnx", scope)
+    (y,) = Executor().run(read.program, feed={"x": x}, fetch_list=read.fetch_names, scope=scope)
+    np.testing.assert_allclose(y, np.clip(1.7159 * np.tanh(0.67 * x), -0.5, 0.5), rtol=1e-4)
+
+
+def test_an_unknown_format_is_told(tmp_path, capsys):
+    assert main(["convert", str(ZOO / nets()[0] / "model"), "--to", "odd", str(tmp_path / "x")]) != 0
+    assert "expected one of pdmodel, onnx" in capsys.readouterr().err
