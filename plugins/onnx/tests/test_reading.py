@@ -40,6 +40,11 @@ def run(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     return Executor().run(found.program, feed=feeds, fetch_list=found.fetch_names, scope=scope)
 
 
+def run_made(made: onnx.ModelProto, feeds: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """What a model gives that does not say the shapes of its outputs, as ONNX's checker wants it to."""
+    return backend.OprackRep(made).run(feeds)
+
+
 @pytest.mark.parametrize("name", ["net.onnx", "net", "."])
 def test_a_path_a_prefix_and_a_folder_name_it(path, name):
     (y,) = run(path.parent / name, {"x": X})
@@ -152,7 +157,7 @@ def test_functions_that_call_each_other_too_often_are_refused():
     with pytest.raises(CorruptModelError, match="nodes once its functions are written out"):
         io.load_from_buffers(made.SerializeToString(), b"", Scope())
     made.functions[-1].node.append(helper.make_node("f0", ["a"], ["again"], domain="lib"))
-    with pytest.raises(CorruptModelError, match="calls itself|once its functions"):
+    with pytest.raises(CorruptModelError, match=r"calls itself|once its functions"):
         io.load_from_buffers(made.SerializeToString(), b"", Scope())
 
 
@@ -183,7 +188,7 @@ def test_axes_are_an_attribute_or_an_input(opset):
         total = helper.make_node("ReduceSum", ["u"], ["y"], axes=[1], keepdims=0)
     made = model([squeezed, total], {"x": [2, 3]}, ["y"], held if opset >= 13 else None, opset=opset)
     x = np.arange(6, dtype="float32").reshape(2, 3)
-    assert backend.run_model(made, [x])[0].tolist() == x.tolist()
+    assert run_made(made, [x])[0].tolist() == x.tolist()
 
 
 def test_softmax_of_old_opsets_is_that_of_a_matrix():
@@ -191,7 +196,7 @@ def test_softmax_of_old_opsets_is_that_of_a_matrix():
     for opset, axes in ((11, (1, 2)), (13, (2,))):
         made = model([helper.make_node("Softmax", ["x"], ["y"])], {"x": [2, 2, 3]}, ["y"], opset=opset)
         e = np.exp(x - x.max(axes, keepdims=True))
-        np.testing.assert_allclose(backend.run_model(made, [x])[0], e / e.sum(axes, keepdims=True), rtol=1e-5)
+        np.testing.assert_allclose(run_made(made, [x])[0], e / e.sum(axes, keepdims=True), rtol=1e-5)
 
 
 def test_a_function_of_the_model_is_written_out():
@@ -202,7 +207,7 @@ def test_a_function_of_the_model_is_written_out():
     made.graph.node.append(helper.make_node("Poly", ["y"], ["z"], domain="lib"))
     made.graph.output[0].name = "z"
     y = expected(X)
-    np.testing.assert_allclose(backend.run_model(made, [X])[0], y * y + y, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(run_made(made, [X])[0], y * y + y, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(("domain", "op"), [("oprack", "Brelu"), ("oprack.nn", "brelu"), ("nn", "Brelu")])
@@ -255,7 +260,7 @@ def test_a_loop_sums_until_its_condition_fails():
         helper.make_node("Loop", ["most", "true", "start"], ["total", "steps"], body=body),
     ]
     made = model(nodes, {"x": [2]}, ["total", "steps"], held)
-    total, steps = backend.run_model(made, [np.array([1, 2], "float32")])
+    total, steps = run_made(made, [np.array([1, 2], "float32")])
     # 1 2, 2 4, 3 6: the second number is not below 5 any more
     assert total.tolist() == [3.0, 6.0] and steps.tolist() == [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]
 
@@ -271,6 +276,6 @@ def test_the_branches_of_an_if_may_have_other_sizes():
         helper.make_node("Greater", ["s", "zero"], ["c"]),
         helper.make_node("If", ["c"], ["y"], then_branch=branch("a", [1, 2]), else_branch=branch("b", [3])),
     ]
-    made = backend.prepare(model(nodes, {"x": [2]}, ["y"], {"zero": np.array(0, "float32")}))
+    made = backend.OprackRep(model(nodes, {"x": [2]}, ["y"], {"zero": np.array(0, "float32")}))
     assert made.run([np.array([1, 1], "float32")])[0].tolist() == [1.0, 2.0]
     assert made.run([np.array([-1, 0], "float32")])[0].tolist() == [3.0]

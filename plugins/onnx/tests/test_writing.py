@@ -26,8 +26,6 @@ sys.path.append(str(Path(__file__).parents[3] / "tests" / "zoo"))
 import compare  # noqa: E402
 import distance as distances  # noqa: E402
 
-OF_OPRACK = {"nlp_lac": "ops of sequences", "ocr_rec_nrtr": "beams"}
-
 
 def nets() -> list[str]:
     return sorted(p.name for p in ZOO.iterdir() if p.is_dir())
@@ -77,9 +75,7 @@ FUNCTIONS = {
     "softmax": lambda x: F.softmax(x, axis=1) + F.log_softmax(x, axis=-1),
     "flip": lambda x: F.flip(x, axis=[0, 2]),
     "top_k": lambda x: F.top_k_v2(x, k=2, axis=-1)[0],
-    "floor_division": lambda x: F.cast(
-        F.elementwise_floordiv(F.cast(x * 10, out_dtype=3), oprack.to_tensor(np.array(-3))), out_dtype=5
-    ),
+    "floor_division": lambda x: F.cast(x * 10, in_dtype=5, out_dtype=3) // oprack.to_tensor(np.array(-3)),
 }
 
 

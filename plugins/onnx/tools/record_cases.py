@@ -35,7 +35,9 @@ def array(value: Any) -> Any:
 
 
 def plain(array: np.ndarray) -> bool:
-    return array.dtype.kind in "biuf" and array.size <= LARGEST and array.dtype.isbuiltin == 1
+    # files of Fluid hold no uint16 and no uint32, and the fuzzer keeps its cases in such files
+    held = array.dtype.kind in "biuf" and array.dtype.name not in ("uint16", "uint32")
+    return held and array.size <= LARGEST and array.dtype.isbuiltin == 1
 
 
 def case_of(test: TestCase) -> tuple[OpDesc, dict[str, Any]] | None:

@@ -128,8 +128,8 @@ def working(what: str) -> Iterator[None]:
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
-        help="directory with __model__ or one .pdmodel (or .json of Paddle 3, or .onnx); such a file; or its path without "
-        "ending",
+        help="directory with __model__ or one .pdmodel (or .json of Paddle 3, or .onnx); such a file; or its path "
+        "without ending",
     )
     parser.add_argument("--params", metavar="FILE", help="combined parameter file, where it has another name")
 

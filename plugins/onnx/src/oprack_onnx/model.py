@@ -30,26 +30,63 @@ LARGE = 1024
 
 
 def parse(data: bytes | memoryview) -> ModelProto:
-    """The model of a file's bytes, without its functions, which are written out where they are called.
-
-    Raises:
-        CorruptModelError: The bytes are no model.
-    """
+    """The model of a file's bytes. Raises CorruptModelError when they are none."""
     model = ModelProto()
     try:
         model.ParseFromString(bytes(data))
     except (DecodeError, RecursionError, ValueError) as error:
         raise CorruptModelError(f"the bytes are no model of ONNX: {error}") from None
+    return model
+
+
+def without_functions(model: ModelProto) -> ModelProto:
+    """The model with its functions written out where they are called.
+
+    Raises:
+        CorruptModelError: It is no model, or its functions make too much of it.
+    """
     if not model.HasField("graph") or not model.ir_version:
         raise CorruptModelError("the bytes are no model of ONNX: they have no graph, or no version of the format")
     if not model.opset_import:
         raise CorruptModelError("the model imports no opset; expected one for each domain of its nodes")
+    if not _is_text(model):
+        raise CorruptModelError("the model has names that are no text in UTF-8")
     expanded = _expanded_size(model)
     if expanded > MAX_NODES:
         raise CorruptModelError(
             f"the model has {expanded} nodes once its functions are written out; expected at most {MAX_NODES}"
         )
     return _inlined(model) if model.functions else model
+
+
+def _is_text(model: ModelProto) -> bool:
+    """Whether all names are text: protobuf hands out bytes, or an error, for a name that is not in UTF-8."""
+    try:
+        names = [n for o in model.opset_import for n in (o.domain,)]
+        for function in model.functions:
+            names += [function.name, function.domain, *function.input, *function.output, *_names(function.node)]
+        names += _names_of_graph(model.graph)
+    except UnicodeDecodeError:
+        return False
+    return all(isinstance(name, str) for name in names)
+
+
+def _names_of_graph(graph: GraphProto) -> list[str]:
+    infos = [*graph.input, *graph.output, *graph.value_info, *graph.initializer]
+    return [graph.name, *(i.name for i in infos), *_names(graph.node)]
+
+
+def _names(nodes: Iterable[NodeProto]) -> list[str]:
+    found: list[str] = []
+    for node in nodes:
+        found += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        for attr in node.attribute:
+            found += [attr.name, attr.ref_attr_name]
+            if attr.HasField("t"):
+                found += [attr.t.name, *(e.value for e in attr.t.external_data)]
+        for graph in subgraphs(node):
+            found += _names_of_graph(graph)
+    return found
 
 
 def _inlined(model: ModelProto) -> ModelProto:

@@ -14,7 +14,7 @@ from oprack.python.text import printable
 from oprack.types import AttrType, VarType
 
 from oprack_onnx.graphs import DOMAINS, Frame, GraphReader, graph_types, value_type
-from oprack_onnx.model import Tensors, external_file, external_locations, parse, with_types
+from oprack_onnx.model import Tensors, external_file, external_locations, parse, with_types, without_functions
 from oprack_onnx.values import Value
 from oprack_onnx.writer import Writer, info_of
 
@@ -40,6 +40,7 @@ def read_model(data: bytes | memoryview, folder: Path | None) -> ReadModel:
 
 def translate(model: ModelProto, folder: Path | None = None) -> ReadModel:
     """As `read_model`, for a model that was parsed."""
+    model = without_functions(model)
     writer = Writer()
     opsets = {DOMAINS.get(o.domain, o.domain): o.version for o in model.opset_import}
     reader = GraphReader(writer, Tensors(folder), opsets)

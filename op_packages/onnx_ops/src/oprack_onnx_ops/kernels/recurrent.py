@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from oprack.kernel import Array, kernel
 from oprack.tensor import numpy_dtype
+from oprack.types import FLOATS
 
 Activation = Callable[[Array], Array]
 
@@ -127,7 +128,7 @@ def _bias(B: Array | None, place: int, gates: int, hidden: int) -> Any:
     return 0 if B is None else B[place, gates * hidden :]
 
 
-@kernel("onnx_rnn", place="cpu")
+@kernel("onnx_rnn", place="cpu", dtypes=FLOATS)
 def rnn(
     X: Array,
     W: Array,
@@ -155,7 +156,7 @@ def rnn(
     return y, h
 
 
-@kernel("onnx_gru", place="cpu")
+@kernel("onnx_gru", place="cpu", dtypes=FLOATS)
 def gru(
     X: Array,
     W: Array,
@@ -196,7 +197,7 @@ def gru(
     return y, h
 
 
-@kernel("onnx_lstm", place="cpu")
+@kernel("onnx_lstm", place="cpu", dtypes=FLOATS)
 def lstm(
     X: Array,
     W: Array,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from oprack.kernel import Array, kernel
+from oprack.types import FLOATS
 
 from oprack_onnx_ops.kernels._interpolation import grid_sampled
 from oprack_onnx_ops.ops.windows import window_axis
@@ -183,7 +184,7 @@ def convolution(x: Array, w: Array, windows: Windows, group: int, padded: Array)
     return out.reshape(batch, w.shape[0], *counts)
 
 
-@kernel("onnx_conv", place="cpu")
+@kernel("onnx_conv", place="cpu", dtypes=FLOATS)
 def conv(
     X: Array,
     W: Array,
@@ -215,7 +216,7 @@ def _transposed_pads(
     return cut
 
 
-@kernel("onnx_conv_transpose", place="cpu")
+@kernel("onnx_conv_transpose", place="cpu", dtypes=FLOATS)
 def conv_transpose(
     X: Array,
     W: Array,

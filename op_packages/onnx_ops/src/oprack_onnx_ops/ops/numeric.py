@@ -28,6 +28,8 @@ class OnnxReduce(OnnxOp, type="onnx_reduce"):
         axes = numbers(ctx, "axes") if count else []
         if axes == [] and ctx.attr("noop_with_empty_axes"):
             ctx.set_dim("reduced", dims)
+        elif axes is None and count < 0:
+            return
         elif axes is None:
             rest = len(dims) - (0 if ctx.attr("keepdims") else count)
             ctx.set_dim("reduced", [-1] * max(rest, 0))

@@ -46,9 +46,7 @@ class OnnxSplit(OnnxOp, type="onnx_split"):
     r"""$$outputs_i = input_{[n_i, n_{i+1})}$$ along an axis, with sums $n_i$ of the sizes before."""
 
     input = Input("Tensor of rank 1 or more.")
-    split = Input(
-        "int64 [n]: sizes of the parts; equal ones, the last of which may be smaller, without.", dispensable=True
-    )
+    split = Input("int64 [n]: their sizes; equal ones without, the last may be smaller.", dispensable=True)
     outputs = Output("The parts.", duplicable=True)
     axis = Attr(0, "The axis.")
     expected_kernel_type = dtype_of("input")
@@ -67,7 +65,7 @@ class OnnxSplit(OnnxOp, type="onnx_split"):
 
 
 class OnnxPad(OnnxOp, type="onnx_pad"):
-    r"""$$output_{i + before} = data_i$$ with elements put before and behind each axis; negative numbers take some away."""
+    r"""$$output_{i + before} = data_i$$ with elements put before and behind each axis, or taken away."""
 
     data = Input("Tensor of any shape.")
     pads = Input("int64 [2 n]: how many before each axis, then how many behind each.")

@@ -60,7 +60,7 @@ def window_sizes(ctx: InferShapeContext, dims: Sequence[int], kernel: Sequence[i
         ends = (pads[i], pads[rank + i])
         size = dims[2 + i]
         count = window_axis(size, kernel[i], strides[i], dilations[i], ends, ctx.attr("auto_pad"), ceil)[0]
-        found.append(-1 if size < 0 else max(count, 0))
+        found.append(-1 if size < 0 or kernel[i] < 0 else max(count, 0))
     return found
 
 
@@ -185,7 +185,7 @@ class OnnxDeformConv(OnnxOp, type="onnx_deform_conv"):
 
 
 class OnnxRoiAlign(OnnxOp, type="onnx_roi_align"):
-    r"""$$Y_{r,p} = \frac{1}{n} \sum_{s \in cell(p)} X(s)$$ or the maximum, for a grid of cells over each part of an image."""
+    r"""$$Y_{r,p} = \frac{1}{n} \sum_{s \in cell(p)} X(s)$$ or the maximum, for a grid of cells over each part."""
 
     X = Input("[batch, channels, height, width].")
     rois = Input("[n, 4]: x and y of the first corner, then of the last one.")
