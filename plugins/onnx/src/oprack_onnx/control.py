@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from onnx import GraphProto
 from oprack.desc import BlockDesc, OpDesc, VarDesc
-from oprack.errors import CorruptModelError
+from oprack.errors import CorruptModelError, UnimplementedError
 from oprack.types import AttrType, VarType
 
+from oprack_onnx.frames import Frame, graph_types
 from oprack_onnx.values import Node, Value
-
-if TYPE_CHECKING:
-    from oprack_onnx.graphs import Frame, GraphReader
+from oprack_onnx.writer import Writer
 
 Results = list["Value | None"]
 ARRAY = VarType.LOD_TENSOR_ARRAY
 
 
+class Reader(Protocol):
+    """What writes the nodes of a graph."""
+
+    writer: Writer
+    lacking: dict[str, str]
+
+    def initializers(self, graph: GraphProto, frame: Frame) -> None: ...
+
+    def nodes(self, graph: GraphProto, frame: Frame) -> None: ...
+
+
 class ControlFlow:
     """The forms of nodes that have graphs."""
 
-    def __init__(self, reader: GraphReader) -> None:
+    def __init__(self, reader: Reader) -> None:
         self.reader, self.writer = reader, reader.writer
         self.forms: dict[str, Callable[[Node, Frame], Results]] = {
             "If": self._branch,
@@ -41,11 +51,7 @@ class ControlFlow:
 
     def _graph(self, graph: GraphProto, frame: Frame, inputs: Sequence[Value | None]) -> tuple[list[Value], int]:
         """Write a graph into the block at hand; returns its outputs, and how many ops lay in the block before."""
-        from oprack_onnx.graphs import Frame as InnerFrame
-        from oprack_onnx.graphs import graph_types
-
-        types = frame.types | graph_types(graph)
-        inner = InnerFrame({}, types, frame)
+        inner = Frame({}, frame.types | graph_types(graph), frame)
         self.reader.initializers(graph, inner)
         for info, value in zip(graph.input, inputs, strict=False):
             inner.values[info.name] = value
@@ -54,8 +60,6 @@ class ControlFlow:
         gone = set(self.reader.lacking) - before
         outputs = [inner.find(info.name, "an output of a graph") for info in graph.output]
         if any(v is None for v in outputs):
-            from oprack.errors import UnimplementedError
-
             raise UnimplementedError(
                 f"its graph has ops that can't be written: {', '.join(sorted(gone)) or 'none known'}"
             )

@@ -72,7 +72,7 @@ def _is_text(model: ModelProto) -> bool:
 
 
 def _names_of_graph(graph: GraphProto) -> list[str]:
-    infos = [*graph.input, *graph.output, *graph.value_info, *graph.initializer]
+    infos: list[Any] = [*graph.input, *graph.output, *graph.value_info, *graph.initializer]
     return [graph.name, *(i.name for i in infos), *_names(graph.node)]
 
 

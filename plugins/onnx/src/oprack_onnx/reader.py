@@ -13,7 +13,8 @@ from oprack.program import Program
 from oprack.python.text import printable
 from oprack.types import AttrType, VarType
 
-from oprack_onnx.graphs import DOMAINS, Frame, GraphReader, graph_types, value_type
+from oprack_onnx.frames import DOMAINS, Frame, graph_types, value_type
+from oprack_onnx.graphs import GraphReader
 from oprack_onnx.model import Tensors, external_file, external_locations, parse, with_types, without_functions
 from oprack_onnx.values import Value
 from oprack_onnx.writer import Writer, info_of

@@ -29,7 +29,7 @@ class as_onnxruntime(StandIns):
 
     def _fill(self, modules: dict[str, StandIn]) -> None:
         sessions = _sessions()
-        names = {name: getattr(sessions, name) for name in sessions.__all__}
+        names = {name: getattr(sessions, name) for name in sessions.__all__ if name != "ERRORS"}
         vars(modules["onnxruntime"]).update(names, __version__=sessions.ONNXRUNTIME_VERSION)
         vars(modules[_STATE]).update(names | sessions.ERRORS)
 
