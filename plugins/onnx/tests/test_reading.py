@@ -279,3 +279,13 @@ def test_the_branches_of_an_if_may_have_other_sizes():
     made = backend.OprackRep(model(nodes, {"x": [2]}, ["y"], {"zero": np.array(0, "float32")}))
     assert made.run([np.array([1, 1], "float32")])[0].tolist() == [1.0, 2.0]
     assert made.run([np.array([-1, 0], "float32")])[0].tolist() == [3.0]
+
+
+def test_the_page_of_ops_is_fresh():
+    """`python plugins/onnx/tools/ops_page.py` writes it."""
+    import runpy
+
+    tools = Path(__file__).parents[1] / "tools"
+    assert Path(__file__).parents[3].joinpath("docs/onnx_ops.md").read_text("utf-8") == runpy.run_path(
+        str(tools / "ops_page.py")
+    )["page"]()
