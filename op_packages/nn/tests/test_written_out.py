@@ -69,6 +69,25 @@ def test_gelu_with_erf(order, way, swapped):
     assert kinds == ["gelu"] and not ops[0].attrs.get("approximate")
 
 
+@pytest.mark.parametrize("way", ["scale", "mul", "div"])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("gate", [("relu6", {"threshold": 6.0}), ("clip", {"min": 0.0, "max": 5.0})])
+def test_hard_swish_with_a_clip(way, swapped, gate):
+    p = Program(swapped)
+    shifted = p.plus("x", 3.0, "scale" if way == "scale" else "add")
+    p.times(p.op("elementwise_mul", "x", p.op(gate[0], shifted, **gate[1])), 1 / 6, way)
+    kinds, (op,) = p.check("fuse_activations")
+    assert kinds == ["hard_swish"] and op.attrs["offset"] == 3.0
+    assert op.attrs["threshold"] == gate[1].get("threshold", gate[1].get("max"))
+
+
+def test_a_clip_from_below_zero_is_no_hard_swish():
+    p = Program()
+    clipped = p.op("clip", p.plus("x", 3.0, "scale"), min=-1.0, max=6.0)
+    p.times(p.op("elementwise_mul", "x", clipped), 1 / 6, "mul")
+    assert "hard_swish" not in p.check("fuse_activations")[0]
+
+
 @pytest.mark.parametrize("order, way, swapped", WAYS)
 @pytest.mark.parametrize("cube", ["pow", "elementwise_pow", "square", "mul"])
 def test_gelu_with_tanh(order, way, swapped, cube):

@@ -286,6 +286,7 @@ def test_the_page_of_ops_is_fresh():
     import runpy
 
     tools = Path(__file__).parents[1] / "tools"
-    assert Path(__file__).parents[3].joinpath("docs/onnx_ops.md").read_text("utf-8") == runpy.run_path(
-        str(tools / "ops_page.py")
-    )["page"]()
+    assert (
+        Path(__file__).parents[3].joinpath("docs/onnx_ops.md").read_text("utf-8")
+        == runpy.run_path(str(tools / "ops_page.py"))["page"]()
+    )

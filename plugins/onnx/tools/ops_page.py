@@ -1,6 +1,6 @@
 """Writes docs/onnx_ops.md: how each op of ONNX is read, from the table, the forms and ONNX's schemas.
 
-    python plugins/onnx/tools/ops_page.py [--check]
+python plugins/onnx/tools/ops_page.py [--check]
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.io.inference_model import suffixes
 
 from oprack_serve.options.model_options import FILE, ModelOptions, read_options
 
@@ -53,7 +54,8 @@ def single(path: Path, name: str) -> list[FoundModel]:
     for what can't be read.
     """
     path = path.absolute()
-    name = name or path.name.removesuffix(".pdmodel")
+    endings = (".pdmodel", *suffixes())
+    name = name or next((path.name.removesuffix(e) for e in endings if path.name.endswith(e)), path.name)
     if not NAME.fullmatch(name):
         raise InvalidArgumentError(
             f"{name!r} can't be the name of a model; expected letters, digits, '_', '-' and '.': pass --name NAME"

@@ -1,4 +1,4 @@
-"""layer_norm, gelu and swish written as means, squares, erf ... become the ops that they are."""
+"""layer_norm, gelu, swish and hard_swish written as means, squares, erf ... become the ops that they are."""
 
 from __future__ import annotations
 
@@ -138,6 +138,24 @@ def swish_of_sigmoid(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     return p.op("elementwise_mul", X="x", Y=p.either(*gates), commutative=True), build
 
 
+@fusion("hard_swish_of_clip")
+def hard_swish_of_clip(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
+    """x clip(x + 3, 0, 6) / 6  ->  hard_swish(x)"""
+    shift = _Shift(p, "x", "three")
+    shifted = p.either(*shift.patterns)
+    gates = [p.op("relu6", X=shifted), p.op("clip", X=shifted, attrs={"min": 0.0})]
+    sixth = _Factor(p, p.op("elementwise_mul", X="x", Y=p.either(*gates), commutative=True), "sixth")
+
+    def build(m: Match) -> NewVar | None:
+        limit = m.attr(gates[0], "threshold") if m.has(gates[0]) else m.attr(gates[1], "max")
+        offset, factor = shift.value(m), sixth.value(m)
+        if offset is None or not factor or limit is None:
+            return None
+        return m.op("hard_swish", X=m["x"], attrs={"threshold": limit, "scale": 1 / factor, "offset": offset})
+
+    return p.either(*sixth.patterns), build
+
+
 # layer_norm -----------------------------------------------------------------------------------------------------------
 def _over_last_dims(op: OpNode) -> bool:
     """Whether a mean is taken over some of the last dims, which stay with size 1."""
@@ -209,4 +227,4 @@ def _parameter_of(slot: str, op_type: str, *others: str) -> Fusion:
 
 fuse_layer_norm = layer_norm_of_means + _parameter_of("Scale", "elementwise_mul")
 fuse_layer_norm += _parameter_of("Bias", "elementwise_add", "Scale")
-fuse_activations = gelu_of_erf + gelu_of_tanh + swish_of_sigmoid
+fuse_activations = gelu_of_erf + gelu_of_tanh + swish_of_sigmoid + hard_swish_of_clip
