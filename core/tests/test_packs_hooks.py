@@ -7,6 +7,7 @@ import re
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from oprack.cli.main import build_parser, main, pack_commands
 from oprack.errors import (
@@ -16,6 +17,7 @@ from oprack.errors import (
     UnknownOpError,
 )
 from oprack.io import load_from_buffers, load_inference_model
+from oprack.io.inference_model import ReadModel, check_parameters, files_beside, formats, model_files
 from oprack.op import OpVersion
 from oprack.packs import PackWarning, use_manager
 from oprack.program import Program
@@ -155,6 +157,46 @@ def test_hook_oprack_formats(pack, monkeypatch, tmp_path):
     both = manager_of(pack("a", oprack_formats=brings), pack("b", oprack_formats=brings))
     with use_manager(both), pytest.warns(PackWarning, match="'.odd' is brought by a .* and by b .*: that of a is used"):
         assert load_inference_model(tmp_path, Scope()).feed_names == ["x"]
+
+
+def test_a_format_may_hold_its_parameters_and_be_written(pack, monkeypatch, tmp_path):
+    """It gets the folder of the file, and returns arrays; a folder's files are told apart by the names in its bytes."""
+    program = Program()
+    block = program.global_block()
+    block.create_var("w", shape=[2], dtype="float32", persistable=True)
+    block.append_op("fetch", {"X": "w"}, {"Out": "fetch"}, {"col": 0})
+    folders, weights = [], tmp_path / "weights.bin"
+    weights.write_bytes(b"12345678")
+    (tmp_path / "net.odd").write_bytes(b"\x08 weights.bin")
+
+    def read(data, folder):
+        folders.append(folder)
+        return ReadModel(program, {"w": np.ones(2, "float32")}, [weights] if folder else [])
+
+    def write(model, scope, path):
+        path.write_bytes(b"written")
+        return [path], ["a remark"]
+
+    monkeypatch.setitem(sys.modules, "fixture_format", SimpleNamespace(read=read, write=write))
+
+    def brings(register):
+        register.format(
+            ".odd", "fixture_format:read", starts="\x08", holds_parameters=True, writer="fixture_format:write"
+        )
+
+    with use_manager(manager_of(pack("a", oprack_formats=brings))):
+        for load in (
+            lambda scope: load_inference_model(tmp_path / "net.odd", scope),
+            lambda scope: load_from_buffers(b"\x08", b"", scope),
+        ):
+            scope = Scope()
+            assert load(scope).fetch_names == ["w"] and scope.find_var("w").value.array.tolist() == [1.0, 1.0]
+        assert folders == [tmp_path, None]
+        check_parameters(tmp_path / "net.odd", program)  # there is no .pdiparams, and none is asked for
+        for files in (model_files(tmp_path / "net.odd"), files_beside(tmp_path / "net.odd")):
+            assert weights in files.values()
+        (found,) = formats()
+        assert found.write(None, Scope(), tmp_path / "out.odd") == ([tmp_path / "out.odd"], ["a remark"])
 
 
 def test_hook_oprack_op_versions(pack):
