@@ -1,0 +1,284 @@
+"""`oprack_torch.ops.<op>`: every op as a function of torch's tensors, called as in oprack.functional.
+
+Where nothing but a plain call is wanted, the function calls oprack's generated code itself; else torch.ops.oprack.<op>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from oprack.bridge import Gradient, bridged_op, bridged_ops, gradient_of, run
+from oprack.cache import Cache
+from oprack.eager_tensor import Tensor, new_tensor
+from oprack.errors import InvalidArgumentError, UnimplementedError, UnknownOpError
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.op_expr import OpExpr, attr_key
+from oprack.op.signature import snake_case
+from oprack.packs.changes import on_change
+from oprack.runtime.plan.codegen import generated_function
+from oprack_torch.arrays import METAS, abstract_of, dtype_number, from_torch, to_torch, torch_of
+from oprack_torch.library import TorchOp, draws, real_part, run_seeded, torch_op
+from torch.autograd import forward_ad
+
+_FORMS = 1024
+_functions: dict[str, Callable[..., Any]] = {}
+on_change(_functions.clear)
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = _functions.get(name)
+    if found is None:
+        try:
+            found = _functions[name] = _function(name)
+        except (UnknownOpError, UnimplementedError) as error:
+            raise AttributeError(str(error)) from error
+    return found
+
+
+def __dir__() -> list[str]:
+    return list(bridged_ops())
+
+
+class PlainCall:
+    """A call that was made before with tensors of these dtypes: what is needed to make it again by generated code.
+
+    Args:
+        op: The op.
+        expr: The call.
+        tensors: Its tensors.
+
+    Attributes:
+        call: oprack's generated function.
+        one: Whether the result is one tensor, the only output.
+    """
+
+    def __init__(self, op: TorchOp, expr: OpExpr, tensors: list[torch.Tensor]) -> None:
+        self.op, self.expr = op, expr
+        self.metas = [METAS[t.dtype] for t in tensors]
+        results = run_seeded(expr, [from_torch(t) for t in tensors])
+        self.call = expr.calls.get(tuple(self.metas))
+        made = [None if y is None else to_torch(y) for y in results]
+        self.usable = self.call is not None and None not in made and not draws(expr.type)
+        self.one = len(op.op.outputs) == 1 and len(made) == 1 and not op.op.outputs[0].listed
+        self._abstract = [abstract_of(t) for t in tensors], [abstract_of(y) for y in made]
+
+    def gradient(self, wrt: tuple[int, ...]) -> Gradient:
+        """The gradient of the call."""
+        return gradient_of(self.expr, *self._abstract, wrt)
+
+    def arguments(self, tensors: Any) -> list[Tensor]:
+        """oprack's tensors on the memory of torch's."""
+        found = []
+        for t, meta in zip(tensors, self.metas, strict=True):
+            x = Tensor()
+            x._value, x._meta, x._node = (t.detach() if t.requires_grad else t).numpy(), meta, None
+            found.append(x)
+        return found
+
+    def result(self, made: Any) -> Any:
+        """Results as the function returns them."""
+        if self.one:
+            return made[0]
+        return self.op.op.shown(self.op.op.formed(self.expr, made))
+
+
+class _Plain(torch.autograd.Function):
+    """A plain call that is recorded: its gradient is computed by oprack's generated code as well, unless it is recorded."""
+
+    @staticmethod
+    def forward(ctx: Any, plain: PlainCall, *tensors: torch.Tensor) -> Any:
+        args = plain.arguments(tensors)
+        made = plain.call(*args)  # type: ignore[misc]
+        arrays = [x._value for x in args]
+        output = tuple([torch_of(y._value, arrays) for y in made])
+        wrt = tuple([i for i, wanted in enumerate(ctx.needs_input_grad[1:]) if wanted])
+        gradient = plain.gradient(wrt)
+        ctx.plain, ctx.gradient = plain, gradient
+        ctx.set_materialize_grads(False)
+        if len(gradient.outputs) < len(output):
+            ctx.mark_non_differentiable(*[y for j, y in enumerate(output) if j not in gradient.outputs])
+        sides = {"in": tensors, "out": output}
+        ctx.save_for_backward(*[sides[side][i] for side, i, _ in gradient.saved])
+        ctx.results = [(y.shape, y.dtype) for y in output]
+        return output[0] if plain.one else output
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        gradient, plain = ctx.gradient, ctx.plain
+        recorded = torch.is_grad_enabled()
+        saved: Any = ctx.saved_tensors
+        given = [grads[j] for j in gradient.outputs]
+        if recorded:
+            apply, zeros = _apply, lambda j: torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1])
+        else:
+            apply, zeros = run, lambda j: from_torch(torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1]))  # type: ignore[assignment]
+            arrays = [t.detach() for t in (*saved, *(g for g in given if g is not None))]
+            saved, given = [from_torch(t) for t in saved], [None if g is None else from_torch(g) for g in given]
+            owned = [t.numpy() for t in arrays if t.dtype is not torch.bfloat16]
+        found = gradient(saved, given, apply, zeros)
+        by_position: list[Any] = [None] * len(plain.metas)
+        for i, g in zip(gradient.wrt, found, strict=True):
+            if g is not None:
+                by_position[i] = g if recorded else to_torch(g, owned)
+        return (None, *[_real(g, meta) for g, meta in zip(by_position, plain.metas, strict=True)])
+
+
+def _real(g: Any, meta: Any) -> Any:
+    return g if g is None or meta.dtype.kind == "c" else real_part(g, torch.float64)
+
+
+def _apply(expr: OpExpr, tensors: Any) -> Any:
+    return torch_op(expr.type).called(expr, tensors)
+
+
+def _alone(tensors: tuple[Any, ...]) -> bool:
+    """Whether nobody but autograd looks at a call: no mode, transform or subclass of torch."""
+    if (
+        torch._C._len_torch_dispatch_stack()
+        or torch._C._is_torch_function_mode_enabled()
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+    ):
+        return False
+    for t in tensors:
+        kind = t.__class__
+        if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or not t.is_cpu or t.is_conj() or t.is_neg():
+            return False
+    return True
+
+
+class OpFunction:
+    """What the function of an op calls where it does not know the call yet.
+
+    Args:
+        name: Its name in oprack_torch.ops.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.torch_op = torch_op(name)
+        self.table = Cache(_FORMS)
+        op = self.torch_op.op
+        self.parameters = [p for p in op.signature.parameters if p.slot is not None]
+        self.many = any(p.slot.duplicable for p in self.parameters if p.slot is not None)
+
+    def __call__(self, values: tuple[Any, ...], attrs: Mapping[str, Any], key: Any = None) -> Any:
+        """Call with one value per input in the order of the signature."""
+        op, torch_op = self.torch_op.op, self.torch_op
+        given = {n: dtype_number(v) for n, v in attrs.items() if v is not None}
+        if (asked := given.pop("num_outputs", None)) is not None:
+            given["num_outputs"] = self._counts(asked)
+        for name, value in given.items():
+            attr = op.signature.attrs.get(name)
+            if attr is not None and isinstance(value, str) and attr.type.name == "INT":
+                from oprack.types import dtype_enum
+
+                given[name] = int(dtype_enum(value))
+            elif attr is None and name != "num_outputs":
+                op.expression(dict(zip([p.name for p in self.parameters], values, strict=True)), given)  # says what is wrong
+        if torch_op.in_place:
+            return self._written(values, torch_op.overload(*values, **given))
+        if not torch.compiler.is_compiling() and key is not None and _alone(tuple(v for v in values if v is not None)):
+            counts = given.pop("num_outputs", None)
+            expr, flat = op.expression(dict(zip([p.name for p in self.parameters], values, strict=True)), given, counts)
+            if counts is None and flat and all(t.dtype in METAS and t.dtype is not torch.bfloat16 for t in flat):
+                plain = PlainCall(torch_op, expr, [t.detach() for t in flat])
+                if plain.usable:
+                    self.table[key] = plain
+        if op.counted and "num_outputs" not in given:
+            given["num_outputs"] = None
+        formed = torch_op.overload(*values, **given)
+        return op.shown([formed] if len(op.outputs) == 1 else [] if formed is None else list(formed))
+
+    def _counts(self, asked: Any) -> list[int]:
+        """How many tensors each output gets, of what oprack.functional takes."""
+        op = self.torch_op.op
+        if isinstance(asked, int):
+            asked = {o.slot.name: asked for o in op.outputs if o.slot.duplicable}
+        named = {snake_case(o.slot.name): o.slot.name for o in op.outputs}
+        numbers = {named.get(n, n): int(v) for n, v in asked.items()}
+        unknown = [n for n in numbers if n not in named.values()]
+        if unknown:
+            raise InvalidArgumentError(
+                f"op {op.type}: num_outputs names {', '.join(unknown)}; expected some of its outputs {', '.join(named)}"
+            )
+        default = {o.slot.name: int(not o.slot.dispensable) for o in op.outputs}
+        return [numbers.get(o.slot.name, default[o.slot.name]) for o in op.outputs]
+
+    def _written(self, values: tuple[Any, ...], rest: Any) -> Any:
+        """What a call in place returns: the inputs that it wrote to, in the place of the outputs, and the others."""
+        op, others = self.torch_op.op, iter([] if rest is None else [rest] if isinstance(rest, torch.Tensor) else rest)
+        by_slot = {p.slot.name: v for p, v in zip(self.parameters, values, strict=True) if p.slot is not None}
+        written = {y: by_slot[x] for x, y in self.torch_op.in_place.items()}
+        single = len(op.outputs) - len(written) == 1 and isinstance(rest, list)
+        others = iter([rest]) if single else others
+        formed = [written[o.slot.name] if o.slot.name in written else next(others) for o in op.outputs]
+        found = [f for o, f in zip(op.outputs, formed, strict=True) if f is not None and not (o.listed and f == [])]
+        return found[0] if len(found) == 1 else tuple(found)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """Python code for one op: it looks for a plain call of these dtypes, and only then for more."""
+    op = OpFunction(name)
+    names = [p.name for p in op.parameters]
+    heads = [n if not p.slot.dispensable else f"{n}=None" for n, p in zip(names, op.parameters, strict=True) if p.slot]
+    values = f"({''.join(f'{n}, ' for n in names)})"
+    lines = [f"def {name}({', '.join([*heads, '**_attrs'])}):", "    if _compiling():", f"        return _op({values}, _attrs)"]
+    lines += ["    _key = None"]
+    if names and not op.many and not op.torch_op.in_place:
+        dtypes = ", ".join(n if not p.slot.dispensable else f"None if {n} is None else {n}" for n, p in zip(names, op.parameters, strict=True) if p.slot)
+        dtypes = ", ".join(
+            f"{n}.dtype" if p.slot is not None and not p.slot.dispensable else f"None if {n} is None else {n}.dtype"
+            for n, p in zip(names, op.parameters, strict=True)
+        )
+        optional = [n for n, p in zip(names, op.parameters, strict=True) if p.slot is not None and p.slot.dispensable]
+        there = f"tuple([_t for _t in {values} if _t is not None])" if optional else values
+        lines += [
+            "    try:",
+            f"        _key = (_mode(), {dtypes}, *_attr_key(_attrs)) if _attrs else (_mode(), {dtypes})",
+            "        _plain = _table[_key]",
+            "    except (AttributeError, TypeError):",
+            "        _key = _plain = None",
+            "    if _plain is not None:",
+            f"        _given = {there}",
+            "        if _alone(_given):",
+            "            if _grad_enabled() and " + _any_grad(names, optional) + ":",
+            "                _y = _Recorded.apply(_plain, *_given)",
+            "                return _y if _plain.one else _plain.result(_y)",
+            "            return _called(_plain, _given)",
+        ]
+    lines += [f"    return _op({values}, _attrs, _key)"]
+    known = {
+        "_compiling": torch.compiler.is_compiling,
+        "_mode": current_or_none,
+        "_table": op.table,
+        "_attr_key": attr_key,
+        "_alone": _alone,
+        "_grad_enabled": torch.is_grad_enabled,
+        "_Recorded": _Plain,
+        "_called": _called,
+        "_op": op,
+        "__name__": __name__,
+    }
+    found = generated_function("\n".join(lines) + "\n", name, f"oprack_torch.ops.{name}", known)
+    op.torch_op.op.signature.describe(found, __name__)
+    found.__name__ = found.__qualname__ = name
+    return found
+
+
+def _any_grad(names: list[str], optional: list[str]) -> str:
+    texts = [f"({n} is not None and {n}.requires_grad)" if n in optional else f"{n}.requires_grad" for n in names]
+    return f"({' or '.join(texts)})"
+
+
+def _called(plain: PlainCall, tensors: tuple[torch.Tensor, ...]) -> Any:
+    """Make a plain call, without gradient."""
+    args = plain.arguments(tensors)
+    made = plain.call(*args)  # type: ignore[misc]
+    arrays = [x._value for x in args]
+    if plain.one:
+        return torch_of(made[0]._value, arrays)
+    return plain.result([torch_of(y._value, arrays) for y in made])
