@@ -6,5 +6,7 @@ has the same as functions with documentation, called as those of oprack.function
 
 from oprack_torch import ops
 from oprack_torch.library import torch_op
+from oprack_torch.module import Module
+from oprack_torch.sequences import Sequences
 
-__all__ = ["ops", "torch_op"]
+__all__ = ["Module", "Sequences", "ops", "torch_op"]

@@ -9,12 +9,14 @@ from typing import Any
 
 import torch
 from oprack.bridge import Abstract, BridgedOp, Gradient, bridged_op, gradient_of, infer_abstract, run
+from oprack.cache import Cache
 from oprack.eager_tensor.devices import RANDOM
-from oprack.errors import NotDifferentiableError, UnimplementedError, UnknownOpError
+from oprack.errors import InvalidLoDError, NotDifferentiableError, UnimplementedError, UnknownOpError
 from oprack.interpreter.op_expr import OpExpr
 from oprack_torch.arrays import DTYPES, abstract_of, from_torch, to_torch
 from oprack_torch.dims import of_torch
-from oprack_torch.schema import schema_of
+from oprack_torch.schema import LOD, schema_of
+from oprack_torch.sequences import Item, Sequences, joined, lod_of, offsets_of, values_of
 from torch._C._functorch import TransformType
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
@@ -23,6 +25,7 @@ LIBRARY = torch.library.Library("oprack", "FRAGMENT")
 _ops: dict[str, TorchOp] = {}
 _being_registered: set[str] = set()
 _lock = RLock()
+_levels = Cache(4096)
 
 
 class TorchOp:
@@ -45,15 +48,19 @@ class TorchOp:
         tags = [torch.Tag.pt2_compliant_tag]
         if "seed" in op.info.proto.attrs:  # two equal calls are two draws
             tags.append(torch.Tag.nondeterministic_seeded)
-        LIBRARY.define(schema_of(op, in_place), tags=tags)
         # a call without tensors has no place of its own, and runs on the CPU
         placed = any(p.slot is not None and not p.slot.dispensable for p in op.signature.parameters)
-        LIBRARY.impl(name, self.compute, "CPU" if placed else "CompositeExplicitAutograd")
-        LIBRARY.impl(name, self.record, "Autograd", with_keyset=True)
-        torch.library.register_fake(f"oprack::{name}", self.fake, lib=LIBRARY)
+        for lod in (False,) if in_place else (False, True):
+            LIBRARY.define(schema_of(op, in_place, lod), tags=tags)
+            full = f"{name}.{LOD}" if lod else name
+            LIBRARY.impl(full, self.compute_lod if lod else self.compute, "CPU" if placed else "CompositeExplicitAutograd")
+            LIBRARY.impl(full, self.record_lod if lod else self.record, "Autograd", with_keyset=True)
+            torch.library.register_fake(f"oprack::{full}", self.fake_lod if lod else self.fake, lib=LIBRARY)
         if not in_place:
             torch.library.register_vmap(f"oprack::{name}", self.over_batch, lib=LIBRARY)
-        self.overload: Any = getattr(_namespace_get(name), "default")
+        packet = _namespace_get(name)
+        self.overload: Any = packet.default
+        self.with_lod: Any = None if in_place else getattr(packet, LOD)
 
     @property
     def op(self) -> BridgedOp:
@@ -67,20 +74,37 @@ class TorchOp:
         counts = given.pop("num_outputs", None)
         return self.op.expression(values, given, counts)
 
-    def called(self, expr: OpExpr, tensors: Sequence[Any]) -> list[Any]:
+    def called(self, expr: OpExpr, items: Sequence[Item]) -> list[Item]:
         """Call the op of torch for an expression.
 
         Args:
             expr: The call.
-            tensors: Its tensors.
+            items: Its tensors, or Sequences.
 
         Returns:
             What the expression asks for, one after the other.
         """
+        tensors = [values_of(x) for x in items]
         values, attrs, counts = self.op.arguments(expr, tensors)
         if self.op.counted:
             attrs["num_outputs"] = counts
-        return self.flat(expr, self.overload(**values, **attrs))
+        levels = [len(offsets_of(x)) for x in items]
+        made = self.levels(expr, items)
+        if not any(levels) and not any(made):
+            return self.flat(expr, self.overload(**values, **attrs))
+        offsets = [o for x in items for o in offsets_of(x)]
+        *result, lods = self.with_lod(**values, **attrs, levels=levels, offsets=offsets)
+        return joined(self.flat(expr, result[0] if len(result) == 1 else result), made, lods)
+
+    def levels(self, expr: OpExpr, items: Sequence[Item]) -> list[int]:
+        """How many LoD levels each result of a call has, by the op's rules."""
+        kinds = tuple(None if x is None else (values_of(x).dtype, len(offsets_of(x))) for x in items)
+        found: list[int] | None = _levels[expr, kinds]
+        if found is None:
+            abstract = [_abstract(x) for x in items]
+            found = [0 if a is None else a.lod_level for a in infer_abstract(expr, abstract)]
+            _levels[expr, kinds] = found
+        return found
 
     def flat(self, expr: OpExpr, result: Any) -> list[Any]:
         """The results that an expression asks for, one after the other, of what a call by the schema gave."""
@@ -107,6 +131,31 @@ class TorchOp:
             tensor.copy_(result)
         return self._returned(expr, made)
 
+    def compute_lod(self, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
+        """The kernel, on the CPU, with LoD."""
+        expr, flat = self.expression(args, attrs)
+        items = joined(flat, levels, offsets)
+        tensors = [None if x is None else from_torch(values_of(x), lod_of(x)) for x in items]
+        arrays = [t._value for t in tensors if t is not None]
+        results = run_seeded(expr, tensors)
+        made = [None if y is None else to_torch(y, arrays) for y in results]
+        lods = []
+        for y, level in zip(results, self.levels(expr, items), strict=True):
+            given = [] if y is None else list(y._lod)
+            if y is not None and len(given) != level:
+                raise InvalidLoDError(
+                    f"op {self.type}: a result has {len(given)} LoD levels, but its shape rule says {level} for inputs of "
+                    f"{list(levels)} levels; torch has to know their number before"
+                )
+            lods += [torch.tensor(list(o), dtype=torch.int64) for o in given]
+        if any(y is None for y in made):
+            made = _filled(made, expr, flat)
+        return self._with_lods(self._returned(expr, made), lods)
+
+    def _with_lods(self, returned: Any, lods: Sequence[Any]) -> Any:
+        parts = () if returned is None else (returned,) if len(self.op.outputs) == 1 else returned
+        return (*parts, list(lods)) if parts else list(lods)
+
     def fake(self, *args: Any, **attrs: Any) -> Any:
         """Results without values, by the op's rules."""
         expr, flat = self.expression(args, attrs)
@@ -114,11 +163,16 @@ class TorchOp:
         made = [_fake(a, device) for a in infer_abstract(expr, [abstract_of(t) for t in flat])]
         return self._returned(expr, made)
 
+    def fake_lod(self, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
+        """Results and their offsets without values, by the op's rules."""
+        expr, flat = self.expression(args, attrs)
+        results = infer_abstract(expr, [_abstract(x) for x in joined(flat, levels, offsets)])
+        lods = [_fake(Abstract((-1,), "int64"), torch.device("cpu")) for a in results if a for _ in range(a.lod_level)]
+        return self._with_lods(self._returned(expr, [_fake(a, torch.device("cpu")) for a in results]), lods)
+
     def record(self, keys: Any, *args: Any, **attrs: Any) -> Any:
         """A call that autograd sees."""
-        wants = torch.is_grad_enabled() and torch._C._any_requires_grad(*args, **attrs)
-        # an op has no rule of tangents, which Function says where a tensor has one
-        if not wants and forward_ad._current_level < 0:
+        if not _is_recorded(args, attrs):
             with torch._C._AutoDispatchBelowAutograd():
                 return self.overload.redispatch(keys & torch._C._after_autograd_keyset, *args, **attrs)
         if self.in_place:
@@ -128,8 +182,20 @@ class TorchOp:
             )
         expr, flat = self.expression(args, attrs)
         with _one_level():
-            made = Recorded.apply(self, expr, *flat)
+            made = Recorded.apply(self, expr, (0,) * len(flat), *flat)
         return self._returned(expr, made)
+
+    def record_lod(self, keys: Any, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
+        """A call with LoD that autograd sees."""
+        if not _is_recorded(args, attrs):
+            with torch._C._AutoDispatchBelowAutograd():
+                rest = {**attrs, "levels": levels, "offsets": offsets}
+                return self.with_lod.redispatch(keys & torch._C._after_autograd_keyset, *args, **rest)
+        expr, flat = self.expression(args, attrs)
+        with _one_level():
+            made = Recorded.apply(self, expr, tuple(levels), *flat, *offsets)
+        count = sum(len(flags) for _, flags in expr.outputs)
+        return self._with_lods(self._returned(expr, made[:count]), made[count:])
 
     def over_batch(self, info: Any, in_dims: Sequence[Any], *args: Any, **attrs: Any) -> Any:
         """A call for each example of a batch, one after the other: an op of a pack has no rule of batches."""
@@ -247,43 +313,83 @@ class Recorded(torch.autograd.function._SingleLevelFunction):
     """A call of an op whose gradient is computed by ops of torch, so that it can be differentiated and traced again."""
 
     @staticmethod
-    def forward(ctx: Any, op: TorchOp, expr: OpExpr, *tensors: Any) -> Any:
+    def forward(ctx: Any, op: TorchOp, expr: OpExpr, levels: tuple[int, ...], *flat: Any) -> Any:
         """Call the op, and keep what its gradient reads."""
+        items = joined(flat[: len(levels)], levels, flat[len(levels) :])
         with torch._C._AutoDispatchBelowAutograd():
-            output = tuple(op.called(expr, tensors))
-        wrt = [i for i, wanted in enumerate(ctx.needs_input_grad[2:]) if wanted]
-        gradient = gradient_of(expr, [abstract_of(t) for t in tensors], [abstract_of(t) for t in output], wrt)
-        ctx.gradient, ctx.count = gradient, len(tensors)
-        ctx.dtypes = [tensors[i].dtype for i in gradient.wrt]
+            results = op.called(expr, items)
+        wrt = [i for i, wanted in enumerate(ctx.needs_input_grad[3 : 3 + len(levels)]) if wanted]
+        gradient = gradient_of(expr, [_abstract(x) for x in items], [_abstract(y) for y in results], wrt)
+        ctx.gradient, ctx.count = gradient, len(flat)
+        ctx.dtypes = [values_of(items[i]).dtype for i in gradient.wrt]
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*[y for j, y in enumerate(output) if y is not None and j not in gradient.outputs])
-        sides = {"in": tensors, "out": output}
-        ctx.hollow, whole = {}, []
-        for k, (side, i, values) in enumerate(gradient.saved):
-            t = sides[side][i]
-            if values:
-                whole.append(t)
-            else:
-                ctx.hollow[k] = t.shape, t.dtype, t.device
-        ctx.save_for_backward(*whole)
-        ctx.results = {j: (output[j].shape, output[j].dtype, output[j].device) for j in gradient.outputs}
-        return output
+        values, lods = [values_of(y) for y in results], [o for y in results for o in offsets_of(y)]
+        closed = [y for j, y in enumerate(values) if y is not None and j not in gradient.outputs]
+        ctx.mark_non_differentiable(*closed, *lods)
+        sides, kept = {"in": items, "out": results}, _Kept(ctx)
+        for side, i, whole in gradient.saved:
+            kept.keep(sides[side][i], whole)
+        for j in gradient.outputs:
+            kept.keep(results[j], False)
+        kept.done()
+        return (*values, *lods)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradients of the tensors."""
         gradient: Gradient = ctx.gradient
-        whole = iter(ctx.saved_tensors)
-        saved = [_hollow(*ctx.hollow[k]) if k in ctx.hollow else next(whole) for k in range(len(gradient.saved))]
-
-        def zeros(j: int) -> torch.Tensor:
-            shape, dtype, device = ctx.results[j]
-            return torch.zeros(shape, dtype=dtype, device=device)
-
-        found = gradient(saved, [grads[j] for j in gradient.outputs], _apply, zeros)
-        by_position = [None] * ctx.count
+        kept = _Kept.back(ctx)
+        saved, like = kept[: len(gradient.saved)], dict(zip(gradient.outputs, kept[len(gradient.saved) :], strict=True))
+        arrived = [None if grads[j] is None else _like(grads[j], like[j]) for j in gradient.outputs]
+        found = gradient(saved, arrived, apply, lambda j: _like(torch.zeros_like(values_of(like[j])), like[j]))
+        by_position: list[Any] = [None] * ctx.count
         for i, g, dtype in zip(gradient.wrt, found, ctx.dtypes, strict=True):
-            by_position[i] = real_part(g, dtype)
-        return (None, None, *by_position)
+            by_position[i] = real_part(values_of(g), dtype)
+        return (None, None, None, *by_position)
+
+
+class _Kept:
+    """What a recorded call keeps: items, of some of which only shape and LoD are read later."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx, self._tensors = ctx, list[torch.Tensor]()
+        ctx.kept = []
+
+    def keep(self, item: Item, whole: bool) -> None:
+        """Keep an item."""
+        t, offsets = values_of(item), offsets_of(item)
+        self._ctx.kept.append((None if whole else (t.shape, t.dtype, t.device), len(offsets)))
+        self._tensors += [*([t] if whole else []), *offsets]
+
+    def done(self) -> None:
+        """All was kept."""
+        self._ctx.save_for_backward(*self._tensors)
+
+    @staticmethod
+    def back(ctx: Any) -> list[Item]:
+        """What was kept; a tensor of which only the shape is read has one element."""
+        rest, found = iter(ctx.saved_tensors), list[Item]()
+        for hollow, level in ctx.kept:
+            if hollow is None:
+                t = next(rest)
+            else:
+                t = torch.zeros((), dtype=hollow[1], device=hollow[2]).expand(hollow[0])
+            offsets = tuple(next(rest) for _ in range(level))
+            found.append(Sequences(t, offsets) if offsets else t)
+        return found
+
+
+def _like(t: torch.Tensor, item: Item) -> Item:
+    return Sequences(t, offsets) if (offsets := offsets_of(item)) else t
+
+
+def _abstract(item: Item) -> Abstract | None:
+    return abstract_of(values_of(item), len(offsets_of(item)))
+
+
+def _is_recorded(args: Any, attrs: Any) -> bool:
+    """Whether a call wants gradients, or tangents, for which an op has no rule: Function says so."""
+    return (torch.is_grad_enabled() and torch._C._any_requires_grad(*args, **attrs)) or forward_ad._current_level >= 0
 
 
 def real_part(g: Any, dtype: torch.dtype) -> Any:
@@ -291,13 +397,9 @@ def real_part(g: Any, dtype: torch.dtype) -> Any:
     return g.real if g is not None and g.is_complex() and not dtype.is_complex else g
 
 
-def _hollow(shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A tensor of which only the shape is read: it has one element."""
-    return torch.zeros((), dtype=dtype, device=device).expand(shape)
-
-
-def _apply(expr: OpExpr, tensors: Sequence[Any]) -> Sequence[Any]:
-    return torch_op(expr.type).called(expr, tensors)
+def apply(expr: OpExpr, items: Sequence[Item]) -> Sequence[Item]:
+    """Call the op of torch that an expression names."""
+    return torch_op(expr.type).called(expr, items)
 
 
 def torch_op(name: str) -> TorchOp:

@@ -12,14 +12,14 @@ import torch
 from oprack.bridge import Gradient, bridged_op, bridged_ops, gradient_of, run
 from oprack.cache import Cache
 from oprack.eager_tensor import Tensor, new_tensor
-from oprack.errors import InvalidArgumentError, UnimplementedError, UnknownOpError
+from oprack.errors import UnimplementedError, UnknownOpError
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import OpExpr, attr_key
-from oprack.op.signature import snake_case
 from oprack.packs.changes import on_change
 from oprack.runtime.plan.codegen import generated_function
 from oprack_torch.arrays import METAS, abstract_of, dtype_number, from_torch, to_torch, torch_of
-from oprack_torch.library import TorchOp, draws, real_part, run_seeded, torch_op
+from oprack_torch.library import TorchOp, apply, draws, real_part, run_seeded, torch_op
+from oprack_torch.sequences import Sequences, offsets_of
 from torch.autograd import forward_ad
 
 _FORMS = 1024
@@ -63,6 +63,7 @@ class PlainCall:
         self.call = expr.calls.get(tuple(self.metas))
         made = [None if y is None else to_torch(y) for y in results]
         self.usable = self.call is not None and None not in made and not draws(expr.type)
+        self.usable = self.usable and not any(y._lod for y in results)
         self.one = len(op.op.outputs) == 1 and len(made) == 1 and not op.op.outputs[0].listed
         self._abstract = [abstract_of(t) for t in tensors], [abstract_of(y) for y in made]
 
@@ -113,13 +114,13 @@ class _Plain(torch.autograd.Function):
         saved: Any = ctx.saved_tensors
         given = [grads[j] for j in gradient.outputs]
         if recorded:
-            apply, zeros = _apply, lambda j: torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1])
+            call, zeros = apply, lambda j: torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1])
         else:
-            apply, zeros = run, lambda j: from_torch(torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1]))  # type: ignore[assignment]
+            call, zeros = run, lambda j: from_torch(torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1]))  # type: ignore[assignment]
             arrays = [t.detach() for t in (*saved, *(g for g in given if g is not None))]
             saved, given = [from_torch(t) for t in saved], [None if g is None else from_torch(g) for g in given]
             owned = [t.numpy() for t in arrays if t.dtype is not torch.bfloat16]
-        found = gradient(saved, given, apply, zeros)
+        found = gradient(saved, given, call, zeros)
         by_position: list[Any] = [None] * len(plain.metas)
         for i, g in zip(gradient.wrt, found, strict=True):
             if g is not None:
@@ -129,10 +130,6 @@ class _Plain(torch.autograd.Function):
 
 def _real(g: Any, meta: Any) -> Any:
     return g if g is None or meta.dtype.kind == "c" else real_part(g, torch.float64)
-
-
-def _apply(expr: OpExpr, tensors: Any) -> Any:
-    return torch_op(expr.type).called(expr, tensors)
 
 
 def _alone(tensors: tuple[Any, ...]) -> bool:
@@ -149,6 +146,16 @@ def _alone(tensors: tuple[Any, ...]) -> bool:
         if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or not t.is_cpu or t.is_conj() or t.is_neg():
             return False
     return True
+
+
+def _has_lod(value: Any) -> bool:
+    if isinstance(value, list | tuple) and not isinstance(value, Sequences):
+        return any(map(_has_lod, value))
+    return isinstance(value, Sequences) or (isinstance(value, torch.Tensor) and value.is_nested)
+
+
+def _sequences(value: Any) -> Any:
+    return Sequences.from_nested(value) if isinstance(value, torch.Tensor) and value.is_nested else value
 
 
 class OpFunction:
@@ -168,45 +175,36 @@ class OpFunction:
     def __call__(self, values: tuple[Any, ...], attrs: Mapping[str, Any], key: Any = None) -> Any:
         """Call with one value per input in the order of the signature."""
         op, torch_op = self.torch_op.op, self.torch_op
-        given = {n: dtype_number(v) for n, v in attrs.items() if v is not None}
-        if (asked := given.pop("num_outputs", None)) is not None:
-            given["num_outputs"] = self._counts(asked)
-        for name, value in given.items():
-            attr = op.signature.attrs.get(name)
-            if attr is not None and isinstance(value, str) and attr.type.name == "INT":
-                from oprack.types import dtype_enum
-
-                given[name] = int(dtype_enum(value))
-            elif attr is None and name != "num_outputs":
-                op.expression(dict(zip([p.name for p in self.parameters], values, strict=True)), given)  # says what is wrong
+        named = dict(zip([p.name for p in self.parameters], values, strict=True))
+        given, counts = op.plain({n: dtype_number(v) for n, v in attrs.items()})
+        if not given.keys() <= op.signature.attrs.keys():
+            op.expression(named, given, counts)  # says what is wrong
+        if counts is not None:
+            given["num_outputs"] = counts
+        if any(_has_lod(v) for v in values):
+            return self._with_lod(named, {n: v for n, v in given.items() if n != "num_outputs"}, counts)
         if torch_op.in_place:
             return self._written(values, torch_op.overload(*values, **given))
         if not torch.compiler.is_compiling() and key is not None and _alone(tuple(v for v in values if v is not None)):
-            counts = given.pop("num_outputs", None)
-            expr, flat = op.expression(dict(zip([p.name for p in self.parameters], values, strict=True)), given, counts)
+            expr, flat = op.expression(named, {n: v for n, v in given.items() if n != "num_outputs"}, counts)
+            if any(torch_op.levels(expr, flat)):
+                return self._with_lod(named, {n: v for n, v in given.items() if n != "num_outputs"}, counts)
             if counts is None and flat and all(t.dtype in METAS and t.dtype is not torch.bfloat16 for t in flat):
                 plain = PlainCall(torch_op, expr, [t.detach() for t in flat])
                 if plain.usable:
                     self.table[key] = plain
-        if op.counted and "num_outputs" not in given:
-            given["num_outputs"] = None
         formed = torch_op.overload(*values, **given)
         return op.shown([formed] if len(op.outputs) == 1 else [] if formed is None else list(formed))
 
-    def _counts(self, asked: Any) -> list[int]:
-        """How many tensors each output gets, of what oprack.functional takes."""
-        op = self.torch_op.op
-        if isinstance(asked, int):
-            asked = {o.slot.name: asked for o in op.outputs if o.slot.duplicable}
-        named = {snake_case(o.slot.name): o.slot.name for o in op.outputs}
-        numbers = {named.get(n, n): int(v) for n, v in asked.items()}
-        unknown = [n for n in numbers if n not in named.values()]
-        if unknown:
-            raise InvalidArgumentError(
-                f"op {op.type}: num_outputs names {', '.join(unknown)}; expected some of its outputs {', '.join(named)}"
-            )
-        default = {o.slot.name: int(not o.slot.dispensable) for o in op.outputs}
-        return [numbers.get(o.slot.name, default[o.slot.name]) for o in op.outputs]
+    def _with_lod(self, named: Mapping[str, Any], attrs: Mapping[str, Any], counts: Any) -> Any:
+        """A call with Sequences or nested tensors; results with LoD are as the inputs are."""
+        values = {n: [_sequences(x) for x in v] if isinstance(v, list | tuple) and not isinstance(v, Sequences)
+                  else _sequences(v) for n, v in named.items()}  # fmt: skip
+        expr, flat = self.torch_op.op.expression(values, attrs, counts)
+        results = self.torch_op.called(expr, flat)
+        if any(isinstance(x, torch.Tensor) and x.is_nested for v in named.values() for x in (v if isinstance(v, list) else [v])):
+            results = [y.to_nested() if len(offsets_of(y)) == 1 else y for y in results]
+        return self.torch_op.op.shown(self.torch_op.op.formed(expr, results))
 
     def _written(self, values: tuple[Any, ...], rest: Any) -> Any:
         """What a call in place returns: the inputs that it wrote to, in the place of the outputs, and the others."""

@@ -27,7 +27,11 @@ _TYPES = {
 }
 
 
-def schema_of(op: BridgedOp, in_place: bool = False) -> str:
+LOD = "lod"
+"""The overload that takes and gives LoD."""
+
+
+def schema_of(op: BridgedOp, in_place: bool = False, lod: bool = False) -> str:
     """The schema of an op: arguments as oprack.functional has them, and all of its outputs.
 
     An output that may be left out is a list of none or one. `num_outputs` says how many tensors each output gets.
@@ -35,6 +39,8 @@ def schema_of(op: BridgedOp, in_place: bool = False) -> str:
     Args:
         op: The op.
         in_place: Whether it is the form that writes to the inputs that the op declares.
+        lod: Whether it is the overload with LoD. Its `levels` says how many LoD levels each tensor has, one after the
+            other, `offsets` has all of them; and all offsets of the results are its last result.
 
     Returns:
         What `torch.library.Library.define` takes.
@@ -50,9 +56,12 @@ def schema_of(op: BridgedOp, in_place: bool = False) -> str:
             texts.append(text)
     if op.counted:
         texts += ["*"] * ("*" not in texts) + ["int[]? num_outputs=None"]
+    if lod:
+        texts += ["*"] * ("*" not in texts) + ["int[] levels", "Tensor[] offsets"]
     results = ["Tensor[]" if o.listed else "Tensor" for o in op.outputs if o.slot.name not in mutated.values()]
+    results += ["Tensor[]"] * lod
     returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
-    return f"{op.type}{'_' if in_place else ''}({', '.join(texts)}) -> {returned}"
+    return f"{op.type}{'_' if in_place else ''}{'.' + LOD if lod else ''}({', '.join(texts)}) -> {returned}"
 
 
 def _parameter(p: OpParameter, letters: dict[str, str]) -> str | None:

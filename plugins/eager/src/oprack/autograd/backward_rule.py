@@ -237,11 +237,11 @@ class GradientProgram(NamedTuple):
     missing: dict[str, str]
 
 
-def gradient_expr(op: OpDesc, absent: Callable[[str], bool]) -> OpExpr:
-    """A gradient op as an expression with the inputs that are present and the outputs that are needed.
+def expr_of_op(op: OpDesc, absent: Callable[[str], bool]) -> OpExpr:
+    """An op of a program, such as one of gradients, with the inputs that are present and the outputs that are needed.
 
     Args:
-        op: The op, of a gradient program.
+        op: The op.
         absent: Says of a variable's name whether it has no value.
 
     Returns:
@@ -318,7 +318,7 @@ class _BackwardCode:
 
     def _call(self, n: int, op: OpDesc, of_real: Collection[str]) -> None:
         """The lines that call a gradient op. of_real: gradients of real arguments that may come out complex."""
-        expr = self._names[f"E{n}"] = gradient_expr(op, lambda name: self._text(name) == "None")
+        expr = self._names[f"E{n}"] = expr_of_op(op, lambda name: self._text(name) == "None")
         self._names[f"calls{n}"] = expr.calls
         args = [self._text(name) for slot, _ in expr.inputs for name in op.inputs[slot]]
         made = [name for slot, _ in expr.outputs for name in op.outputs[slot]]

@@ -11,9 +11,10 @@ from oprack.interpreter.eager import EAGER, metas_of
 from oprack.interpreter.modes import current_mode
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.proto import SlotProto
+from oprack.op.signature import snake_case
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
-from oprack.types import AttrType
+from oprack.types import AttrType, dtype_enum
 
 _NEVER = (AttrType.BLOCK, AttrType.BLOCKS, AttrType.VAR, AttrType.VARS)
 
@@ -101,6 +102,38 @@ class BridgedOp:
             numbers = {o.slot.name: int(n) for o, n in zip(self.outputs, counts, strict=True) if o.listed}
         plain = {n: v for n, v in attrs.items() if v is not None}
         return function.expression(flat, arity, plain, numbers, in_place or {}, flat=True), flat
+
+    def plain(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], list[int] | None]:
+        """Attributes of a call as functions of oprack.functional take them, as plain values.
+
+        Args:
+            attrs: By parameter, `num_outputs` included; dtypes may be names.
+
+        Returns:
+            The attributes that are not None, and how many tensors each output gets; None: as inputs and attributes say.
+
+        Raises:
+            InvalidArgumentError: num_outputs names no output.
+        """
+        given, known = {n: v for n, v in attrs.items() if v is not None}, self.signature.attrs
+        asked = given.pop("num_outputs", None)
+        for name, value in given.items():
+            if isinstance(value, str) and name in known and known[name].type in (AttrType.INT, AttrType.LONG):
+                given[name] = int(dtype_enum(value))
+        return given, None if asked is None else self._counts(asked)
+
+    def _counts(self, asked: Any) -> list[int]:
+        if isinstance(asked, int):
+            asked = {o.slot.name: asked for o in self.outputs if o.slot.duplicable}
+        if not isinstance(asked, Mapping):
+            return [int(n) for n in asked]
+        named = {snake_case(o.slot.name): o.slot.name for o in self.outputs}
+        numbers = {named.get(n, n): int(v) for n, v in asked.items()}
+        if unknown := [n for n in numbers if n not in named.values()]:
+            raise InvalidArgumentError(
+                f"op {self.type}: num_outputs names {', '.join(unknown)}; expected some of its outputs {', '.join(named)}"
+            )
+        return [numbers.get(o.slot.name, int(not o.slot.dispensable)) for o in self.outputs]
 
     def arguments(self, expr: OpExpr, tensors: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
         """Back from an expression of the op to the arguments of a call.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from oprack.autograd.backward_rule import ARRIVED, BackwardRule, gradient_expr
+from oprack.autograd.backward_rule import ARRIVED, BackwardRule, expr_of_op
 from oprack.bridge.abstract import Abstract
 from oprack.cache import Cache
 from oprack.eager_tensor.meta import TensorMeta, tensor_meta
@@ -120,7 +120,7 @@ class _Steps:
         self.calls: list[tuple[OpExpr, list[str], list[str]]] = []
         for op in program.ops:
             known = frozenset(there)
-            expr = gradient_expr(op, lambda name, known=known: name not in known)  # type: ignore[misc]
+            expr = expr_of_op(op, lambda name, known=known: name not in known)  # type: ignore[misc]
             made = [name for slot, _ in expr.outputs for name in op.outputs[slot]]
             self.calls.append((expr, [name for slot, _ in expr.inputs for name in op.inputs[slot]], made))
             there.update(made)

@@ -121,29 +121,6 @@ def recorded(
     return calls
 
 
-def dense_calls(calls: Iterable[OpCall]) -> list[OpCall]:
-    """The calls that other frameworks can compare: of dense tensors without LoD that hold finite numbers.
-
-    Args:
-        calls: Calls of an op.
-
-    Returns:
-        Those of them, the smallest first; those with floating numbers come before others, and empty ones last.
-    """
-
-    def dense(value: Any) -> bool:
-        if not isinstance(value, LoDTensor) or value.lod:
-            return False
-        return value.array.dtype.kind not in "fc" or bool(np.isfinite(value.array).all())
-
-    def key(call: OpCall) -> tuple[bool, bool, int]:
-        arrays = [v.array for v in call.values.values()]
-        floating = any(a.dtype.kind in "fc" for a in arrays)
-        return any(a.size == 0 for a in arrays), not floating, sum(a.size for a in arrays)
-
-    return sorted((c for c in calls if all(map(dense, c.values.values()))), key=key)
-
-
 def _runs_blocks(op_type: str, manager: PackManager) -> bool:
     return any(a.type in _BLOCKS for a in manager.op_info(op_type).proto.attrs.values())
 
