@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from oprack.bridge import gradient_of, infer_abstract, run
+from oprack.bridge import gradient_of, infer_abstract, require_known, run
 from oprack.errors import UnimplementedError
 from oprack.interpreter.op_expr import OpExpr
 from oprack_jax.arrays import abstract_of, array_of, from_jax, struct_of, to_jax
@@ -78,8 +78,9 @@ def _conj(x: Any) -> Any:
 def _results(expr: OpExpr, arrays: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
     """The results of a call without values, by the op's rules."""
     abstract = infer_abstract(expr, [abstract_of(a) for a in arrays])
-    if any(a is not None and any(isinstance(d, int) and d < 0 for d in a.shape) for a in abstract):
-        shapes = ", ".join(str(list(a.shape)) for a in abstract if a is not None)
+    require_known(expr, abstract)
+    if any(a is not None and any(isinstance(d, int) and d < 0 for d in a.shape or ()) for a in abstract):
+        shapes = ", ".join(str(list(a.shape or ())) for a in abstract if a is not None)
         raise UnimplementedError(
             f"op {expr.type}: the size of a result depends on values ({shapes}, where -1 is such a size), and jax asks for "
             "sizes when it traces; call it outside of jax.jit, grad and vmap"

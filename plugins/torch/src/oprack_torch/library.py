@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any
 
 import torch
-from oprack.bridge import Abstract, BridgedOp, Gradient, bridged_op, gradient_of, infer_abstract, run
+from oprack.bridge import Abstract, BridgedOp, Gradient, bridged_op, gradient_of, infer_abstract, require_known, run
 from oprack.cache import Cache
 from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import InvalidLoDError, NotDifferentiableError, UnimplementedError, UnknownOpError
@@ -149,7 +149,7 @@ class TorchOp:
                 )
             lods += [torch.tensor(list(o), dtype=torch.int64) for o in given]
         if any(y is None for y in made):
-            made = _filled(made, expr, flat)
+            made = _filled(made, expr, items)
         return self._with_lods(self._returned(expr, made), lods)
 
     def _with_lods(self, returned: Any, lods: Sequence[Any]) -> Any:
@@ -160,13 +160,16 @@ class TorchOp:
         """Results without values, by the op's rules."""
         expr, flat = self.expression(args, attrs)
         device = next((t.device for t in flat if t is not None), torch.device("cpu"))
-        made = [_fake(a, device) for a in infer_abstract(expr, [abstract_of(t) for t in flat])]
+        results = infer_abstract(expr, [abstract_of(t) for t in flat])
+        require_known(expr, results)
+        made = [_fake(a, device) for a in results]
         return self._returned(expr, made)
 
     def fake_lod(self, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
         """Results and their offsets without values, by the op's rules."""
         expr, flat = self.expression(args, attrs)
         results = infer_abstract(expr, [_abstract(x) for x in joined(flat, levels, offsets)])
+        require_known(expr, results)
         lods = [_fake(Abstract((-1,), "int64"), torch.device("cpu")) for a in results if a for _ in range(a.lod_level)]
         return self._with_lods(self._returned(expr, [_fake(a, torch.device("cpu")) for a in results]), lods)
 
@@ -275,12 +278,12 @@ def _stacked(rows: Sequence[Any]) -> tuple[Any, Any]:
     return torch.stack(list(rows)), 0
 
 
-def _filled(made: Sequence[Any], expr: OpExpr, flat: Sequence[Any]) -> list[Any]:
+def _filled(made: Sequence[Any], expr: OpExpr, items: Sequence[Item]) -> list[Any]:
     """Results with empty ones for what a kernel left out, such as scratch memory of another library: torch wants all."""
-    wanted = infer_abstract(expr, [abstract_of(t) for t in flat])
+    wanted = infer_abstract(expr, [_abstract(x) for x in items])
     pairs = zip(made, wanted, strict=True)
     return [
-        torch.zeros([max(d, 0) for d in a.shape], dtype=DTYPES[a.dtype]) if y is None and a is not None else y
+        torch.zeros([max(d, 0) for d in a.shape or (0,)], dtype=DTYPES[a.dtype or "float32"]) if y is None and a else y
         for y, a in pairs
     ]
 
@@ -288,7 +291,7 @@ def _filled(made: Sequence[Any], expr: OpExpr, flat: Sequence[Any]) -> list[Any]
 def _fake(a: Abstract | None, device: torch.device) -> torch.Tensor | None:
     if a is None:
         return None
-    dims = [torch.library.get_ctx().new_dynamic_size() if type(d) is int and d < 0 else of_torch(d) for d in a.shape]
+    dims = [torch.library.get_ctx().new_dynamic_size() if type(d) is int and d < 0 else of_torch(d) for d in a.shape or ()]
     return torch.empty(dims, dtype=DTYPES[a.dtype], device=device)
 
 

@@ -159,6 +159,9 @@ def _needed(program: Program, outputs: Sequence[str]) -> list[OpDesc]:
                 f"op {op.type} of the program runs a block, which oprack_torch.Module does not do; pass outputs= for the "
                 "part of the program before it, or run the program with oprack.inference"
             )
+        op = op.clone()
+        if op.attrs.get("is_sparse"):  # torch is given gradients that are dense alone
+            op.attrs["is_sparse"] = False
         found.append(op)
         wanted |= set(op.input_arg_names()) - {EMPTY_VAR}
     return found[::-1]

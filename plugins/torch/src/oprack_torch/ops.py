@@ -23,6 +23,8 @@ from oprack_torch.sequences import Sequences, offsets_of
 from torch.autograd import forward_ad
 
 _FORMS = 1024
+# torch.compile looks here for the names that a generated function reads before it leaves
+_compiling = torch.compiler.is_compiling
 _functions: dict[str, Callable[..., Any]] = {}
 on_change(_functions.clear)
 
@@ -224,16 +226,17 @@ def _function(name: str) -> Callable[..., Any]:
     names = [p.name for p in op.parameters]
     heads = [n if not p.slot.dispensable else f"{n}=None" for n, p in zip(names, op.parameters, strict=True) if p.slot]
     values = f"({''.join(f'{n}, ' for n in names)})"
-    lines = [f"def {name}({', '.join([*heads, '**_attrs'])}):", "    if _compiling():", f"        return _op({values}, _attrs)"]
+    lines = [f"def {name}({', '.join([*heads, '**_attrs'])}):", "    if _compiling():", f"        return _in_graph({name!r}, {values}, _attrs)"]
     lines += ["    _key = None"]
     if names and not op.many and not op.torch_op.in_place:
-        dtypes = ", ".join(n if not p.slot.dispensable else f"None if {n} is None else {n}" for n, p in zip(names, op.parameters, strict=True) if p.slot)
         dtypes = ", ".join(
             f"{n}.dtype" if p.slot is not None and not p.slot.dispensable else f"None if {n} is None else {n}.dtype"
             for n, p in zip(names, op.parameters, strict=True)
         )
         optional = [n for n, p in zip(names, op.parameters, strict=True) if p.slot is not None and p.slot.dispensable]
-        there = f"tuple([_t for _t in {values} if _t is not None])" if optional else values
+        by_slot = {p.slot.name: n for n, p in zip(names, op.parameters, strict=True) if p.slot is not None}
+        in_order = f"({''.join(f'{by_slot[s]}, ' for s in op.torch_op.op.info.proto.inputs)})"  # as expressions have them
+        there = f"tuple([_t for _t in {in_order} if _t is not None])" if optional else in_order
         lines += [
             "    try:",
             f"        _key = (_mode(), {dtypes}, *_attr_key(_attrs)) if _attrs else (_mode(), {dtypes})",
@@ -250,7 +253,7 @@ def _function(name: str) -> Callable[..., Any]:
         ]
     lines += [f"    return _op({values}, _attrs, _key)"]
     known = {
-        "_compiling": torch.compiler.is_compiling,
+        "_compiling": _compiling,
         "_mode": current_or_none,
         "_table": op.table,
         "_attr_key": attr_key,
@@ -259,12 +262,20 @@ def _function(name: str) -> Callable[..., Any]:
         "_Recorded": _Plain,
         "_called": _called,
         "_op": op,
+        "_in_graph": _in_graph,
         "__name__": __name__,
     }
     found = generated_function("\n".join(lines) + "\n", name, f"oprack_torch.ops.{name}", known)
     op.torch_op.op.signature.describe(found, __name__)
     found.__name__ = found.__qualname__ = name
+    found.of = op  # type: ignore[attr-defined]
     return found
+
+
+@torch.compiler.allow_in_graph
+def _in_graph(name: str, values: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    """A call while torch.compile reads Python: it notes this function, and looks no further."""
+    return __getattr__(name).of(values, attrs)  # type: ignore[attr-defined]
 
 
 def _any_grad(names: list[str], optional: list[str]) -> str:

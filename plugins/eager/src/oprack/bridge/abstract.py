@@ -17,12 +17,12 @@ class Abstract(NamedTuple):
 
     Attributes:
         shape: Its dims: integers, or what the framework has in their place and can compute with; -1 where only values
-            say it.
-        dtype: The name of its dtype.
+            say it. None where not even the rank is known, as of scratch memory for the op's gradient.
+        dtype: The name of its dtype; "" where it is not known.
         lod_level: How many LoD levels it has.
     """
 
-    shape: tuple[Any, ...]
+    shape: tuple[Any, ...] | None
     dtype: str
     lod_level: int = 0
 
@@ -47,7 +47,7 @@ def infer_abstract(expr: OpExpr, args: Sequence[Abstract | None]) -> list[Abstra
         One for each output, flat; None for those that are not computed.
 
     Raises:
-        UnimplementedError: An output is no dense tensor, or the rules do not say its rank.
+        UnimplementedError: An output is no dense tensor.
         OprackError: What the rules raise for arguments that do not fit.
     """
     op = expr.desc([a is not None for a in args])
@@ -56,7 +56,7 @@ def infer_abstract(expr: OpExpr, args: Sequence[Abstract | None]) -> list[Abstra
     for name, arg in zip(op.input_arg_names(), args, strict=True):
         if arg is not None:
             var = block.create_var(name, type=VarType.LOD_TENSOR, dtype=dtype_enum(arg.dtype), lod_level=arg.lod_level)
-            var.shape = tuple(arg.shape)
+            var.shape = None if arg.shape is None else tuple(arg.shape)
     made = op.output_arg_names()
     for name in made:
         if name != EMPTY_VAR and not block.has_var(name):
@@ -68,11 +68,30 @@ def infer_abstract(expr: OpExpr, args: Sequence[Abstract | None]) -> list[Abstra
             found.append(None)
             continue
         var = block.var(name)
-        dtype = var.dtype_name()
-        if var.type != VarType.LOD_TENSOR or var.shape is None or dtype is None:
+        if var.type != VarType.LOD_TENSOR:
             raise UnimplementedError(
-                f"op {expr.type}: its rules do not make output {name} a dense tensor of known rank and dtype "
-                f"({var.type.name}, shape {var.shape}, dtype {dtype}), which other frameworks ask for"
+                f"op {expr.type}: its output {name} is a {var.type.name} by its rules; other frameworks have dense tensors "
+                "alone. Where an attribute is_sparse asks for it, leave that at False"
             )
-        found.append(Abstract(tuple(var.shape), dtype, var.lod_level))
+        shape = None if var.shape is None else tuple(var.shape)
+        found.append(Abstract(shape, var.dtype_name() or "", var.lod_level))
     return found
+
+
+def require_known(expr: OpExpr, results: Sequence[Abstract | None]) -> None:
+    """Refuse results that a framework can't trace, because it asks for ranks and dtypes before a call.
+
+    Args:
+        expr: The call.
+        results: As `infer_abstract` gives them.
+
+    Raises:
+        UnimplementedError: The op's rules do not say a rank or a dtype.
+    """
+    if any(a is not None and (a.shape is None or not a.dtype) for a in results):
+        flat = [n for slot, flags in expr.outputs for n in [slot] * len(flags)]
+        open_ = [n for n, a in zip(flat, results, strict=True) if a is not None and (a.shape is None or not a.dtype)]
+        raise UnimplementedError(
+            f"op {expr.type}: its rules do not say the rank and dtype of {', '.join(open_)}, so that it can't be traced; "
+            "call it eagerly, or let its infer_shape and infer_var_type say them"
+        )

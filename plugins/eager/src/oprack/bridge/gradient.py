@@ -38,7 +38,7 @@ class Gradient:
     def __init__(
         self, expr: OpExpr, args: Sequence[Abstract | None], results: Sequence[Abstract | None], wrt: Sequence[int]
     ) -> None:
-        stand_ins: Any = [None if a is None else SimpleNamespace(shape=(-1,) * len(a.shape)) for a in args]
+        stand_ins: Any = [None if a is None else SimpleNamespace(shape=(-1,) * len(a.shape or ())) for a in args]
         bound = BoundExpr(expr, [_meta(a) for a in args], stand_ins)
         bound.outputs = [_meta(a) for a in results]
         visible, k = [], 0
@@ -128,7 +128,7 @@ class _Steps:
 
 
 def _meta(a: Abstract | None) -> TensorMeta | None:
-    return None if a is None else tensor_meta(LoDTensor, numpy_dtype(a.dtype), lod_level=a.lod_level)
+    return None if a is None else tensor_meta(LoDTensor, numpy_dtype(a.dtype or "float32"), lod_level=a.lod_level)
 
 
 _kept = Cache(4096)
