@@ -27,6 +27,7 @@ RESERVED = {
     "graph",
     "inference",
     "ir",
+    "jax",
     "linalg",
     "math",
     "metric",
@@ -46,6 +47,7 @@ RESERVED = {
     "sparse",
     "tensor",
     "testing",
+    "torch",
     "ui",
 }
 

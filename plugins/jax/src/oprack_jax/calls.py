@@ -12,6 +12,7 @@ import numpy as np
 from oprack.bridge import gradient_of, infer_abstract, require_known, run
 from oprack.errors import UnimplementedError
 from oprack.interpreter.op_expr import OpExpr
+
 from oprack_jax.arrays import abstract_of, array_of, from_jax, struct_of, to_jax
 
 
@@ -82,8 +83,8 @@ def _results(expr: OpExpr, arrays: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
     if any(a is not None and any(isinstance(d, int) and d < 0 for d in a.shape or ()) for a in abstract):
         shapes = ", ".join(str(list(a.shape or ())) for a in abstract if a is not None)
         raise UnimplementedError(
-            f"op {expr.type}: the size of a result depends on values ({shapes}, where -1 is such a size), and jax asks for "
-            "sizes when it traces; call it outside of jax.jit, grad and vmap"
+            f"op {expr.type}: the size of a result depends on values ({shapes}, where -1 is such a size), and jax asks "
+            "for sizes when it traces; call it outside of jax.jit, grad and vmap"
         )
     return [struct_of(a) for a in abstract if a is not None]
 
@@ -91,4 +92,7 @@ def _results(expr: OpExpr, arrays: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
 def _filled(results: Sequence[Any], structs: Sequence[jax.ShapeDtypeStruct]) -> list[np.ndarray]:
     """Results as arrays, with zeros for what a kernel left out, such as scratch memory of another library."""
     pairs = zip(results, structs, strict=True)
-    return [np.zeros(s.shape, s.dtype) if y is None else np.ascontiguousarray(array_of(y)).reshape(s.shape) for y, s in pairs]
+    return [
+        np.zeros(s.shape, s.dtype) if y is None else np.ascontiguousarray(array_of(y)).reshape(s.shape)
+        for y, s in pairs
+    ]

@@ -11,6 +11,7 @@ from oprack.bridge import BridgedOp, bridged_op, bridged_ops
 from oprack.errors import UnimplementedError, UnknownOpError
 from oprack.packs.changes import on_change
 from oprack.types import dtype_name
+
 from oprack_jax.calls import apply
 
 _functions: dict[str, Callable[..., Any]] = {}

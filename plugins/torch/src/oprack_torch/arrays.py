@@ -13,6 +13,7 @@ from oprack.eager_tensor.meta import TensorMeta, tensor_meta
 from oprack.errors import InvalidArgumentError
 from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.types import dtype_name
+
 from oprack_torch.dims import as_dim
 
 _NAMES = (
@@ -62,8 +63,8 @@ def from_torch(tensor: torch.Tensor, lod: Any = ()) -> Tensor:
     meta = METAS.get(tensor.dtype)
     if meta is None or tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise InvalidArgumentError(
-            f"a tensor {tensor.dtype} {tensor.layout} on {tensor.device} was passed to an op of oprack; expected a dense "
-            f"one on the CPU of dtype {', '.join(DTYPES)}; move it by .cpu(), or convert it by .to()"
+            f"a tensor {tensor.dtype} {tensor.layout} on {tensor.device} was passed to an op of oprack; expected a "
+            f"dense one on the CPU of dtype {', '.join(DTYPES)}; move it by .cpu(), or convert it by .to()"
         )
     if lod:
         meta = tensor_meta(LoDTensor, meta.dtype, lod_level=len(lod))
@@ -109,7 +110,9 @@ def abstract_of(tensor: torch.Tensor | None, lod_level: int = 0) -> Abstract | N
         return None
     name = NAMES.get(tensor.dtype)
     if name is None:
-        raise InvalidArgumentError(f"a tensor {tensor.dtype} was passed to an op of oprack; expected {', '.join(DTYPES)}")
+        raise InvalidArgumentError(
+            f"a tensor {tensor.dtype} was passed to an op of oprack; expected {', '.join(DTYPES)}"
+        )
     return Abstract(tuple(map(as_dim, tensor.shape)), name, lod_level)
 
 

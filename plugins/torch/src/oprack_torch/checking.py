@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from oprack.errors import KernelNotFoundError, OprackError
 from oprack.testing.bridges import BridgedCase, Checked, at_kink, check_calls, first_line
 from oprack.testing.fuzz.examples.calls import OpCall
+
 from oprack_torch.arrays import array_of, torch_of
 from oprack_torch.library import torch_op
 

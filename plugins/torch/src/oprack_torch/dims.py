@@ -97,6 +97,9 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
     setattr(Dim, f"__r{_name}__", _reflected)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Dim, f"__{_name}__", _compared(_name))
-for _name in ("truediv", "rtruediv", "divmod", "rdivmod", "pow", "rpow", "and", "rand", "or", "ror", "xor", "rxor",
-              "lshift", "rlshift", "rshift", "rrshift", "abs", "invert", "round", "ceil", "floor", "trunc", "format"):  # fmt: skip
+_OTHERS = (
+    "truediv rtruediv divmod rdivmod pow rpow and rand or ror xor rxor lshift rlshift rshift rrshift abs invert round ceil "
+    "floor trunc format"
+)
+for _name in _OTHERS.split():
     setattr(Dim, f"__{_name}__", _constant(f"__{_name}__"))

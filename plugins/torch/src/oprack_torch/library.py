@@ -13,13 +13,14 @@ from oprack.cache import Cache
 from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import InvalidLoDError, NotDifferentiableError, UnimplementedError, UnknownOpError
 from oprack.interpreter.op_expr import OpExpr
+from torch._C._functorch import TransformType
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+
 from oprack_torch.arrays import DTYPES, abstract_of, from_torch, to_torch
 from oprack_torch.dims import of_torch
 from oprack_torch.schema import LOD, schema_of
 from oprack_torch.sequences import Item, Sequences, joined, lod_of, offsets_of, values_of
-from torch._C._functorch import TransformType
-from torch._functorch.utils import enable_single_level_autograd_function
-from torch.autograd import forward_ad
 
 LIBRARY = torch.library.Library("oprack", "FRAGMENT")
 _ops: dict[str, TorchOp] = {}
@@ -53,7 +54,9 @@ class TorchOp:
         for lod in (False,) if in_place else (False, True):
             LIBRARY.define(schema_of(op, in_place, lod), tags=tags)
             full = f"{name}.{LOD}" if lod else name
-            LIBRARY.impl(full, self.compute_lod if lod else self.compute, "CPU" if placed else "CompositeExplicitAutograd")
+            LIBRARY.impl(
+                full, self.compute_lod if lod else self.compute, "CPU" if placed else "CompositeExplicitAutograd"
+            )
             LIBRARY.impl(full, self.record_lod if lod else self.record, "Autograd", with_keyset=True)
             torch.library.register_fake(f"oprack::{full}", self.fake_lod if lod else self.fake, lib=LIBRARY)
         if not in_place:
@@ -144,8 +147,8 @@ class TorchOp:
             given = [] if y is None else list(y._lod)
             if y is not None and len(given) != level:
                 raise InvalidLoDError(
-                    f"op {self.type}: a result has {len(given)} LoD levels, but its shape rule says {level} for inputs of "
-                    f"{list(levels)} levels; torch has to know their number before"
+                    f"op {self.type}: a result has {len(given)} LoD levels, but its shape rule says {level} for inputs "
+                    f"of {list(levels)} levels; torch has to know their number before"
                 )
             lods += [torch.tensor(list(o), dtype=torch.int64) for o in given]
         if any(y is None for y in made):
@@ -279,7 +282,7 @@ def _stacked(rows: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _filled(made: Sequence[Any], expr: OpExpr, items: Sequence[Item]) -> list[Any]:
-    """Results with empty ones for what a kernel left out, such as scratch memory of another library: torch wants all."""
+    """Results with empty ones for what a kernel left out, such as scratch memory: torch wants all."""
     wanted = infer_abstract(expr, [_abstract(x) for x in items])
     pairs = zip(made, wanted, strict=True)
     return [
@@ -291,7 +294,9 @@ def _filled(made: Sequence[Any], expr: OpExpr, items: Sequence[Item]) -> list[An
 def _fake(a: Abstract | None, device: torch.device) -> torch.Tensor | None:
     if a is None:
         return None
-    dims = [torch.library.get_ctx().new_dynamic_size() if type(d) is int and d < 0 else of_torch(d) for d in a.shape or ()]
+    dims = [
+        torch.library.get_ctx().new_dynamic_size() if type(d) is int and d < 0 else of_torch(d) for d in a.shape or ()
+    ]
     return torch.empty(dims, dtype=DTYPES[a.dtype], device=device)
 
 
@@ -306,8 +311,8 @@ def _one_level() -> AbstractContextManager[Any]:
     kinds = [level.key() for level in torch._C._functorch.get_interpreter_stack() or ()]
     if sum(kind in (TransformType.Grad, TransformType.Jvp) for kind in kinds) > 1:
         raise NotDifferentiableError(
-            "an op of oprack was called inside several of torch.func.grad, vjp, jvp, jacrev, jacfwd and hessian; expected "
-            "one of them. For gradients of gradients call torch.autograd.grad(..., create_graph=True) twice"
+            "an op of oprack was called inside several of torch.func.grad, vjp, jvp, jacrev, jacfwd and hessian; "
+            "expected one of them. For gradients of gradients call torch.autograd.grad(..., create_graph=True) twice"
         )
     return enable_single_level_autograd_function()
 

@@ -16,6 +16,7 @@ from oprack.io.inference_model import load_inference_model
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, AttrType
+
 from oprack_torch.arrays import torch_of
 from oprack_torch.library import apply
 from oprack_torch.sequences import Item, Sequences, values_of
@@ -46,9 +47,7 @@ class Module(torch.nn.Module):
         OprackError: As `oprack.io.load_inference_model`.
     """
 
-    def __init__(
-        self, model: str | os.PathLike[str] | ExportedProgram, outputs: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, model: str | os.PathLike[str] | ExportedProgram, outputs: Sequence[str] | None = None) -> None:
         super().__init__()
         if isinstance(model, ExportedProgram):
             model.refresh()
@@ -156,8 +155,8 @@ def _needed(program: Program, outputs: Sequence[str]) -> list[OpDesc]:
             continue
         if any(t in _BLOCKS for t in op.attr_types.values()):
             raise UnimplementedError(
-                f"op {op.type} of the program runs a block, which oprack_torch.Module does not do; pass outputs= for the "
-                "part of the program before it, or run the program with oprack.inference"
+                f"op {op.type} of the program runs a block, which oprack_torch.Module does not do; pass outputs= for "
+                "the part of the program before it, or run the program with oprack.inference"
             )
         op = op.clone()
         if op.attrs.get("is_sparse"):  # torch is given gradients that are dense alone

@@ -9,18 +9,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from oprack.bridge import Gradient, bridged_op, bridged_ops, gradient_of, run
+from oprack.bridge import Gradient, bridged_ops, gradient_of, run
 from oprack.cache import Cache
-from oprack.eager_tensor import Tensor, new_tensor
+from oprack.eager_tensor import Tensor
 from oprack.errors import UnimplementedError, UnknownOpError
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import OpExpr, attr_key
 from oprack.packs.changes import on_change
 from oprack.runtime.plan.codegen import generated_function
+from torch.autograd import forward_ad
+
 from oprack_torch.arrays import METAS, abstract_of, dtype_number, from_torch, to_torch, torch_of
 from oprack_torch.library import TorchOp, apply, draws, real_part, run_seeded, torch_op
 from oprack_torch.sequences import Sequences, offsets_of
-from torch.autograd import forward_ad
 
 _FORMS = 1024
 # torch.compile looks here for the names that a generated function reads before it leaves
@@ -90,7 +91,7 @@ class PlainCall:
 
 
 class _Plain(torch.autograd.Function):
-    """A plain call that is recorded: its gradient is computed by oprack's generated code as well, unless it is recorded."""
+    """A plain call that is recorded: its gradient is computed by generated code as well, unless that is recorded."""
 
     @staticmethod
     def forward(ctx: Any, plain: PlainCall, *tensors: torch.Tensor) -> Any:
@@ -204,7 +205,11 @@ class OpFunction:
                   else _sequences(v) for n, v in named.items()}  # fmt: skip
         expr, flat = self.torch_op.op.expression(values, attrs, counts)
         results = self.torch_op.called(expr, flat)
-        if any(isinstance(x, torch.Tensor) and x.is_nested for v in named.values() for x in (v if isinstance(v, list) else [v])):
+        if any(
+            isinstance(x, torch.Tensor) and x.is_nested
+            for v in named.values()
+            for x in (v if isinstance(v, list) else [v])
+        ):
             results = [y.to_nested() if len(offsets_of(y)) == 1 else y for y in results]
         return self.torch_op.op.shown(self.torch_op.op.formed(expr, results))
 
@@ -226,7 +231,11 @@ def _function(name: str) -> Callable[..., Any]:
     names = [p.name for p in op.parameters]
     heads = [n if not p.slot.dispensable else f"{n}=None" for n, p in zip(names, op.parameters, strict=True) if p.slot]
     values = f"({''.join(f'{n}, ' for n in names)})"
-    lines = [f"def {name}({', '.join([*heads, '**_attrs'])}):", "    if _compiling():", f"        return _in_graph({name!r}, {values}, _attrs)"]
+    lines = [
+        f"def {name}({', '.join([*heads, '**_attrs'])}):",
+        "    if _compiling():",
+        f"        return _in_graph({name!r}, {values}, _attrs)",
+    ]
     lines += ["    _key = None"]
     if names and not op.many and not op.torch_op.in_place:
         dtypes = ", ".join(
@@ -235,7 +244,9 @@ def _function(name: str) -> Callable[..., Any]:
         )
         optional = [n for n, p in zip(names, op.parameters, strict=True) if p.slot is not None and p.slot.dispensable]
         by_slot = {p.slot.name: n for n, p in zip(names, op.parameters, strict=True) if p.slot is not None}
-        in_order = f"({''.join(f'{by_slot[s]}, ' for s in op.torch_op.op.info.proto.inputs)})"  # as expressions have them
+        in_order = (
+            f"({''.join(f'{by_slot[s]}, ' for s in op.torch_op.op.info.proto.inputs)})"  # as expressions have them
+        )
         there = f"tuple([_t for _t in {in_order} if _t is not None])" if optional else in_order
         lines += [
             "    try:",

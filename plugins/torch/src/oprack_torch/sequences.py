@@ -54,11 +54,13 @@ class Sequences(NamedTuple):
         """
         if not nested.is_nested or nested.layout is not torch.jagged:
             kind = f"nested tensor of layout {nested.layout}" if nested.is_nested else "tensor that is not nested"
-            raise InvalidLoDError(f"Sequences.from_nested got a {kind}; expected torch.nested.nested_tensor(layout=torch.jagged)")
+            raise InvalidLoDError(
+                f"Sequences.from_nested got a {kind}; expected torch.nested.nested_tensor(layout=torch.jagged)"
+            )
         if nested.lengths() is not None or getattr(nested, "_ragged_idx", 1) != 1:
             raise InvalidLoDError(
-                "Sequences.from_nested got a nested tensor with gaps, or whose dim 1 is not the ragged one; expected the "
-                "sequences one after the other; .contiguous() or .transpose makes it so"
+                "Sequences.from_nested got a nested tensor with gaps, or whose dim 1 is not the ragged one; expected "
+                "the sequences one after the other; .contiguous() or .transpose makes it so"
             )
         return cls(nested.values(), (nested.offsets(),))
 
@@ -72,7 +74,9 @@ class Sequences(NamedTuple):
             InvalidLoDError: There are several LoD levels, which nested tensors can't have.
         """
         if len(self.offsets) != 1:
-            raise InvalidLoDError(f"Sequences of {len(self.offsets)} LoD levels have no nested tensor; expected one level")
+            raise InvalidLoDError(
+                f"Sequences of {len(self.offsets)} LoD levels have no nested tensor; expected one level"
+            )
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets[0])
 
     def split(self) -> tuple[torch.Tensor, ...]:

@@ -70,8 +70,8 @@ def infer_abstract(expr: OpExpr, args: Sequence[Abstract | None]) -> list[Abstra
         var = block.var(name)
         if var.type != VarType.LOD_TENSOR:
             raise UnimplementedError(
-                f"op {expr.type}: its output {name} is a {var.type.name} by its rules; other frameworks have dense tensors "
-                "alone. Where an attribute is_sparse asks for it, leave that at False"
+                f"op {expr.type}: its output {name} is a {var.type.name} by its rules; other frameworks have dense "
+                "tensors alone. Where an attribute is_sparse asks for it, leave that at False"
             )
         shape = None if var.shape is None else tuple(var.shape)
         found.append(Abstract(shape, var.dtype_name() or "", var.lod_level))
@@ -92,6 +92,6 @@ def require_known(expr: OpExpr, results: Sequence[Abstract | None]) -> None:
         flat = [n for slot, flags in expr.outputs for n in [slot] * len(flags)]
         open_ = [n for n, a in zip(flat, results, strict=True) if a is not None and (a.shape is None or not a.dtype)]
         raise UnimplementedError(
-            f"op {expr.type}: its rules do not say the rank and dtype of {', '.join(open_)}, so that it can't be traced; "
-            "call it eagerly, or let its infer_shape and infer_var_type say them"
+            f"op {expr.type}: its rules do not say the rank and dtype of {', '.join(open_)}, so that it can't be "
+            "traced; call it eagerly, or let its infer_shape and infer_var_type say them"
         )

@@ -131,7 +131,8 @@ class BridgedOp:
         numbers = {named.get(n, n): int(v) for n, v in asked.items()}
         if unknown := [n for n in numbers if n not in named.values()]:
             raise InvalidArgumentError(
-                f"op {self.type}: num_outputs names {', '.join(unknown)}; expected some of its outputs {', '.join(named)}"
+                f"op {self.type}: num_outputs names {', '.join(map(str, unknown))}; expected some of its outputs "
+                + ", ".join(map(str, named))
             )
         return [numbers.get(o.slot.name, int(not o.slot.dispensable)) for o in self.outputs]
 
