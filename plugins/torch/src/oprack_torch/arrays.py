@@ -71,33 +71,35 @@ def from_torch(tensor: torch.Tensor, lod: Any = ()) -> Tensor:
     return new_tensor(array_of(tensor), meta, lod)
 
 
-def to_torch(tensor: Tensor, inputs: Iterable[np.ndarray] = ()) -> torch.Tensor:
+def to_torch(tensor: Tensor, inputs: Iterable[Tensor] = ()) -> torch.Tensor:
     """A tensor of oprack as one of torch, on the same memory where that is its own.
 
     Args:
         tensor: A dense tensor on the CPU.
-        inputs: Arrays that the result must not share memory with.
+        inputs: Tensors of oprack that the result must not share memory with.
 
     Returns:
         The tensor, contiguous.
+
+    Raises:
+        InvalidArgumentError: The tensor is sparse, or an array of tensors.
     """
-    value: Any = tensor._value
     if tensor._meta.container is not LoDTensor:
         raise InvalidArgumentError(
             f"{tensor.describe()} was returned by an op of oprack; torch can be given dense tensors alone. Where an "
             "attribute is_sparse asks for it, leave that at False"
         )
-    return torch_of(value, inputs)
+    return torch_of(tensor._value, inputs)
 
 
-def torch_of(value: Any, inputs: Iterable[np.ndarray] = ()) -> torch.Tensor:
+def torch_of(value: Any, inputs: Iterable[Tensor] = ()) -> torch.Tensor:
     """As `to_torch`, of an array."""
-    array = np.asarray(value)
+    array = value if value.__class__ is np.ndarray else np.asarray(value)
     flags = array.flags
     if not flags.c_contiguous or not flags.writeable or not array.dtype.isnative:
         array = np.array(array, array.dtype.newbyteorder("="), order="C")
-    elif array.base is not None or not flags.owndata or any(array is x for x in inputs):
-        if any(np.may_share_memory(array, x) for x in inputs):
+    elif not flags.owndata or any([array is x._value for x in inputs]):
+        if any(np.may_share_memory(array, x._value) for x in inputs):
             array = array.copy()
     if array.dtype == _BFLOAT16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)

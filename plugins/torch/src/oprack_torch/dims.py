@@ -12,7 +12,7 @@ import torch
 class Dim(int):
     """A symbol that is an integer to a rule: what it computes stays a symbol, and what it compares becomes a guard.
 
-    Whatever has no symbol in torch, such as a place in a set, makes the size a constant of the graph.
+    Whatever has no symbol in torch, such as an index of Python, makes the size a constant of the graph.
 
     Attributes:
         symbol: What torch has.
@@ -27,7 +27,8 @@ class Dim(int):
         return found
 
     def __hash__(self) -> int:
-        return hash(int(self.symbol))
+        # equal sizes have equal hints, and what a set then compares becomes a guard
+        return int.__hash__(self) if self.symbol.node.has_hint() else hash(int(self.symbol))
 
     def __bool__(self) -> bool:
         return bool(self.symbol != 0)
@@ -98,8 +99,8 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Dim, f"__{_name}__", _compared(_name))
 _OTHERS = (
-    "truediv rtruediv divmod rdivmod pow rpow and rand or ror xor rxor lshift rlshift rshift rrshift abs invert round ceil "
-    "floor trunc format"
+    "truediv rtruediv divmod rdivmod pow rpow and rand or ror xor rxor lshift rlshift rshift rrshift abs invert "
+    "round ceil floor trunc format"
 )
 for _name in _OTHERS.split():
     setattr(Dim, f"__{_name}__", _constant(f"__{_name}__"))

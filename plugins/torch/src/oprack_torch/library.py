@@ -126,8 +126,8 @@ class TorchOp:
         """The kernel, on the CPU."""
         expr, flat = self.expression(args, attrs)
         tensors = [None if t is None else from_torch(t) for t in flat]
-        arrays = [t._value for t in tensors if t is not None]
-        made = [None if y is None else to_torch(y, arrays) for y in run_seeded(expr, tensors)]
+        given = [t for t in tensors if t is not None]
+        made = [None if y is None else to_torch(y, given) for y in run_seeded(expr, tensors)]
         if any(y is None for y in made):
             made = _filled(made, expr, flat)
         for tensor, result in self._written(expr, flat, made):
@@ -139,18 +139,18 @@ class TorchOp:
         expr, flat = self.expression(args, attrs)
         items = joined(flat, levels, offsets)
         tensors = [None if x is None else from_torch(values_of(x), lod_of(x)) for x in items]
-        arrays = [t._value for t in tensors if t is not None]
+        given = [t for t in tensors if t is not None]
         results = run_seeded(expr, tensors)
-        made = [None if y is None else to_torch(y, arrays) for y in results]
+        made = [None if y is None else to_torch(y, given) for y in results]
         lods = []
         for y, level in zip(results, self.levels(expr, items), strict=True):
-            given = [] if y is None else list(y._lod)
-            if y is not None and len(given) != level:
+            lod = [] if y is None else list(y._lod)
+            if y is not None and len(lod) != level:
                 raise InvalidLoDError(
-                    f"op {self.type}: a result has {len(given)} LoD levels, but its shape rule says {level} for inputs "
+                    f"op {self.type}: a result has {len(lod)} LoD levels, but its shape rule says {level} for inputs "
                     f"of {list(levels)} levels; torch has to know their number before"
                 )
-            lods += [torch.tensor(list(o), dtype=torch.int64) for o in given]
+            lods += [torch.tensor(list(o), dtype=torch.int64) for o in lod]
         if any(y is None for y in made):
             made = _filled(made, expr, items)
         return self._with_lods(self._returned(expr, made), lods)
@@ -223,7 +223,7 @@ class TorchOp:
         return [pair for x, y in pairs for pair in zip(inputs[x], outputs[y], strict=True)]
 
 
-_draws: dict[str, bool] = {}
+_draws = Cache(4096)  # by expression: an op that is told to infer draws nothing
 _drawing = RLock()
 
 
@@ -237,15 +237,15 @@ def run_seeded(expr: OpExpr, tensors: Sequence[Any]) -> Sequence[Any]:
     Returns:
         oprack's tensors.
     """
-    known = _draws.get(expr.type)
+    known = _draws[expr]
     if known is False:
         return run(expr, tensors)
     with _drawing:
         before = RANDOM.state()
         if known is None:
             found = run(expr, tensors)
-            _draws[expr.type] = RANDOM.state() != before
-            if not _draws[expr.type]:
+            _draws[expr] = RANDOM.state() != before
+            if not _draws[expr]:
                 return found
         try:
             RANDOM.load_state({"seed": int(torch.randint(1 << 62, ())), "draws": {}})
@@ -254,9 +254,9 @@ def run_seeded(expr: OpExpr, tensors: Sequence[Any]) -> Sequence[Any]:
             RANDOM.load_state(before)
 
 
-def draws(op_type: str) -> bool:
-    """Whether an op, which was called before, draws random numbers."""
-    return _draws.get(op_type, False)
+def draws(expr: OpExpr) -> bool:
+    """Whether a call, which was made before, draws random numbers."""
+    return bool(_draws[expr])
 
 
 def _by_slot(counts: Sequence[tuple[str, int]], flat: Sequence[Any]) -> dict[str, list[Any]]:

@@ -19,7 +19,7 @@ from oprack.packs.changes import on_change
 from oprack.runtime.plan.codegen import generated_function
 from torch.autograd import forward_ad
 
-from oprack_torch.arrays import METAS, abstract_of, dtype_number, from_torch, to_torch, torch_of
+from oprack_torch.arrays import METAS, abstract_of, array_of, dtype_number, from_torch, to_torch, torch_of
 from oprack_torch.library import TorchOp, apply, draws, real_part, run_seeded, torch_op
 from oprack_torch.sequences import Sequences, offsets_of
 
@@ -65,21 +65,34 @@ class PlainCall:
         results = run_seeded(expr, [from_torch(t) for t in tensors])
         self.call = expr.calls.get(tuple(self.metas))
         made = [None if y is None else to_torch(y) for y in results]
-        self.usable = self.call is not None and None not in made and not draws(expr.type)
+        self.usable = self.call is not None and None not in made and not draws(expr)
         self.usable = self.usable and not any(y._lod for y in results)
         self.one = len(op.op.outputs) == 1 and len(made) == 1 and not op.op.outputs[0].listed
+        self._gradients: dict[tuple[bool, ...], Gradient] = {}
         self._abstract = [abstract_of(t) for t in tensors], [abstract_of(y) for y in made]
 
-    def gradient(self, wrt: tuple[int, ...]) -> Gradient:
-        """The gradient of the call."""
-        return gradient_of(self.expr, *self._abstract, wrt)
+    def gradient(self, wanted: tuple[bool, ...]) -> Gradient:
+        """The gradient of the call.
+
+        Args:
+            wanted: For each tensor, whether its gradient is.
+        """
+        found = self._gradients.get(wanted)
+        if found is None:
+            wrt = [i for i, yes in enumerate(wanted[1:]) if yes]
+            found = self._gradients[wanted] = gradient_of(self.expr, *self._abstract, wrt)
+        return found
 
     def arguments(self, tensors: Any) -> list[Tensor]:
         """oprack's tensors on the memory of torch's."""
         found = []
-        for t, meta in zip(tensors, self.metas, strict=True):
+        for t, meta in zip(tensors, self.metas, strict=False):
             x = Tensor()
-            x._value, x._meta, x._node = (t.detach() if t.requires_grad else t).numpy(), meta, None
+            try:
+                x._value = t.detach().numpy() if t.requires_grad else t.numpy()
+            except RuntimeError:  # a conjugated or negated view
+                x._value = array_of(t)
+            x._meta, x._node = meta, None
             found.append(x)
         return found
 
@@ -90,25 +103,23 @@ class PlainCall:
         return self.op.op.shown(self.op.op.formed(self.expr, made))
 
 
-class _Plain(torch.autograd.Function):
+class _Plain(torch.autograd.function._SingleLevelFunction):  # no transform of torch.func is there
     """A plain call that is recorded: its gradient is computed by generated code as well, unless that is recorded."""
 
     @staticmethod
     def forward(ctx: Any, plain: PlainCall, *tensors: torch.Tensor) -> Any:
         args = plain.arguments(tensors)
         made = plain.call(*args)  # type: ignore[misc]
-        arrays = [x._value for x in args]
-        output = tuple([torch_of(y._value, arrays) for y in made])
-        wrt = tuple([i for i, wanted in enumerate(ctx.needs_input_grad[1:]) if wanted])
-        gradient = plain.gradient(wrt)
+        output = [torch_of(y._value, args) for y in made]
+        gradient = plain.gradient(ctx.needs_input_grad)
         ctx.plain, ctx.gradient = plain, gradient
-        ctx.set_materialize_grads(False)
-        if len(gradient.outputs) < len(output):
-            ctx.mark_non_differentiable(*[y for j, y in enumerate(output) if j not in gradient.outputs])
-        sides = {"in": tensors, "out": output}
-        ctx.save_for_backward(*[sides[side][i] for side, i, _ in gradient.saved])
-        ctx.results = [(y.shape, y.dtype) for y in output]
-        return output[0] if plain.one else output
+        if len(output) > 1:
+            ctx.set_materialize_grads(False)
+            if len(gradient.outputs) < len(output):
+                ctx.mark_non_differentiable(*[y for j, y in enumerate(output) if j not in gradient.outputs])
+            ctx.results = [(y.shape, y.dtype) for y in output]
+        ctx.save_for_backward(*[(tensors if side == "in" else output)[i] for side, i, _ in gradient.saved])
+        return output[0] if plain.one else tuple(output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -120,9 +131,8 @@ class _Plain(torch.autograd.Function):
             call, zeros = apply, lambda j: torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1])
         else:
             call, zeros = run, lambda j: from_torch(torch.zeros(ctx.results[j][0], dtype=ctx.results[j][1]))  # type: ignore[assignment]
-            arrays = [t.detach() for t in (*saved, *(g for g in given if g is not None))]
             saved, given = [from_torch(t) for t in saved], [None if g is None else from_torch(g) for g in given]
-            owned = [t.numpy() for t in arrays if t.dtype is not torch.bfloat16]
+            owned = [x for x in (*saved, *given) if x is not None]
         found = gradient(saved, given, call, zeros)
         by_position: list[Any] = [None] * len(plain.metas)
         for i, g in zip(gradient.wrt, found, strict=True):
@@ -146,7 +156,7 @@ def _alone(tensors: tuple[Any, ...]) -> bool:
         return False
     for t in tensors:
         kind = t.__class__
-        if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or not t.is_cpu or t.is_conj() or t.is_neg():
+        if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or not t.is_cpu:
             return False
     return True
 
@@ -298,7 +308,6 @@ def _called(plain: PlainCall, tensors: tuple[torch.Tensor, ...]) -> Any:
     """Make a plain call, without gradient."""
     args = plain.arguments(tensors)
     made = plain.call(*args)  # type: ignore[misc]
-    arrays = [x._value for x in args]
     if plain.one:
-        return torch_of(made[0]._value, arrays)
-    return plain.result([torch_of(y._value, arrays) for y in made])
+        return torch_of(made[0]._value, args)
+    return plain.result([torch_of(y._value, args) for y in made])
