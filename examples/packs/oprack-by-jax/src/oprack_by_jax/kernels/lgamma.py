@@ -21,7 +21,7 @@ def compiled() -> Any:
     return jax.jit(jax.scipy.special.gammaln)
 
 
-@kernel("lgamma", library="jax", dtypes=FLOATS, priority=6, when=INSTALLED)
+@kernel("lgamma", library="jax", dtypes=FLOATS, priority=4, when=INSTALLED)
 def lgamma(X: Array) -> Array:
     import jax
 

@@ -10,7 +10,7 @@ from oprack.types import FLOATS
 INSTALLED = Predicate(lambda query: importlib.util.find_spec("torch") is not None, "torch is installed")
 
 
-@kernel("digamma", library="torch", dtypes=FLOATS, priority=6, when=INSTALLED)
+@kernel("digamma", library="torch", dtypes=FLOATS, priority=4, when=INSTALLED)
 def digamma(X: Array) -> Array:
     import torch
 
