@@ -37,6 +37,5 @@ def _of_framework(subject: Subject, framework: str, checks: str) -> Iterator[Fin
                 f"see docs/bridges.md for what {framework} asks of an op, or leave it where the op can't give that",
                 note=True,
             )
-    yield Finding(
-        "bridges", f"{framework}: {'ok, ' if passed else ''}{passed} ops pass {checks}", "nothing is to be done", note=True
-    )
+    ok = "ok, " if passed else ""
+    yield Finding("bridges", f"{framework}: {ok}{passed} ops pass {checks}", "nothing is to be done", note=True)
