@@ -38,9 +38,12 @@ def test_arguments_are_those_of_oprack_functional() -> None:
 def test_inputs_go_to_their_slots_whatever_their_order() -> None:
     mean, variance, scale, bias = (jnp.asarray([float(i), i + 1.0, i + 2.0]) for i in range(1, 5))
     want = (X - mean) / np.sqrt(variance + 1e-5) * scale + bias
-    for call in (ops.batch_norm, jax.jit(lambda *a: ops.batch_norm(*a, is_test=True, epsilon=1e-5))):
-        found = call(jnp.asarray(X), mean, variance, scale, bias, **({} if call is not ops.batch_norm else {"is_test": True, "epsilon": 1e-5}))  # fmt: skip
-        np.testing.assert_allclose(found[0], want, rtol=1e-6)
+
+    def call(*arrays):
+        return ops.batch_norm(*arrays, is_test=True, epsilon=1e-5)
+
+    for function in (call, jax.jit(call)):
+        np.testing.assert_allclose(function(jnp.asarray(X), mean, variance, scale, bias)[0], want, rtol=1e-6)
 
 
 def test_nothing_is_copied_on_the_way_in() -> None:
@@ -63,7 +66,8 @@ def test_results_lie_on_the_kernel_s_memory_where_jax_takes_it() -> None:
 
 
 def test_shapes_without_values_and_jit() -> None:
-    found = jax.eval_shape(ops.matmul_v2, jax.ShapeDtypeStruct((5, 3), "float64"), jax.ShapeDtypeStruct((3, 2), "float64"))
+    a, b = (jax.ShapeDtypeStruct(shape, "float64") for shape in ((5, 3), (3, 2)))
+    found = jax.eval_shape(ops.matmul_v2, a, b)
     assert (found.shape, found.dtype) == ((5, 2), np.float64)
     np.testing.assert_allclose(jax.jit(lambda x: ops.softmax(ops.relu(x)) * 2)(X), 2 * jax.nn.softmax(np.maximum(X, 0)))
     with pytest.raises(UnimplementedError, match="depends on values"):

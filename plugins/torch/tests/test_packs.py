@@ -1,4 +1,4 @@
-"""Packs of others, and one made a moment ago, serve torch and jax without a line more: what `oprack check` says of them."""
+"""Packs of others, and one made a moment ago, serve torch and jax without a line more, as `oprack check` says."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def test_kernels_for_ops_of_another_pack(tmp_path: Path) -> None:
 def test_a_pack_of_the_template(tmp_path: Path) -> None:
     pytest.importorskip("cookiecutter", reason="cookiecutter is not installed")
     answers = ["--no-input", "--pack-name", "curves", "--first-op", "squareplus", "--places", "cpu"]
-    subprocess.run([sys.executable, "-m", "oprack", "new-pack", str(tmp_path), *answers], check=True, capture_output=True)
+    command = [sys.executable, "-m", "oprack", "new-pack", str(tmp_path), *answers]
+    subprocess.run(command, check=True, capture_output=True)
     said = _said(tmp_path / "oprack-curves")
     assert [line.split(" pass ")[0] for line in said] == ["torch: ok, 2 ops", "jax: ok, 2 ops"]

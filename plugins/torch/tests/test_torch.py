@@ -131,7 +131,7 @@ def test_compile_with_backward_and_export_with_dynamic_sizes() -> None:
 
     batch = torch.export.Dim("batch", min=2)
     exported = torch.export.export(Net(), (X,), dynamic_shapes=({0: batch},))
-    assert [n.target for n in exported.graph.nodes if n.op == "call_function"][0] == torch.ops.oprack.relu.default
+    assert torch.ops.oprack.relu.default in [node.target for node in exported.graph.nodes]
     more = torch.randn(7, 3)
     assert torch.equal(exported.module()(more), torch.cat([more.clamp(min=0), more]))
 
@@ -293,7 +293,8 @@ LAC = Path(__file__).parents[3] / ".downloads" / "lac" / "lac_model" / "model"
 def test_lac_s_program_trains_in_a_loop_of_torch_on_sentences_of_several_lengths() -> None:
     whole = oprack_torch.Module(LAC)
     (crf,) = [op for op in whole._ops if op.type == "crf_decoding"]
-    words = Sequences.of([torch.randint(0, 1000, (n, 1), generator=torch.Generator().manual_seed(n)) for n in (5, 3, 9)])
+    torch.manual_seed(0)
+    words = Sequences.of([torch.randint(0, 1000, (n, 1)) for n in (5, 3, 9)])
     predictor = oprack.inference.create_predictor(oprack.inference.Config(str(LAC)))
     handle = predictor.get_input_handle(predictor.get_input_names()[0])
     handle.copy_from_cpu(words.values.numpy())
