@@ -5,6 +5,7 @@ CORE_VENV ?= .venv-core
 BUILD_VENV ?= .venv-build
 PEERS ?= .venv-peers
 ZOO ?= .venv-zoo
+BRIDGES ?= .venv-bridges
 WORKERS ?= 2
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
@@ -27,7 +28,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo bridges review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -182,6 +183,19 @@ $(ZOO)/.setup-done $(ZOO)3/.setup-done: tests/zoo/needed.txt tests/zoo/packages.
 zoo: $(STAMP) $(ZOO)/.setup-done $(ZOO)3/.setup-done  ## compare more than 100 nets, written by Paddle 2 and 3, with Paddle; write docs/zoo.md
 	$(BIN)/python tests/zoo/run.py $(ARGS)
 
+# torch and jax are 750 MB, so they live in an environment of their own
+$(BRIDGES)/.setup-done: tests/bridges/requirements.txt $(STAMP)
+	test -x $(BRIDGES)/bin/python || $(PYTHON) -m venv $(BRIDGES)
+	$(BRIDGES)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	$(BIN)/uv pip install --quiet --python $(BRIDGES)/bin/python --constraint constraints.txt --build-constraint constraints.txt \
+		--no-deps $(foreach project,$(PROJECTS),--editable $(patsubst %/pyproject.toml,%,$(project)))
+	touch $@
+
+# ARGS="relu conv2d" for some ops, which writes nothing
+bridges: $(BRIDGES)/.setup-done  ## test ops of all packs as ops of torch and jax; write docs/bridged_ops.md
+	$(BRIDGES)/bin/python -m pytest -q -p no:cacheprovider plugins/torch/tests plugins/jax/tests
+	$(BRIDGES)/bin/python tests/bridges/run.py $(ARGS)
+
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
 	echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.new
@@ -204,5 +218,5 @@ build-requirements: $(STAMP)  ## write what builds a release by its hashes: tool
 	mv build-requirements.new "$(TEMPLATE)/native/build-requirements.txt"
 
 clean:  ## remove what was built; .venv and .downloads too
-	rm -rf $(VENV) $(CORE_VENV) $(BUILD_VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CORE_VENV) $(BUILD_VENV) $(BRIDGES) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -40,7 +40,7 @@ def test_they_and_the_official_packs_get_along(environment: dict[str, str]) -> N
     facts = json.loads(done.stdout)
     assert facts["problems"] == [] and done.returncode == 0
     names = {pack["name"]: pack["status"] for pack in facts["packs"]}
-    assert {"audio", "hash_embedding", "special"} < names.keys() and set(names.values()) == {"ok"}
+    assert {"audio", "by_jax", "by_torch", "hash_embedding", "special"} < names.keys() and set(names.values()) == {"ok"}
     assert facts["libraries"]["scipy_special"].startswith("SciPy ")
 
 
@@ -67,6 +67,6 @@ def test_they_pass_the_review() -> None:
     command = [sys.executable, "-m", "oprack", "check", *map(str, PACKS), "--only", parts, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     reports = json.loads(done.stdout)
-    assert len(reports) == len(PACKS) == 3
+    assert len(reports) == len(PACKS) == 5
     for report in reports:
         assert report["ok"] and not [f for f in report["findings"] if not f["note"]], done.stdout

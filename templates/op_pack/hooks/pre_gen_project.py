@@ -27,6 +27,7 @@ RESERVED = {
     "graph",
     "inference",
     "ir",
+    "jax",
     "linalg",
     "math",
     "metric",
@@ -48,6 +49,7 @@ RESERVED = {
     "sparse",
     "tensor",
     "testing",
+    "torch",
     "ui",
 }
 

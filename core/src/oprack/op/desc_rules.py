@@ -246,6 +246,7 @@ def infer_op(
     lod_is_known: bool = False,
     guesses: bool = True,
     values: Mapping[str, Any] | None = None,
+    shapes: type[DescInferShapeContext] = DescInferShapeContext,
 ) -> None:
     """Set container, dtype, dims and LoD level of an op's outputs in the block.
 
@@ -256,6 +257,7 @@ def infer_op(
         lod_is_known: The program is being written, so that an op may refuse an input that is declared without LoD.
         guesses: Whether rules take attributes as hints of what tensors hold that override them when the op runs.
         values: Arrays of inputs that are known before the program runs, by name, such as a shape.
+        shapes: The context of the shape rule, where dims are something else than integers.
     """
     for slot, names in op.inputs.items():
         if (known := info.proto.inputs.get(slot)) is not None and (few := known.too_few(len(names))):
@@ -264,7 +266,7 @@ def infer_op(
         types = DescInferVarTypeContext(op, block, info)
         info.run_infer_var_type(types)
         if info.infer_shape is not None:
-            context = DescInferShapeContext(op, block, info, types.attrs)
+            context = shapes(op, block, info, types.attrs)
             context.lod_is_known, context.guesses, context.values = lod_is_known, guesses, values or {}
             info.infer_shape(context)
     except OprackError as error:

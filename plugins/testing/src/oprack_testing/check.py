@@ -27,6 +27,7 @@ PARTS = {
     "kernels": "cases give what they expect on all paths, and kernels run with every dtype that they declare",
     "splitting": "rules of splitting: each signature on 2 and 3 ranks against the whole, gradients too",
     "generated": "generated calls give the same on every path",
+    "bridges": "torch's and jax's checks of the ops, where oprack-torch or oprack-jax is installed with its framework",
     "wheel": "what the wheel contains and declares",
 }
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from oprack.interpreter.bound_expr import BoundExpr
 
 _SHAPES = 256  # bounds the cache of stand-ins for tensors of which only the shape is read
-_ARRIVED = "@ARRIVED"
+ARRIVED = "@ARRIVED"
 
 
 class BackwardRule:
@@ -53,7 +53,7 @@ class BackwardRule:
         # call.
         self._compiled: dict[Any, Callable[..., Any]] = {}
         # By name in the gradient program, positions of the forward values.
-        self._ins = {n: i for i, n in enumerate(bound.names_in) if n != EMPTY_VAR}
+        self.ins = {n: i for i, n in enumerate(bound.names_in) if n != EMPTY_VAR}
         self.outs: dict[str, int] = {}
         self._hollows = Cache(_SHAPES)
         self.empty = not (self.wrt and self.outputs)
@@ -76,7 +76,7 @@ class BackwardRule:
         """The op, for messages."""
         return f"op {self.bound.expr.type}"
 
-    def _program(self, present: Sequence[bool]) -> _GradientProgram:
+    def _program(self, present: Sequence[bool]) -> GradientProgram:
         """The gradient program of the op alone.
 
         Args:
@@ -91,11 +91,11 @@ class BackwardRule:
         targets = [n for n, j in self.outs.items() if j in self.outputs and present[self.outputs.index(j)]]
         walk = _OpWalk(block)
         for n in targets:
-            walk.seed(n, n + _ARRIVED)
+            walk.seed(n, n + ARRIVED)
         inputs = [self.bound.names_in[i] for i in self.wrt]
         found = walk.run(targets, inputs)
         program.blocks.clear()  # blocks refer to their program
-        return _GradientProgram(walk.ops, [found.get(n) for n in inputs], walk.missing)
+        return GradientProgram(walk.ops, [found.get(n) for n in inputs], walk.missing)
 
     def _note_what_is_read(self) -> None:
         read: dict[tuple[str, int], bool] = {}
@@ -108,8 +108,8 @@ class BackwardRule:
 
     def forward_value(self, name: str) -> tuple[str, int] | None:
         """("in" or "out", position) of the forward value that a variable of the gradient program is, or None."""
-        if name in self._ins:
-            return "in", self._ins[name]
+        if name in self.ins:
+            return "in", self.ins[name]
         return ("out", self.outs[name]) if name in self.outs else None
 
     # Backward ---------------------------------------------------------------------------------------------------------
@@ -138,14 +138,27 @@ class BackwardRule:
         return results
 
     def _compile(self, present: Sequence[bool], create_graph: bool) -> Callable[..., Any]:
+        return _BackwardCode(self, present, create_graph).function(self.gradients_of(present))
+
+    def gradients_of(self, present: Sequence[bool]) -> GradientProgram:
+        """The gradient program for the outputs that receive a gradient.
+
+        Args:
+            present: Which of `outputs` receive one.
+
+        Returns:
+            The program.
+
+        Raises:
+            NotDifferentiableError: The op has no gradient.
+        """
         if not self.differentiable:
             info = self.bound.expr.info
             raise NotDifferentiableError(
                 f"op {info.type} (pack {info.pack}) has no gradient, but a gradient of its result is asked for; "
                 "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
             )
-        program = self._whole if all(present) else self._program(present)
-        return _BackwardCode(self, present, create_graph).function(program)
+        return self._whole if all(present) else self._program(present)
 
     def may_be_complex(self, i: int) -> bool:
         """Whether a real argument may get a complex gradient, because gradient ops see only complex values."""
@@ -210,7 +223,7 @@ def _flat(slots: Mapping[str, Sequence[str]]) -> list[str]:
     return [n for names in slots.values() for n in names]
 
 
-class _GradientProgram(NamedTuple):
+class GradientProgram(NamedTuple):
     """The gradient ops of one op alone, in which the gradient that arrives for its output y is y@ARRIVED.
 
     Attributes:
@@ -222,6 +235,29 @@ class _GradientProgram(NamedTuple):
     ops: list[OpDesc]
     results: list[str | None]
     missing: dict[str, str]
+
+
+def expr_of_op(op: OpDesc, absent: Callable[[str], bool]) -> OpExpr:
+    """An op of a program, such as one of gradients, with the inputs that are present and the outputs that are needed.
+
+    Args:
+        op: The op.
+        absent: Says of a variable's name whether it has no value.
+
+    Returns:
+        The expression, flat.
+    """
+    info = default_manager().op_info(op.type)
+    attrs = {name: value for name, value in op.attrs.items() if name not in COMMON_ATTRS}
+    if info.checker is not None:
+        attrs = info.checker.check(attrs)
+    inputs = tuple(
+        (slot, len(names))
+        for slot, p in info.proto.inputs.items()
+        if (names := op.inputs.get(slot)) and not (p.dispensable and all(map(absent, names)))
+    )
+    flags = {slot: tuple(n != EMPTY_VAR for n in op.outputs.get(slot, ())) for slot in info.proto.outputs}
+    return OpExpr(info, attrs, inputs, tuple((s, f) for s, f in flags.items() if any(f)), flat=True)
 
 
 class _OpWalk(Backward):
@@ -259,9 +295,9 @@ class _BackwardCode:
         for name, j in rule.outs.items():
             if j in rule.outputs and present[k := rule.outputs.index(j)]:
                 self._lines.append(f"g{k} = gradients[{k}]")
-                self._texts[name + _ARRIVED] = f"g{k}"
+                self._texts[name + ARRIVED] = f"g{k}"
 
-    def function(self, program: _GradientProgram) -> Callable[..., Any]:
+    def function(self, program: GradientProgram) -> Callable[..., Any]:
         """Make the function.
 
         Args:
@@ -282,7 +318,7 @@ class _BackwardCode:
 
     def _call(self, n: int, op: OpDesc, of_real: Collection[str]) -> None:
         """The lines that call a gradient op. of_real: gradients of real arguments that may come out complex."""
-        expr = self._names[f"E{n}"] = self._expr(op)
+        expr = self._names[f"E{n}"] = expr_of_op(op, lambda name: self._text(name) == "None")
         self._names[f"calls{n}"] = expr.calls
         args = [self._text(name) for slot, _ in expr.inputs for name in op.inputs[slot]]
         made = [name for slot, _ in expr.outputs for name in op.outputs[slot]]
@@ -297,20 +333,6 @@ class _BackwardCode:
             self._texts.setdefault(name, target)
             if name.partition("@RENAME@")[0] in of_real:
                 self._lines.append(f"{target} = rule.real_part({target})")
-
-    def _expr(self, op: OpDesc) -> OpExpr:
-        """A gradient op as an expression with the inputs that are present and the outputs that are needed."""
-        info = default_manager().op_info(op.type)
-        attrs = {name: value for name, value in op.attrs.items() if name not in COMMON_ATTRS}
-        if info.checker is not None:
-            attrs = info.checker.check(attrs)
-        inputs = tuple(
-            (slot, len(names))
-            for slot, p in info.proto.inputs.items()
-            if (names := op.inputs.get(slot)) and not (p.dispensable and all(self._text(n) == "None" for n in names))
-        )
-        flags = {slot: tuple(n != EMPTY_VAR for n in op.outputs.get(slot, ())) for slot in info.proto.outputs}
-        return OpExpr(info, attrs, inputs, tuple((s, f) for s, f in flags.items() if any(f)), flat=True)
 
     def _text(self, name: str) -> str:
         """What the code calls a variable of the gradient program; a saved value is wrapped in a tensor on first use."""

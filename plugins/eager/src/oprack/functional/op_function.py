@@ -65,19 +65,14 @@ class OpFunction:
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
         if not given.keys() <= self.attrs.keys():
             given = renamed(self.attrs, given)
-        flat, arity = self._flattened(values)
+        flat, arity = self.flattened(values)
         if mode.static or any(map(_is_symbolic, (*flat, *given.values()))):
             self._require_tensors(flat, values, given)
             return self._append(flat, arity, given, asked, in_place, mode)
         args = self._tensors(flat, values, given)
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
         numbers = self._asked(asked)
-        count = self._count(arity, plain, args, numbers)
-        key = (arity, attr_key(plain), tuple(numbers.items()), count, *in_place.items())
-        expr = self._exprs[key]
-        if expr is None:
-            outputs = default_outputs(self.proto, numbers, count)
-            expr = self._keep(key, OpExpr(self.info, self._checked(plain), arity, outputs, in_place))
+        expr = self.expression(args, arity, plain, numbers, in_place)
         if mode.rules is not expr.rules:
             expr = expr.restricted(mode.rules)
         try:
@@ -91,6 +86,40 @@ class OpFunction:
 
     def _tensors(self, flat: Sequence[Any], values: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
         return [v if v is None or type(v) is Tensor else self._tensor(v, values, given) for v in flat]
+
+    def expression(
+        self,
+        args: Sequence[Any],
+        arity: Arity,
+        attrs: Mapping[str, Any],
+        numbers: Mapping[str, int],
+        in_place: Mapping[str, str],
+        flat: bool = False,
+    ) -> OpExpr:
+        """The expression of a call; args may be tensors of any framework, of which shapes alone are read.
+
+        Args:
+            args: One for each input, those of a list one after the other.
+            arity: How many each slot has.
+            attrs: Attributes by how Python spells them, as plain values.
+            numbers: Numbers of outputs by slot, where the call says them.
+            in_place: Input slot -> output slot that overwrites it.
+            flat: As for OpExpr.
+
+        Returns:
+            The expression, one for equal calls.
+
+        Raises:
+            InvalidArgumentError: The op has no such attribute, or nothing says how many outputs there are.
+            AttributeValueError: An attribute has another type or a value out of bounds.
+        """
+        count = self._count(arity, attrs, args, numbers)
+        key = (arity, attr_key(attrs), tuple(numbers.items()), count, flat, *in_place.items())
+        expr: OpExpr | None = self._exprs[key]
+        if expr is None:
+            outputs = default_outputs(self.proto, numbers, count)
+            expr = self._keep(key, OpExpr(self.info, self._checked(attrs), arity, outputs, in_place, flat))
+        return expr
 
     def _keep(self, key: Any, expr: OpExpr) -> OpExpr:
         """Keep an expression for calls with these attributes, which may be any number where they come with data."""
@@ -121,7 +150,18 @@ class OpFunction:
         return pairs
 
     # Inputs -----------------------------------------------------------------------------------------------------------
-    def _flattened(self, values: Sequence[Any]) -> tuple[list[Any], tuple[tuple[str, int], ...]]:
+    def flattened(self, values: Sequence[Any]) -> tuple[list[Any], Arity]:
+        """The inputs of a call one after the other, and how many each slot has.
+
+        Args:
+            values: One value per input slot, a list for a duplicable one, None for an absent one.
+
+        Returns:
+            Both.
+
+        Raises:
+            InvalidArgumentError: An input that has to be there is missing.
+        """
         flat: list[Any] = []
         arity = []
         for slot, value in zip(self.slots, values, strict=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 from oprack.errors import OprackError
 from oprack.testing.review.subject import Finding, Subject, subject_of
 
-PARTS = ("manifest", "strings", "docs", "shapes", "gradients", "kernels", "splitting", "generated", "wheel")
+PARTS = ("manifest", "strings", "docs", "shapes", "gradients", "kernels", "splitting", "generated", "bridges", "wheel")
 """Parts of the review; each is a function `review` of the module of this name."""
 
 

@@ -1,0 +1,1 @@
+"""A kernel by jax."""

@@ -1,0 +1,1 @@
+"""Kernels, imported when their op first runs."""

@@ -1,0 +1,5 @@
+"""Ops of oprack's packs in JAX: `oprack_jax.ops.<op>`, called as the functions of oprack.functional."""
+
+from oprack_jax import ops
+
+__all__ = ["ops"]
