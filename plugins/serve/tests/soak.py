@@ -139,6 +139,7 @@ class Soak:
                 kept.close()
             else:
                 self._compare(model, list(served.arrays(answer).values()), right)
+        kept.close()
 
     def ask_over_grpc(self, seed: int) -> None:
         choose = random.Random(seed)
