@@ -107,6 +107,7 @@ def test_shared_memory_is_refused_unless_the_server_was_told(running, client):
         running.post(f"{region}/register", {"key": "/mine", "offset": 0, "byte_size": 8}),
         running.get(f"{region}/status"),
         running.post(f"{region}/unregister", {}),
+        running.post("/v2/cudasharedmemory/unregister", {}),
     ):
         assert answer[0] == 400 and "start the server with --shared-memory" in answer[1]["error"], answer
     place = {"shared_memory_region": "mine", "shared_memory_byte_size": 8}
@@ -125,6 +126,7 @@ def test_shared_memory_is_refused_unless_the_server_was_told(running, client):
         (client.register_system_shared_memory, "mine", "/mine", 8),
         (client.get_system_shared_memory_status,),
         (client.unregister_system_shared_memory,),
+        (client.unregister_cuda_shared_memory,),
         (client.infer, "scaled", [elsewhere]),
         (client.infer, "scaled", [tensor("x", np.ones([1, 2], np.float32))], "", [wanted]),
     ):

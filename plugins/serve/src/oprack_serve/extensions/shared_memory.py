@@ -91,6 +91,11 @@ class Regions:
         self._check()
         self.forget()
 
+    def unregister_of_gpus(self) -> dict[str, Any]:
+        """Nothing: there are none. Clients forget those as well before they begin, with or without a GPU."""
+        self._check()
+        return {}
+
     def forget(self) -> None:
         """Close the descriptors."""
         for region in self._regions.values():
