@@ -2,45 +2,66 @@
 
     python plugins/serve/tests/soak.py [--seconds 600] [--clients 8] [--fronts 1]
 
-Good clients ask for tags of sequences and for pictures of 5,000 sizes, one after the other, as binary data and as JSON;
-every answer is compared with a predictor's or with a formula. Bad connections close early, announce what does not come,
-send bodies that are too large, damaged or no HTTP, ids beyond the vocabulary, single bytes or nothing, or many requests
-of which they read no answer. Meanwhile workers and hosts are killed, models are replaced, and the folder of models is
-away for moments. The server may have few descriptors.
+Good clients ask for tags of sequences and for pictures of 5,000 sizes, one after the other, as binary data, as JSON and
+over gRPC; every answer is compared with a predictor's or with a formula. A process of bad ones (`attacks.py`) leaves
+early, announces what does not come, sends bodies that are too large, damaged or nothing known, ids beyond the
+vocabulary, single bytes or nothing on more connections than there are descriptors, or many requests of which it reads
+no answer. Meanwhile workers and hosts are killed, models are replaced, and the folder of models is away for moments.
+Each minute begins with some seconds in which good clients are alone.
 
 It fails on a wrong answer, on a good request without one or with another one than 200 (or, when its second worker was
 killed as well, 500), on memory that grows, on requests that are left in the queue, descriptors and processes that are
-left, and on a server that does not end well. Times of good requests are printed beside those before all this began.
+left, and on a server that does not end well. A long one also fails where good requests under attack take more than
+twice their quiet time, at the 99th percentile: a ratio of times that were taken in turns, so what else the machine does
+is in both.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import http.client
 import json
 import os
 import random
 import shutil
 import signal
-import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import served
+import tritonclient.grpc as triton
 from oprack import ParamAttr, layers
 from oprack.initializer import Constant
 from oprack.tensor import LoDTensor
 
 OPTIONS = ("--poll", "0.2", "--max-delay", "3", "--max-body", "1M", "--read-timeout", "2", "--workers", "2")
-DESCRIPTORS = 600
+DESCRIPTORS = 1024
 CACHE = 8 << 20
 SIZES = [(h, w) for h in range(16, 116) for w in range(16, 66)]
 WEIGHT = 0.1
+CYCLE = 60.0
+"""Seconds of a turn, of which these parts are quiet, attacked, and neither, until what was killed is there again."""
+
+QUIET, ATTACKED, SETTLING = 0.25, 0.7, 0.05
+NEW_CONNECTION = 8
+"""Of so many requests of a client, one comes by a new connection."""
+
+THINK = 0.04
+"""Most seconds between two requests of a client: a server without a moment's rest has no quiet time to compare with."""
+
+PAUSE = 5.0
+"""Seconds between kills."""
+
+MOST_TIMES = 2.0
 
 
 def pictures():
@@ -60,21 +81,22 @@ def channel_of(x: np.ndarray) -> np.ndarray:
 
 
 class Soak:
-    """One server under load for some seconds, a sixth of them with good clients alone."""
+    """One server under load for some seconds, a quarter of them with good clients alone."""
 
     def __init__(self, folder: Path, seconds: float, clients: int, fronts: int = 1) -> None:
         self.folder, self.seconds, self.clients = folder / "models", seconds, clients
-        self.end = self.begin = 0.0
+        self.end, self.phase = 0.0, "quiet"
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
-        self.times: dict[str, list[float]] = {"quiet": [], "attacked": []}
+        self.times: dict[str, list[float]] = {"quiet": [], "attacked": [], "settling": []}
         # resident bytes: of the server; of the host and workers of "steady", which nobody kills; of those of "pictures"
         self.memory: dict[str, list[int]] = {"server": [], "host": [], "worker 1": [], "worker 2": [], "pictures": []}
         for name, model in (("text", served.text), ("steady", served.text), ("image", served.image)):
             served.save(self.folder / name, model)
         served.save(self.folder / "pictures", pictures)
         chance = np.random.default_rng(2)
-        self.cases = []
+        # model, its input, and what a predictor answers
+        self.cases: list[tuple[str, dict, list[np.ndarray]]] = []
         for n in (1, 2, 3, 5, 8, 13, 21):
             ids = chance.integers(0, 50, (n, 1))
             lod = [[0, n // 2, n]]
@@ -88,9 +110,12 @@ class Soak:
         random.Random(0).shuffle(self.sizes)
         self.next_size = 0
         limited = ("sh", "-c", f'ulimit -n {DESCRIPTORS} && exec "$@"', "sh")
-        options = ("--models", str(self.folder), "--fronts", str(fronts), *OPTIONS)
+        options = ("--models", str(self.folder), "--fronts", str(fronts), "--grpc-port", "0", *OPTIONS)
         self.server = served.Served(*options, under=limited, environ={"OPRACK_CACHE_LIMIT": str(CACHE)})
+        first = self.server.events.index(self.server.event("listening"))
+        self.grpc = self.server.event("listening", after=first + 1)["url"].removeprefix("grpc://")
         self.descriptors = self._descriptors()
+        self.bad = self._start_attacks()
 
     @property
     def going(self) -> bool:
@@ -103,12 +128,27 @@ class Soak:
 
     # Good clients -----------------------------------------------------------------------------------------------------
     def ask(self, seed: int) -> None:
-        choose = random.Random(seed)
+        """By a connection that is kept, as pools of clients have, and now and then by a new one."""
+        choose, kept = random.Random(seed), self._connection()
         while self.going:
             model, tensor, right = choose.choice(self.cases)
-            answer = self._answer(model, lambda: self.server.infer(model, [tensor]))  # noqa: B023
-            if answer is not None:
+            if not choose.randrange(NEW_CONNECTION):
+                kept.close()
+            answer = self._answer(model, lambda: post(kept, model, [tensor]))  # noqa: B023
+            if answer is None:
+                kept.close()
+            else:
                 self._compare(model, list(served.arrays(answer).values()), right)
+        kept.close()
+
+    def ask_over_grpc(self, seed: int) -> None:
+        choose = random.Random(seed)
+        with triton.InferenceServerClient(self.grpc) as client:
+            while self.going:
+                model, tensor, right = choose.choice(self.cases)
+                found = self._answer(f"{model} over gRPC", lambda: _over_grpc(client, model, tensor))  # noqa: B023
+                if found is not None:
+                    self._compare(model, found, right)
 
     def ask_sizes(self, seed: int) -> None:
         """Pictures, each of a size that was not there before, until all were."""
@@ -124,6 +164,9 @@ class Soak:
             self.counts["sizes of pictures"] = min(number + 1, len(SIZES))
             if found is not None:
                 self._compare("pictures", list(served.arrays(found).values()) if as_json else found, right)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.server.host, self.server.port, timeout=60)
 
     def _json_of_picture(self, x: np.ndarray) -> tuple[int, object]:
         return self.server.infer("pictures", [served.row("x", x)])
@@ -142,16 +185,18 @@ class Soak:
             at += 4 * count
         return status, found
 
-    def _answer(self, model: str, ask):
+    def _answer(self, model: str, ask: Callable[[], tuple[int, Any]]) -> Any:
         """What a good request got, None when that was no answer."""
+        time.sleep(random.random() * THINK)
         self.counts["good requests"] += 1
-        start = time.monotonic()
+        phase, start = self.phase, time.monotonic()
         try:
             status, answer = ask()
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError, triton.InferenceServerException) as error:
             self.wrong.append(f"{model}: a request got no answer: {type(error).__name__}: {error}")
             return None
-        self.times["quiet" if start < self.begin else "attacked"].append(time.monotonic() - start)
+        if self.phase == phase:
+            self.times[phase].append(time.monotonic() - start)
         self.counts[f"answered {status}"] += 1
         if status == 200:
             return answer
@@ -165,102 +210,60 @@ class Soak:
                 self.wrong.append(f"{model}: {one} instead of {value}")
 
     # Bad ones ---------------------------------------------------------------------------------------------------------
-    def annoy(self, seed: int) -> None:
-        choose = random.Random(seed)
-        while self.going:
-            if time.monotonic() > self.begin:
-                try:
-                    with socket.create_connection((self.server.host, self.server.port), 5) as sock:
-                        self._annoy(sock, choose)
-                except OSError:
-                    self.counts["bad connection cut"] += 1
-            time.sleep(0.02)
-
-    def _annoy(self, sock: socket.socket, choose: random.Random) -> None:
-        bad = {
-            **dict.fromkeys(("leave", "half", "announced", "slow"), self._cut),
-            **dict.fromkeys(("large", "trailers"), self._endless),
-            **{
-                "flip": self._flip,
-                "nonsense": self._nonsense,
-                "ids": self._ids,
-                "deaf": self._deaf,
-                "idle": self._idle,
-            },
+    def _start_attacks(self) -> subprocess.Popen:
+        requests = [(model, json.dumps({"inputs": [tensor]})) for model, tensor, _ in self.cases]
+        ids = served.row("ids", np.full((3, 1), 10**9), lod=[[0, 3]])
+        picture = served.row("x", np.ones((1, 3, 60, 60), np.float32))
+        messages = [triton_request(*case[:2]) for case in self.cases]
+        target = {
+            "host": self.server.host,
+            "port": self.server.port,
+            "grpc_port": int(self.grpc.rpartition(":")[2]),
+            "requests": requests,
+            "bad_ids": ("text", json.dumps({"inputs": [ids]})),
+            "large": ("pictures", json.dumps({"inputs": [picture]})),
+            "messages": [base64.b64encode(message).decode() for message in messages],
+            "seed": 100,
         }
-        what = choose.choice(list(bad))
-        self.counts[f"bad: {what}"] += 1
-        bad[what](sock, choose, what)
+        command = [sys.executable, str(Path(__file__).with_name("attacks.py"))]
+        bad = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        bad.stdin.write(json.dumps(target) + "\n")
+        bad.stdin.flush()
+        assert bad.stdout.readline() == "ready\n"
+        return bad
 
-    @staticmethod
-    def _request(model: str, tensor: dict, size: int = 0) -> tuple[bytes, bytes]:
-        """Head and body; size: what the head says of the body."""
-        body = json.dumps({"inputs": [tensor]}).encode()
-        head = f"POST /v2/models/{model}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {size or len(body)}\r\n\r\n"
-        return head.encode(), body
+    def attack_in_turns(self) -> None:
+        """Quiet, attacked, and settling, in each turn."""
+        cycle = min(CYCLE, self.seconds)
+        while self.going:
+            for phase, seconds in (
+                ("quiet", cycle * QUIET),
+                ("attacked", cycle * ATTACKED),
+                ("settling", cycle * SETTLING),
+            ):
+                self.phase = phase
+                self.bad.stdin.write("true\n" if phase == "attacked" else "false\n")
+                self.bad.stdin.flush()
+                self._sleep(seconds)
 
-    def _cut(self, sock: socket.socket, choose: random.Random, what: str) -> None:
-        """A request that is good as far as it goes."""
-        head, body = self._request(*choose.choice(self.cases)[:2], 10**7 if what == "announced" else 0)
-        if what == "slow":
-            for i in range(10):
-                sock.sendall((head + body)[i : i + 1])
-                time.sleep(0.02)
-            return
-        sock.sendall(head + body[: len(body) // 2 if what == "half" else len(body)])
-        if what == "announced":
-            sock.recv(65536)
+    def _sleep(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self.going and time.monotonic() < end:
+            time.sleep(0.05)
 
-    def _flip(self, sock: socket.socket, choose: random.Random, _: str) -> None:
-        """A request with some other bytes."""
-        head, body = self._request(*choose.choice(self.cases)[:2])
-        damaged = bytearray(body)
-        for _ in range(choose.randint(1, 8)):
-            damaged[choose.randrange(len(damaged))] = choose.randrange(256)
-        sock.sendall(head + damaged)
-        sock.recv(65536)
-
-    @staticmethod
-    def _nonsense(sock: socket.socket, choose: random.Random, _: str) -> None:
-        sock.sendall(choose.randbytes(choose.randint(1, 400)))
-
-    def _endless(self, sock: socket.socket, choose: random.Random, what: str) -> None:
-        """A body in chunks, or trailers behind it, that go on after the server has had enough."""
-        _, body = self._request(*choose.choice(self.cases)[:2])
-        sock.sendall(b"POST /v2/models/text/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-        if what == "trailers":
-            sock.sendall(b"%x\r\n%s\r\n0\r\n" % (len(body), body))
-        for _ in range(30):
-            sock.sendall(b"a:\r\n" * 4000 if what == "trailers" else b"10000\r\n" + bytes(65536) + b"\r\n")
-
-    def _ids(self, sock: socket.socket, *_: object) -> None:
-        """Ids beyond the vocabulary, of which only the run finds out."""
-        head, body = self._request("text", served.row("ids", np.full((3, 1), 10**9), lod=[[0, 3]]))
-        sock.sendall(head + body)
-        if not sock.recv(65536).startswith((b"HTTP/1.1 400", b"HTTP/1.1 500")):
-            self.wrong.append("ids beyond the vocabulary were not refused")
-
-    def _deaf(self, sock: socket.socket, *_: object) -> None:
-        """Many requests with large answers, of which none is read."""
-        head, body = self._request("pictures", served.row("x", np.ones((1, 3, 60, 60), np.float32)))
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        sock.sendall((head + body) * 5)
-        time.sleep(0.3)
-
-    def _idle(self, *_: object) -> None:
-        """Connections that say nothing."""
-        held = [socket.create_connection((self.server.host, self.server.port), 5) for _ in range(120)]
-        time.sleep(0.2)
-        for sock in held:
-            sock.close()
+    def _end_attacks(self) -> None:
+        told, _ = self.bad.communicate(timeout=60)
+        found = json.loads(told)
+        self.counts.update(found["counts"])
+        self.wrong += found["wrong"]
 
     # What happens to the server ---------------------------------------------------------------------------------------
     def disturb(self) -> None:
         turns = [self._kill_worker, self._replace_model, self._kill_worker, self._take_folder_away, self._kill_host]
         turn = 0
         while self.going:
-            time.sleep(min(2.0, self.seconds / 8))
-            if time.monotonic() > self.begin:
+            self._sleep(min(PAUSE, self.seconds / 8))
+            if self.phase == "attacked":
                 turns[turn % len(turns)]()
                 turn += 1
 
@@ -303,16 +306,16 @@ class Soak:
 
     def run(self) -> list[str]:
         """What was wrong; [] when nothing was."""
-        self.begin = time.monotonic() + self.seconds / 6
         self.end = time.monotonic() + self.seconds
-        work = [threading.Thread(target=self.ask, args=(i,)) for i in range(max(1, self.clients - 2))]
+        work = [threading.Thread(target=self.ask, args=(i,)) for i in range(max(1, self.clients - 3))]
+        work += [threading.Thread(target=self.ask_over_grpc, args=(40,))]
         work += [threading.Thread(target=self.ask_sizes, args=(50 + i,)) for i in range(2)]
-        work += [threading.Thread(target=self.annoy, args=(100 + i,)) for i in range(3)]
-        work += [threading.Thread(target=self.disturb), threading.Thread(target=self.watch)]
+        work += [threading.Thread(target=each) for each in (self.attack_in_turns, self.disturb, self.watch)]
         for thread in work:
             thread.start()
         for thread in work:
             thread.join()
+        self._end_attacks()
         wrong = list(self.wrong)
         self.counts["reloads done"] = int(self.server.metric("oprack_model_reloads_total"))
         if self.server.metric("oprack_queue_length"):
@@ -347,6 +350,44 @@ def resident(pid: int) -> int:
         return 0
 
 
+def _over_grpc(client: triton.InferenceServerClient, model: str, tensor: dict) -> tuple[int, Any]:
+    """Status and arrays of an inference."""
+    inputs, parameters = grpc_input(tensor)
+    try:
+        answer = client.infer(model, inputs, parameters=parameters)
+    except triton.InferenceServerException as error:
+        if error.status() != "StatusCode.INTERNAL":
+            raise
+        return 500, {"error": error.message()}
+    return 200, [answer.as_numpy(output.name) for output in answer.get_response().outputs]
+
+
+def post(connection: http.client.HTTPConnection, model: str, inputs: list[dict]) -> tuple[int, dict]:
+    """An inference in JSON."""
+    connection.request("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": inputs}))
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+def grpc_input(tensor: dict) -> tuple[list[triton.InferInput], dict[str, str]]:
+    """What `served.row` made, for Triton's client."""
+    array = served.arrays({"outputs": [tensor]})[tensor["name"]]
+    given = triton.InferInput(tensor["name"], list(array.shape), tensor["datatype"])
+    lod = tensor.get("parameters", {}).get("lod")
+    return [given.set_data_from_numpy(array)], {f"{tensor['name']}.lod": json.dumps(lod)} if lod else {}
+
+
+def triton_request(model: str, tensor: dict) -> bytes:
+    """A message of ModelInfer."""
+    (given,), parameters = grpc_input(tensor)
+    request = triton.service_pb2.ModelInferRequest(model_name=model)
+    request.inputs.append(given._get_tensor())
+    request.raw_input_contents.append(given._get_content())
+    for name, text in parameters.items():
+        request.parameters[name].string_param = text
+    return request.SerializeToString()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Load with everything that goes wrong.")
     parser.add_argument("--seconds", type=float, default=600)
@@ -360,9 +401,12 @@ def main() -> int:
             print(f"{what:<24}{count:>8}")
         for who, row in soak.memory.items():
             print(f"{who}, resident MiB:", *(m >> 20 for m in row[:: max(1, len(row) // 12)]))
-        for phase, times in soak.times.items():
-            p50, p99 = np.percentile(times, [50, 99]) * 1e3
-            print(f"good requests, {phase}: p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+        p99 = {}
+        for phase in ("quiet", "attacked"):
+            p50, p99[phase] = np.percentile(soak.times[phase], [50, 99]) * 1e3
+            print(f"good requests, {phase}: p50 {p50:.1f} ms, p99 {p99[phase]:.1f} ms, of {len(soak.times[phase])}")
+        if options.seconds >= CYCLE and p99["attacked"] > MOST_TIMES * p99["quiet"]:
+            wrong.append(f"p99 of good requests is {p99['attacked'] / p99['quiet']:.1f} times the quiet one")
         print("\n".join(wrong[:20]) or "nothing was wrong")
     return bool(wrong)
 

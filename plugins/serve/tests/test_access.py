@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 import socket
+import ssl
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +53,8 @@ def running(certificate, tmp_path_factory) -> Iterator[served.Served]:
         "--token-file",
         str(folder / "tokens"),
     )
-    running = served.Served("--models", str(folder), "--grpc-port", "0", *access, wait=False)
+    ports = ("--grpc-port", "0", "--health-port", "0")
+    running = served.Served("--models", str(folder), *ports, *access, wait=False)
     running.event("model ready")
     running.folder = folder
     running.grpc = running.event("listening", after=1)["url"]
@@ -73,6 +77,33 @@ def test_tls_and_tokens_over_http(running, certificate):
         answer = client.infer("scaled", [given], headers={"Authorization": f"Bearer {TOKEN}"})
         assert answer.as_numpy(answer.get_response()["outputs"][0]["name"]).tolist() == [[10, 20]]
     with socket.create_connection((running.host.removeprefix("https://"), running.port), 10) as plain:
+        plain.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert not plain.recv(100).startswith(b"HTTP")
+
+
+def test_tls_and_tokens_at_the_port_for_probes(running, certificate):
+    """Probes bring no token, metrics need one, and neither is said without TLS."""
+    url = running.event("listening")["health_url"]
+    assert url.startswith("https://")
+    trusted = ssl.create_default_context(cafile=str(certificate[0]))
+
+    def get(path: str, **headers: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), context=trusted) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    assert get("/v2/health/live")[0] == get("/v2/health/ready")[0] == 200
+    for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}):
+        status, text = get("/metrics", **headers)
+        assert status == 401 and "send the header Authorization: Bearer TOKEN" in text
+    status, text = get("/metrics", Authorization=f"Bearer {TOKEN}")
+    assert status == 200 and "oprack_requests_total" in text
+    assert get("/v2/models/scaled", Authorization=f"Bearer {TOKEN}")[0] == 404  # of the other port alone
+    host, _, port = url.removeprefix("https://").rpartition(":")
+    with socket.create_connection((host, int(port)), 10) as plain:
         plain.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert not plain.recv(100).startswith(b"HTTP")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -18,7 +19,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import served
+import uvicorn
+from oprack_serve.http import PARSED_AT_ONCE, bounded_protocol
 from served import row
+from uvicorn.server import ServerState
 
 X = np.array([[1, 2]], np.float32)
 BODY = json.dumps({"inputs": [row("x", X)]}).encode()
@@ -68,6 +72,30 @@ def test_slow_clients_make_room_for_others(narrow, begin):
             sock.close()
 
 
+def test_connections_that_had_answers_outlast_a_flood_of_others(narrow):
+    """Clients keep a connection and pause between two requests; those that only connect take none of theirs."""
+    kept = [http.client.HTTPConnection(narrow.host, narrow.port, timeout=10) for _ in range(4)]
+    held: list[socket.socket] = []
+    try:
+        for connection in kept:
+            connection.request("POST", "/v2/models/scaled/infer", BODY)
+            assert connection.getresponse().read()
+        opened = [connection.sock for connection in kept]
+        for _ in range(2 * CONNECTIONS):
+            held.append(connect(narrow))
+            time.sleep(0.01)
+        assert not is_open(held[0]) and all(map(is_open, opened))
+        # they have rested for long when others come after a time without any
+        for sock in held:
+            sock.close()
+        time.sleep(2.0)
+        held += [connect(narrow) for _ in range(2 * CONNECTIONS)]
+        narrow.until(lambda: not any(map(is_open, opened)), 10)
+    finally:
+        for each in (*kept, *held):
+            each.close()
+
+
 @pytest.mark.parametrize("part", [b"a:\r\n" * 4000, b"a" * 16_000], ids=["many", "one"])
 def test_trailers_without_end_are_refused(narrow, part):
     chunks = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n" % (len(BODY), BODY)
@@ -77,6 +105,36 @@ def test_trailers_without_end_are_refused(narrow, part):
             for _ in range(1000):
                 sock.sendall(part)
                 time.sleep(0.001)
+
+
+def test_trailers_that_come_at_once_are_not_all_parsed():
+    """The parser calls for each of them, so clients that send many at once would keep the event loop for themselves."""
+
+    async def calls() -> int:
+        async def application(scope: object, receive: object, send: object) -> None:
+            await asyncio.sleep(1)
+
+        config = uvicorn.Config(application, log_config=None)
+        config.load()
+        seen = 0
+
+        class Counting(bounded_protocol(20.0, 4)):
+            def on_header(self, name: bytes, value: bytes) -> None:
+                nonlocal seen
+                seen += 1
+                super().on_header(name, value)
+
+        protocol = Counting(config, ServerState(), {})
+        ours, theirs = socket.socketpair()
+        with theirs:
+            transport, _ = await asyncio.get_running_loop().create_unix_connection(lambda: protocol, sock=ours)
+            protocol.data_received(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + b"a:\r\n" * 60_000)
+            transport.abort()
+            await asyncio.sleep(0)
+        return seen
+
+    # what ends the body may be at the beginning of a part, and the next is refused
+    assert 2 < asyncio.run(calls()) <= 2 * PARSED_AT_ONCE // 4
 
 
 def slowest_health(server: served.Served, work) -> tuple[float, float]:

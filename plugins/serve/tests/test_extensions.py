@@ -77,7 +77,7 @@ def test_sequences_and_models_that_are_not_joined_have_whole_dims(over_http, ove
     found = over_http.get_model_config("centred")
     assert found["max_batch_size"] == 0 and "dynamic_batching" not in found
     assert list(over_grpc.get_model_config("centred").config.input[0].dims) == [-1, 4]
-    with pytest.raises(http.InferenceServerException, match="there is no model 'nobody'"):
+    with pytest.raises(http.InferenceServerException, match="Request for unknown model: there is no model 'nobody'"):
         over_http.get_model_config("nobody")
 
 
@@ -285,6 +285,8 @@ def test_tensors_in_shared_memory(over_http, over_grpc):
     try:
         shm.set_shared_memory_region(handle, [x], offset=16)
         for kind, client in ((http, over_http), (triton, over_grpc)):
+            client.unregister_system_shared_memory()
+            client.unregister_cuda_shared_memory()  # as Triton's examples begin; there is none to forget
             client.register_system_shared_memory("mine", name, 256)
             status = client.get_system_shared_memory_status()
             (row,) = status if kind is http else status.regions.values()

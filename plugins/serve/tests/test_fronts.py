@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import served
+from oprack.cli.main import main
 from oprack_serve.fronts import counts, manager
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import ModelMetrics
@@ -95,6 +96,58 @@ def test_metrics_at_any_front_are_those_of_all(tmp_path):
     others = fronts_of(server)
     server.stop(signal.SIGKILL)
     server.until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in others), 10)
+
+
+def test_statistics_and_grpc_are_those_of_all_fronts(tmp_path):
+    """gRPC is answered by the server; what it counts, and what each front counts over HTTP, is one sum everywhere."""
+    triton = pytest.importorskip("tritonclient.grpc", reason="tritonclient's gRPC client can't be imported")
+    served.save(tmp_path / "scaled", served.scaled(10.0))
+    options = ("--fronts", "3", "--grpc-port", "0", "--poll", "0")
+    server = Served(str(tmp_path / "scaled"), "--name", "scaled", *options)
+    address = next(e["url"] for e in server.events if e.get("url", "").startswith("grpc://")).removeprefix("grpc://")
+    for _ in range(12):
+        assert server.infer("scaled", [row("x", X)])[0] == 200
+    with triton.InferenceServerClient(address) as client:
+        given = triton.InferInput("x", [1, 2], "FP32").set_data_from_numpy(X)
+        for _ in range(5):
+            answer = client.infer("scaled", [given])
+            assert answer.as_numpy(answer.get_response().outputs[0].name).tolist() == [[10, 20]]
+
+        def counted() -> list[int]:
+            (over_grpc,) = client.get_inference_statistics("scaled").model_stats
+            (over_http,) = server.get("/v2/models/scaled/stats")[1]["model_stats"]  # by a front of chance
+            return [
+                *(over_grpc.inference_count, over_grpc.inference_stats.success.count),
+                *(over_http["inference_count"], over_http["inference_stats"]["success"]["count"]),
+            ]
+
+        server.until(lambda: counted() == [17] * 4)
+        for _ in range(8):
+            assert counted() == [17] * 4
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("option", ["--allow-pipelines", "--shared-memory"])
+def test_what_lives_in_one_process_is_refused_with_several_fronts(tmp_path, capsys, option):
+    served.save(tmp_path / "scaled", served.scaled(10.0))
+    assert main(["serve", "--models", str(tmp_path), "--port", "0", "--fronts", "2", option])
+    assert f"{option} works in one process alone" in capsys.readouterr().err
+
+
+def test_a_pipeline_in_the_folder_is_none_of_the_fronts_models(tmp_path):
+    """Each says the reason, and the models beside it are served by all."""
+    served.save(tmp_path / "scaled", served.scaled(10.0))
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "pipeline.toml").write_text("")
+    (tmp_path / "words" / "pipeline.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    server = Served("--models", str(tmp_path), "--fronts", "2", "--poll", "0", wait=False)
+    server.event("model ready", model="scaled")
+    server.until(lambda: server.get("/v2/health/ready")[0] == 200)
+    for _ in range(8):
+        assert server.infer("scaled", [row("x", X)])[0] == 200
+        status, answer = server.infer("words", [row("x", X)])
+        assert status == 503 and "--allow-pipelines" in answer["error"], answer
+    assert server.stop() == 0 and not (tmp_path / "ran").exists()
 
 
 def test_a_worker_that_takes_too_much_memory_is_replaced_under_all_fronts(tmp_path):

@@ -100,6 +100,39 @@ def test_a_picture_and_sequences_get_the_predictors_numbers(client, models):
     assert answer.get_output(names[0]).parameters["lod"].string_param == "[[0, 2, 5]]"
 
 
+def test_shared_memory_is_refused_unless_the_server_was_told(running, client):
+    """By both protocols: each call that would open, list or forget an object, and tensors that say they are in one."""
+    region = "/v2/systemsharedmemory/region/mine"
+    for answer in (
+        running.post(f"{region}/register", {"key": "/mine", "offset": 0, "byte_size": 8}),
+        running.get(f"{region}/status"),
+        running.post(f"{region}/unregister", {}),
+        running.post("/v2/cudasharedmemory/unregister", {}),
+    ):
+        assert answer[0] == 400 and "start the server with --shared-memory" in answer[1]["error"], answer
+    place = {"shared_memory_region": "mine", "shared_memory_byte_size": 8}
+    given = {"name": "x", "datatype": "FP32", "shape": [1, 2], "parameters": place}
+    status, answer = running.infer("scaled", [given])
+    assert status == 400 and "start the server with --shared-memory" in answer["error"]
+    output = client.get_model_metadata("scaled").outputs[0].name
+    x = served.row("x", np.ones([1, 2], np.float32))
+    status, answer = running.infer("scaled", [x], outputs=[{"name": output, "parameters": place}])
+    assert status == 400 and "start the server with --shared-memory" in answer["error"]
+    elsewhere = triton.InferInput("x", [1, 2], "FP32")
+    elsewhere.set_shared_memory("mine", 8)
+    wanted = triton.InferRequestedOutput(output)
+    wanted.set_shared_memory("mine", 8)
+    for call, *arguments in (
+        (client.register_system_shared_memory, "mine", "/mine", 8),
+        (client.get_system_shared_memory_status,),
+        (client.unregister_system_shared_memory,),
+        (client.unregister_cuda_shared_memory,),
+        (client.infer, "scaled", [elsewhere]),
+        (client.infer, "scaled", [tensor("x", np.ones([1, 2], np.float32))], "", [wanted]),
+    ):
+        refused(Code.INVALID_ARGUMENT, "start the server with --shared-memory", call, *arguments)
+
+
 def test_versions(client):
     x = np.array([[1, 2]], np.float32)
     for version, factor in (("", 20), ("1", 10), ("2", 20)):

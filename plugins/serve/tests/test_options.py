@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import served
 from oprack.errors import InvalidArgumentError
@@ -53,6 +56,23 @@ def test_precision_and_passes_reach_the_predictor(tmp_path):
     (name, *_) = config.pass_builder().all_passes()
     options = {"without_passes": [name]}
     assert name not in load(path, 0, "", options)[0]._config.pass_builder().all_passes()
+
+
+def test_the_file_nearest_to_a_version_says_its_precision_and_options_where_none_does(tmp_path):
+    """A version's file, its model's, then --int8 and --bf16; each model's process gets what its configuration says."""
+    for folder in ("own/1", "own/2", "free"):
+        served.save(tmp_path / folder, served.scaled(2.0))
+    (tmp_path / "own" / "serve.toml").write_text('precision = "int8"\n')
+    (tmp_path / "own" / "2" / "serve.toml").write_text('precision = "float32"\n')
+    server = Served("--models", str(tmp_path), "--poll", "0", "--bf16")
+    expected = {"own/versions/1": ["int8"], "own/versions/2": [], "free": ["bfloat16"]}
+    for path, precision in expected.items():
+        parameters = server.get(f"/v2/models/{path}/config")[1]["parameters"]
+        assert json.loads(parameters["precision"]["string_value"]) == precision, path
+        (host,) = server.hosts(path.replace("/versions", ""))
+        *_, options = Path(f"/proc/{host}/cmdline").read_text().rstrip("\0").split("\0")
+        assert json.loads(options)["precision"] == precision, path
+    assert server.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_the_trace_and_the_metadata_show_the_stages(server):
 
 def test_what_can_not_be_served_says_why(server, folder):
     rows = {row["name"]: row["reason"] for row in server.post("/v2/repository/index", {})[1]}
-    assert "stage 2 (model 'texts'): there is no model 'texts'" in rows["unknown_model"]
+    assert "stage 2 (model 'texts'): Request for unknown model: there is no model 'texts'" in rows["unknown_model"]
     assert str(folder / "unknown_model" / "pipeline.toml") in rows["unknown_model"]
     assert "stage 2 (model 'text'): it has 3 outputs; the model has 2" in rows["too_many"]
     assert "stage 4 (function 'name'): there is no function 'name' in the module" in rows["no_function"]

@@ -71,7 +71,8 @@ class _Json:
     def add(self, *pieces: bytes) -> None:
         self.pieces += pieces
         self.size += sum(map(len, pieces))
-        check_json(self.size)
+        if self.size > MAX_JSON:
+            check_json(self.size)
 
 
 def check_json(size: int) -> None:

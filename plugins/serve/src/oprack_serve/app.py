@@ -197,6 +197,9 @@ def make_app(
         regions.unregister_all() if region is None else regions.unregister(region)
         return json_response(200, {})
 
+    def unregister_of_gpus(_: Request, models: Models) -> Response:
+        return json_response(200, state["inference"].regions.unregister_of_gpus())
+
     async def register(request: Request) -> Response:
         """The only route besides inference that reads a body."""
         try:
@@ -257,6 +260,7 @@ def make_app(
         route("/openapi.json", document, ["GET"]),
         Route("/v2/models/stats", stats, methods=["GET"]),
         Route(f"{one_region}/register", register, methods=["POST"]),
+        route("/v2/cudasharedmemory/unregister", unregister_of_gpus, ["POST"]),
     ]
     for path in (regions_path, one_region):
         routes += [

@@ -13,8 +13,12 @@ from oprack_serve.errors import RequestError
 from oprack_serve.settings import Settings
 
 MAX_HEAD = 64 << 10
+MAX_TRAILER = 4 << 10
+PARSED_AT_ONCE = 16 << 10
+"""Bytes: the parser calls us for each header, which bounds what those cost that are refused after it."""
+
 GATHERED = 64 << 10
-KEEP_ALIVE = 30
+KEEP_ALIVE, RESTS_LONGER = 30, 10
 NEVER = float("inf")
 
 
@@ -56,15 +60,26 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
         The class, for `uvicorn.Config(http=...)`.
     """
     shortest = min(seconds, KEEP_ALIVE)
-    # those that wait for their clients, the longest first
-    waiting: dict[BoundedProtocol, None] = {}
+    # since when each waits for its client, the longest first: for the first request, the rest of one, or for an answer
+    # to be read; and, apart, those that had an answer and rest until the next request
+    waiting: dict[BoundedProtocol, float] = {}
+    resting: dict[BoundedProtocol, float] = {}
+
+    def dispensable() -> BoundedProtocol | None:
+        """The connection that makes room for another; None when there is work for all."""
+        first, rested = next(iter(waiting), None), next(iter(resting), None)
+        if first is None or rested is None:
+            return first or rested
+        now = first.loop.time()
+        return rested if now - resting[rested] > RESTS_LONGER * (now - waiting[first]) else first
 
     class BoundedProtocol(HttpToolsProtocol):
         """Closes connections whose head is not there in time, or is too large, or whose client reads nothing.
 
         A connection that comes when there are `max_connections` takes the place of the one that has waited for its
         client for the longest time: for a head, a body, or for the answer to be read. So clients that are slow by the
-        thousand keep no other one out, and no probe of health.
+        thousand keep no other one out, and no probe of health. One that had an answer may rest `RESTS_LONGER` times as
+        long: clients that connect by the thousand and ask for nothing take no connection from those that pause briefly.
 
         A connection has one timer, and requests only move the moments that it looks at: `_read_due`, when the next head
         has to be there, and `_write_due`. A moment that is set is never less than `shortest` away, so a look after that
@@ -80,20 +95,27 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
             # it has the rest of a transport by __getattr__, which no type says
             super().connection_made(cast(asyncio.Transport, _Gathering(transport, self.loop)))
             if len(self.connections) > max_connections:
-                longest = next(iter(waiting), None)
-                if longest is None:
+                other = dispensable()
+                if other is None:
                     transport.abort()
                     return
-                longest.end()
-            waiting[self] = None
+                other.end()
+            self._move(waiting)
             self._read_due = self.loop.time() + seconds
             self._timer = self.loop.call_later(shortest, self._look)
 
         def end(self) -> None:
             """Close it at once."""
-            waiting.pop(self, None)
+            self._move(None)
             self.connections.discard(self)  # now: more may come in this turn of the loop
             self.transport.abort()
+
+        def _move(self, to: dict[BoundedProtocol, float] | None) -> None:
+            """Have it wait from now on, rest, or neither."""
+            waiting.pop(self, None)
+            resting.pop(self, None)
+            if to is not None:
+                to[self] = self.loop.time()
 
         def _look(self) -> None:
             now = self.loop.time()
@@ -106,18 +128,23 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
                 self._timer = self.loop.call_at(min(due, now + shortest), self._look)
 
         def data_received(self, data: bytes) -> None:
-            # bytes since the last part of a body or end of a head: those of heads, trailers and extensions of chunks
-            self._apart_bytes += len(data)
-            super().data_received(data)
-            if self._apart_bytes > MAX_HEAD and not self.transport.is_closing():
-                self.send_400_response(f"The {'head' if self._in_head else 'trailer'} of the request is too large.")
+            for at in range(0, len(data), PARSED_AT_ONCE):
+                part = data[at : at + PARSED_AT_ONCE]
+                # since the last part of a body or end of a head: bytes of heads, trailers and extensions of chunks
+                self._apart_bytes += len(part)
+                super().data_received(part)
+                if self.transport.is_closing():
+                    return
+                if self._apart_bytes > (MAX_HEAD if self._in_head else MAX_TRAILER):
+                    what = "head" if self._in_head else "trailer"
+                    self.send_400_response(f"The {what} of the request is too large.")
+                    return
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
             self._read_due = self.loop.time() + seconds
-            if self in waiting:  # from now on: it was idle before
-                del waiting[self]
-                waiting[self] = None
+            if self in waiting or self in resting:
+                self._move(waiting)
 
         def on_header(self, name: bytes, value: bytes) -> None:
             if self._in_head:  # nobody reads trailers
@@ -135,28 +162,28 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
             super().on_message_complete()
             self._in_head = True
             if not self.cycle.response_complete:
-                waiting.pop(self, None)
+                self._move(None)
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
             # uvicorn's own timer ends with the next bytes, though they may begin no request
             self._read_due = self.loop.time() + KEEP_ALIVE
             if self.cycle.response_complete and not self.transport.is_closing():
-                waiting.setdefault(self)
+                self._move(resting)
 
         def pause_writing(self) -> None:
             super().pause_writing()
             self._write_due = self.loop.time() + seconds
-            waiting.setdefault(self)
+            self._move(waiting)
 
         def resume_writing(self) -> None:
             self._write_due = NEVER
-            if self.cycle is not None and not self.cycle.response_complete:
-                waiting.pop(self, None)
+            if self.cycle is not None:
+                self._move(resting if self.cycle.response_complete else None)
             super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            waiting.pop(self, None)
+            self._move(None)
             if self._timer is not None:
                 self._timer.cancel()
             super().connection_lost(exc)

@@ -360,6 +360,8 @@ class Inference:
         model = call.model
         assert model is not None
         sizes, rule = model.answer_sizes, model.lane.rule
+        if not sizes.known:
+            return
         as_json = [] if call.protocol != "http" else [name for name, binary in decoded.outputs if not binary]
         as_json = [name for name in as_json if name not in decoded.classes and name not in decoded.placed]
         # two bytes for each number at least

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from itertools import chain
@@ -40,7 +41,9 @@ def array_to_json(array: np.ndarray) -> Iterator[bytes]:
 
 def parse_json(text: memoryview) -> Any:
     """The value. Raises RequestError for what is no JSON in UTF-8, and for lists nested deeper than Python follows."""
-    try:
+    with contextlib.suppress(orjson.JSONDecodeError):
+        return orjson.loads(text)
+    try:  # NaN and infinity, which Python and Triton write, numbers beyond 64 bits, deep lists; and else the reason
         return json.loads(str(text, "utf-8"))
     except RecursionError:
         raise RequestError(400, "the JSON of the request is nested too deep") from None

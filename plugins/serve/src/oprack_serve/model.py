@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import json
 import os
@@ -14,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from oprack_serve.channel import Channel
 from oprack_serve.edge.answer_sizes import AnswerSizes
 from oprack_serve.errors import RequestError, WorkerLostError
-from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import Feed, JoinRule
 from oprack_serve.options.model_options import ModelOptions
 from oprack_serve.repository import FoundModel
@@ -68,7 +67,7 @@ class Model:
         self.answer_sizes = AnswerSizes()
         self._declared: list[Any] = []
         self._process: asyncio.subprocess.Process | None = None
-        self._control: socket.socket | None = None
+        self._host_channel: Channel | None = None
         self._workers: dict[int, WorkerProcess] = {}
         self._outgrown: list[WorkerProcess] = []  # those whose successors are being warmed up
         self._loaded: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -186,7 +185,6 @@ class Model:
 
     async def _start_host(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
         settings, threads = self.settings, self.options.threads or self.settings.threads_of_a_worker()
         libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         cache = "" if settings.cache is None else settings.cache
@@ -201,24 +199,16 @@ class Model:
             stdin=asyncio.subprocess.DEVNULL,
         )
         theirs.close()
-        self._control = ours
-        asyncio.get_running_loop().add_reader(ours.fileno(), self._hear)
+        self._host_channel = Channel(ours, self._hear, self._host_ended)
 
-    def _hear(self) -> None:
-        """A message from the host, or its end."""
-        assert self._control is not None
-        try:
-            data, fds, _, _ = socket.recv_fds(self._control, MAX_MESSAGE, 4)
-        except BlockingIOError:
-            return
-        except OSError:
-            data, fds = b"", []
-        if not data:
-            self._host_ended()
-            return
-        message = json.loads(data)
+    def _hear(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        """A message from the host."""
         if "worker" in message:
-            sock, pidfd, door = socket.socket(fileno=fds[0]), fds[1], socket.socket(fileno=fds[2])
+            sock, pidfd, door = (
+                socket.socket(fileno=descriptors[0]),
+                descriptors[1],
+                socket.socket(fileno=descriptors[2]),
+            )
             limit = self.settings.worker_memory
             worker = WorkerProcess(message["worker"], message["pid"], sock, pidfd, door, limit, self.replace)
             self._workers[worker.number] = worker
@@ -279,12 +269,9 @@ class Model:
 
     def _tell(self, message: dict[str, Any]) -> bool:
         """Send the host a message; returns whether it was there to take it."""
-        if self._control is None:
-            return False
-        with contextlib.suppress(OSError):
-            self._control.send(json.dumps(message).encode())
-            return True
-        return False
+        if self._host_channel is not None:
+            self._host_channel.send(message)
+        return self._host_channel is not None
 
     def _retire(self, worker: WorkerProcess) -> None:
         """End a worker, after the batch that it runs."""
@@ -303,10 +290,7 @@ class Model:
         self._retire(worker)  # one that runs a batch finds its connection closed
 
     def _host_ended(self) -> None:
-        assert self._control is not None
-        asyncio.get_running_loop().remove_reader(self._control.fileno())
-        self._control.close()
-        self._control = None
+        self._host_channel = None
         if not self._loaded.done():
             self._loaded.set_result({"failed": "its process ended while it loaded the model"})
         self._prepared.set()
@@ -320,16 +304,12 @@ class Model:
     async def close(self) -> None:
         """End the processes. What waits is refused; `drain` before it lets it finish."""
         self._closing = True
-        self.state = UNAVAILABLE
-        if self.lane in self.lane.scheduler.lanes:
-            self.lane.scheduler.lanes.remove(self.lane)
-        self.lane.fail_all(RequestError(503, f"model {self.name!r} version {self.version} was taken away"))
+        self._refuse()
         for task in list(self._preparing):
             task.cancel()
-        if self._control is not None:
-            asyncio.get_running_loop().remove_reader(self._control.fileno())
-            self._control.close()
-            self._control = None
+        if self._host_channel is not None:
+            self._host_channel.close()
+            self._host_channel = None
         self.lane.idle.clear()
         for worker in self._workers.values():
             worker.kill()
@@ -340,6 +320,13 @@ class Model:
             except TimeoutError:
                 self._process.kill()
                 await self._process.wait()
+
+    def _refuse(self) -> None:
+        """Take no more requests, and answer those that wait."""
+        self.state = UNAVAILABLE
+        if self.lane in self.lane.scheduler.lanes:
+            self.lane.scheduler.lanes.remove(self.lane)
+        self.lane.fail_all(RequestError(503, f"model {self.name!r} version {self.version} was taken away"))
 
     async def drain(self, seconds: float) -> None:
         """Wait until nothing waits and nothing runs, `seconds` at most."""

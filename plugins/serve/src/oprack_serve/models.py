@@ -98,7 +98,10 @@ class Models:
                 raise RequestError(503, f"{what} could not be loaded: {failure.reason}")
         if any(n == name and version in (None, v) for n, v in self._loading):
             raise RequestError(503, f"{what} is being loaded; try again later")
-        raise RequestError(404, f"there is no {what}; POST /v2/repository/index lists what there is")
+        # clients of Triton know a mistake in the name by the first words
+        raise RequestError(
+            404, f"Request for unknown model: there is no {what}; POST /v2/repository/index lists what there is"
+        )
 
     def versions(self, name: str) -> list[str]:
         """Versions that are served, the oldest first."""

@@ -25,8 +25,10 @@ from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
-ACCEPTED_AT_ONCE, WAITING_IN_THE_SYSTEM = 64, 1024
-KEPT_DESCRIPTORS = 64 + 4 * ACCEPTED_AT_ONCE
+ACCEPTED_AT_ONCE, WAITING_IN_THE_SYSTEM = 16, 1024
+"""Connections in one turn of the event loop: requests on others go on between the turns of a flood of new ones."""
+
+KEPT_DESCRIPTORS = 256 + 4 * ACCEPTED_AT_ONCE
 """For models, workers, files, and connections that are closed soon: four turns of the loop go by until one is."""
 
 

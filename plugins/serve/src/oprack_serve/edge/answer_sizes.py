@@ -34,6 +34,11 @@ class AnswerSizes:
     def __init__(self) -> None:
         self._known: dict[Any, tuple[float, float]] = {}
 
+    @property
+    def known(self) -> bool:
+        """Whether there was an answer that is remembered."""
+        return bool(self._known)
+
     def expected(self, rule: JoinRule, feed: Feed, outputs: Iterable[str]) -> AnswerSize:
         """The size of the answer to come.
 
@@ -46,7 +51,7 @@ class AnswerSizes:
             The size of those outputs of which it is known.
         """
         size, elements = 0.0, 0.0
-        for name in outputs if self._known else ():
+        for name in outputs:
             key, units = self._key(rule, feed, name)
             each = self._known.get(key, (0.0, 0.0))
             size, elements = size + each[0] * units, elements + each[1] * units

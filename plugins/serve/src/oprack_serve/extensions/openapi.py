@@ -126,7 +126,8 @@ def _memory_paths() -> dict[str, Any]:
         paths[f"{base}/unregister"] = more | {"post": _operation("Forget regions.", ANY, 400)}
     register = _operation("Register a part of a POSIX shared memory object.", ANY, 400, 503, requestBody=body)
     paths["/v2/systemsharedmemory/region/{region}/register"] = {"parameters": [region], "post": register}
-    return paths
+    forget = _operation("Forget regions of GPUs, of which there are none.", ANY, 400)
+    return paths | {"/v2/cudasharedmemory/unregister": {"post": forget}}
 
 
 def _schemas() -> dict[str, Any]:

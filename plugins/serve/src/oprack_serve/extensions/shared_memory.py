@@ -18,6 +18,7 @@ KEY = re.compile(r"/?[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}")
 FOLDER = "/dev/shm"
 MAX_REGIONS, MAX_NAME = 128, 256
 PARAMETERS = ("shared_memory_region", "shared_memory_byte_size", "shared_memory_offset")
+_PARAMETERS = frozenset(PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Placement:
     @classmethod
     def of(cls, what: str, parameters: dict[str, Any]) -> Placement | None:
         """What the parameters of an input or output say; None when they say nothing of it. Raises RequestError."""
-        if not any(key in parameters for key in PARAMETERS):
+        if _PARAMETERS.isdisjoint(parameters):
             return None
         region, size, offset = (parameters.get(key) for key in PARAMETERS)
         offset = 0 if offset is None else offset
@@ -90,6 +91,11 @@ class Regions:
         """Forget all regions. Raises RequestError where shared memory is not served."""
         self._check()
         self.forget()
+
+    def unregister_of_gpus(self) -> dict[str, Any]:
+        """Nothing: there are none. Clients forget those as well before they begin, with or without a GPU."""
+        self._check()
+        return {}
 
     def forget(self) -> None:
         """Close the descriptors."""

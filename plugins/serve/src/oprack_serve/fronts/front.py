@@ -22,13 +22,13 @@ from typing import Any
 import uvicorn
 
 from oprack_serve.app import make_app
+from oprack_serve.channel import Channel
 from oprack_serve.errors import RequestError
 from oprack_serve.fronts import counts
-from oprack_serve.fronts.channel import Channel
 from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import JoinRule
 from oprack_serve.log import JsonLog, log_all
-from oprack_serve.model import READY, UNAVAILABLE, WARM_UP_WITH, Model
+from oprack_serve.model import READY, WARM_UP_WITH, Model
 from oprack_serve.models import Failure, Models, keep_what_is_there
 from oprack_serve.options.model_options import ModelOptions
 from oprack_serve.repository import FoundModel
@@ -95,10 +95,7 @@ class FrontModel(Model):
 
     async def close(self) -> None:
         """Leave its workers, which go on for others."""
-        self.state = UNAVAILABLE
-        if self.lane in self.lane.scheduler.lanes:
-            self.lane.scheduler.lanes.remove(self.lane)
-        self.lane.fail_all(RequestError(503, f"model {self.name!r} version {self.version} was taken away"))
+        self._refuse()
         self.lane.idle.clear()
         for worker in self._workers.values():
             worker.hang_up()

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from oprack_serve.channel import Channel
 from oprack_serve.fronts import counts
-from oprack_serve.fronts.channel import Channel
 from oprack_serve.metrics import ModelMetrics
 from oprack_serve.settings import Settings
 

@@ -167,6 +167,7 @@ class Service:
             },
             "SystemSharedMemoryRegister": self._register_region,
             "SystemSharedMemoryUnregister": self._unregister_region,
+            "CudaSharedMemoryUnregister": lambda request: regions.unregister_of_gpus(),
             "RepositoryIndex": lambda request: {"models": self._models.index(request.ready)},
         }
         found: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}

@@ -1,4 +1,4 @@
-"""Messages between the server and another front: JSON, with descriptors where a message has some."""
+"""Messages between the server and a process that it looks after: JSON, with descriptors where a message has some."""
 
 from __future__ import annotations
 
