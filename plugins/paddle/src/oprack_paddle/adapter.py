@@ -129,6 +129,7 @@ def _split(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """What the call passes on, and which parameters the callee lacks."""
     names = {p.name for p in taken if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    own = {p.name: p.default for p in taken if p.default not in (p.empty, None)}
     positional = [p.name for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     passed, refused, in_order = [], list[tuple[str, str]](), True
     wanted_names = {n for n, _ in wanted}
@@ -138,14 +139,21 @@ def _split(
             if name in _IGNORED and here != name:
                 in_order = False
                 continue
-            passed.append(name)
+            passed.append(_or_default(name, default, own.get(here)))
             continue
         in_order = False
         if name in names:
-            passed.append(f"{name}={name}")
+            passed.append(f"{name}={_or_default(name, default, own.get(name))}")
         elif name not in _IGNORED:
             refused.append((name, default if default is not None else "..."))
     return passed, refused
+
+
+def _or_default(name: str, default: str | None, own: Any) -> str:
+    """An argument for which None stands for a default that the callee has as a value."""
+    if default == "None" and isinstance(own, int | float | str | list):
+        return f"({own!r} if {name} is None else {name})"
+    return name
 
 
 def refuse(name: str, parameter: str, value: Any) -> NoReturn:

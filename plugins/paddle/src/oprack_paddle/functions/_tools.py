@@ -28,7 +28,7 @@ def tensor(value: Any, like: Any = None) -> Any:
 
 def floating(x: Any) -> Any:
     """Integers and bools as numbers of the default dtype."""
-    from oprack_paddle.functions.settings import get_default_dtype
+    from oprack_paddle.settings import get_default_dtype
 
     return x if x.dtype in FLOATS or str(x.dtype).startswith("complex") else x.astype(get_default_dtype())
 

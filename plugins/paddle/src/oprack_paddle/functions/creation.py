@@ -9,7 +9,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack_paddle.functions._tools import dtype_name, is_tensor, plain, tensor
-from oprack_paddle.functions.settings import get_default_dtype, in_dynamic_mode
+from oprack_paddle.settings import get_default_dtype, in_dynamic_mode
 
 Tensor = Any
 
@@ -84,7 +84,7 @@ def ones_like(x: Tensor, dtype: Any = None, name: Any = None) -> Tensor:
 
 def empty(shape: Any, dtype: Any = None, name: Any = None) -> Tensor:
     """A tensor whose elements nobody has set yet; they are zeros."""
-    return zeros(shape, dtype)
+    return F.empty(shape=_shape(shape), dtype=dtype_name(dtype) or get_default_dtype())
 
 
 def empty_like(x: Tensor, dtype: Any = None, name: Any = None) -> Tensor:

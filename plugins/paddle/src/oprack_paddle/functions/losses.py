@@ -210,3 +210,21 @@ def softmax_with_cross_entropy(
     )
     return (loss, softmax) if return_softmax else loss
 
+
+
+def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: Any = None) -> Tensor:
+    """The squared difference."""
+    return reduced(square_error_cost(input, label), reduction, "mse_loss")
+
+
+def nll_loss(
+    input: Tensor, label: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", name: Any = None
+) -> Tensor:
+    """The negative log likelihood; input holds logarithms."""
+    shape = list(label.shape)
+    if input.ndim not in (2, 4):
+        input = input.reshape([*input.shape[:2], 1, -1])
+        label = label.reshape([shape[0], 1, -1])
+    found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
+    loss = found[0] if isinstance(found, tuple) else found
+    return loss.reshape(shape) if reduction == "none" else loss

@@ -11,7 +11,7 @@ import oprack
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack_paddle.functions._tools import axis_in, is_tensor, plain, tensor
-from oprack_paddle.functions.settings import in_dynamic_mode
+from oprack_paddle.settings import in_dynamic_mode
 from oprack_paddle.members.in_place import take_over
 
 Tensor = Any
@@ -203,7 +203,7 @@ def vsplit(x: Tensor, num_or_sections: Any, name: Any = None) -> list[Tensor]:
     """Parts of rows."""
     if x.ndim < 2:
         raise InvalidArgumentError(f"vsplit: x has {x.ndim} dims; expected 2 at least")
-    return list(oprack.split(x, num_or_sections, axis=0))
+    return list(oprack.split(x, num_or_sections, axis=0)) if x.shape[0] else tensor_split(x, num_or_sections, axis=0)
 
 
 def hsplit(x: Tensor, num_or_indices: Any, name: Any = None) -> list[Tensor]:
@@ -284,7 +284,7 @@ def put_along_axis(
     reduce = {"multiply": "mul", "sum": "add"}.get(reduce, reduce)
     if indices.size == 0:
         return oprack.clone(arr)
-    return F.put_along_axis(arr, indices, values, axis=axis, reduce=reduce)
+    return F.put_along_axis(arr, indices.astype("int64"), values, Axis=axis, Reduce=reduce, Include_self=include_self)
 
 
 def assign(x: Any, output: Any = None) -> Tensor:
@@ -359,3 +359,46 @@ def reverse(x: Tensor, axis: Any, name: Any = None) -> Tensor:
 def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, name: Any = None) -> Tensor:
     """Writes a number on a diagonal, in the tensor's memory."""
     return take_over("fill_diagonal_", x, F.fill_diagonal(x, value=float(value), offset=offset, wrap=wrap))
+
+
+def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:
+    """The elements that indices name along an axis."""
+    axis = axis_in(axis, arr.ndim, "take_along_axis")
+    if broadcast:
+        one = [1 if i == axis else s for i, s in enumerate(arr.shape)]
+        wide = [1 if i == axis else s for i, s in enumerate(indices.shape)]
+        rest = np.broadcast_shapes(tuple(one), tuple(wide))
+        indices = indices.broadcast_to([indices.shape[i] if i == axis else n for i, n in enumerate(rest)])
+        arr = arr.broadcast_to([arr.shape[i] if i == axis else n for i, n in enumerate(rest)])
+    return oprack.take_along_axis(arr, indices.astype("int64"), axis)
+
+
+def squeeze(x: Tensor, axis: Any = None, name: Any = None) -> Tensor:
+    """Without dims of size 1."""
+    if x.ndim == 0:
+        return oprack.clone(x)
+    axis = plain(axis)
+    return F.squeeze2(x, axes=[] if axis is None else [axis] if isinstance(axis, int) else list(axis))
+
+
+def where(condition: Tensor, x: Any = None, y: Any = None, name: Any = None) -> Any:
+    """Elements of x where a condition holds, of y elsewhere; without both, where it holds."""
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or y is None:
+        raise ValueError("where: one of x and y is None; expected both, or none of them")
+    if not is_tensor(x):
+        x = tensor(x, y if is_tensor(y) else None)
+    if not is_tensor(y):
+        y = tensor(y, x)
+    if x.dtype != y.dtype:
+        wide = str(np.promote_types(x.dtype, y.dtype))
+        x, y = x.astype(wide), y.astype(wide)
+    shape = list(np.broadcast_shapes(tuple(condition.shape), tuple(x.shape), tuple(y.shape)))
+    return F.where(*[t if list(t.shape) == shape else t.broadcast_to(shape) for t in (condition, x, y)])
+
+
+def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+    """Where elements are not zero: a row for each, or a column of places for each dim."""
+    found = F.where_index(x)
+    return tuple(found[:, i : i + 1] for i in range(x.ndim)) if as_tuple else found

@@ -10,7 +10,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
-from oprack_paddle.functions._tools import axis_in, cast_to, plain
+from oprack_paddle.functions._tools import axis_in, cast_to, dtype_name, plain
 
 Tensor = Any
 
@@ -231,3 +231,33 @@ def bincount(x: Tensor, weights: Any = None, minlength: int = 0, name: Any = Non
 def _one(found: Any) -> Tensor:
     """The first output."""
     return found[0] if isinstance(found, tuple) else found
+
+
+def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: Any = None) -> Tensor:
+    """The sum of elements."""
+    if isinstance(dtype, bool):  # in the order of oprack.sum
+        dtype, keepdim = None, dtype
+    return oprack.sum(x, axis, keepdim, dtype_name(dtype))
+
+
+def argmax(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
+    """Where the largest element is."""
+    return _place(oprack.argmax(x, axis, keepdim), dtype, "argmax")
+
+
+def argmin(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
+    """Where the smallest element is."""
+    return _place(oprack.argmin(x, axis, keepdim), dtype, "argmin")
+
+
+def _place(found: Tensor, dtype: Any, name: str) -> Tensor:
+    if dtype is None:
+        raise ValueError(f"{name}: dtype is None; expected 'int32' or 'int64'")
+    return found if dtype_name(dtype) == "int64" else found.astype(dtype_name(dtype))
+
+
+def searchsorted(
+    sorted_sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False, name: Any = None
+) -> Tensor:
+    """Where each value has to stand among sorted ones."""
+    return F.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right)
