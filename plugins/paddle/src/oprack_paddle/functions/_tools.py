@@ -79,3 +79,11 @@ def reduced(loss: Any, reduction: str, name: str) -> Any:
 def cast_to(x: Any, dtype: Any) -> Any:
     """A tensor in another dtype; None leaves it."""
     return x if dtype is None else x.astype(dtype_name(dtype))
+
+
+def promoted(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two tensors in the dtype that holds both, where one is complex or both are floating."""
+    if x.dtype == y.dtype or not is_tensor(y):
+        return x, y
+    wide = str(np.promote_types(x.dtype, y.dtype))
+    return x if x.dtype == wide else oprack.astype(x, wide), y if y.dtype == wide else oprack.astype(y, wide)

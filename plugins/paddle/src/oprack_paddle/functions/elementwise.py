@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
-from oprack_paddle.functions._tools import dtype_name, floating, numbers, tensor
+from oprack_paddle.functions._tools import dtype_name, floating, numbers, promoted, tensor
+from oprack_paddle.members.in_place import take_over
 
 Tensor = Any
 
@@ -197,3 +198,49 @@ def multiplex(inputs: Any, index: Tensor, name: Any = None) -> Tensor:
 def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
     """Slices along an axis whose p-norm is larger than max_norm, scaled down to it."""
     return F.renorm(x, p=float(p), axis=axis % x.ndim, max_norm=float(max_norm))
+
+
+def logical_and(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """Whether both elements are not zero."""
+    return _written_to(out, F.logical_and(*promoted(x, y)))
+
+
+def logical_or(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """Whether one of the elements is not zero."""
+    return _written_to(out, F.logical_or(*promoted(x, y)))
+
+
+def logical_xor(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """Whether exactly one of the elements is not zero."""
+    return _written_to(out, F.logical_xor(*promoted(x, y)))
+
+
+def logical_not(x: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """Whether elements are zero."""
+    return _written_to(out, F.logical_not(x))
+
+
+def _written_to(out: Any, found: Tensor) -> Tensor:
+    if out is not None:
+        take_over("out", out, found)
+    return found
+
+
+def bitwise_and(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """The bits that both have."""
+    return _written_to(out, F.bitwise_and(x, y))
+
+
+def bitwise_or(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """The bits that one of both has."""
+    return _written_to(out, F.bitwise_or(x, y))
+
+
+def bitwise_xor(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """The bits in which both differ."""
+    return _written_to(out, F.bitwise_xor(x, y))
+
+
+def bitwise_not(x: Tensor, out: Any = None, name: Any = None) -> Tensor:
+    """The bits that an integer has not."""
+    return _written_to(out, F.bitwise_not(x))

@@ -10,6 +10,7 @@ import oprack
 import oprack.nn.functional as NF
 from oprack import functional as F
 from oprack_paddle.functions._tools import plain
+from oprack_paddle.functions.pooling import spatial
 
 Tensor = Any
 
@@ -218,3 +219,13 @@ def scaled_dot_product_attention(
     if dropout_p and training:
         weights = NF.dropout(weights, dropout_p)
     return F.matmul_v2(weights, v).transpose([0, 2, 1, 3])
+
+
+def conv2d_transpose(
+    x: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1,
+    groups: int = 1, output_size: Any = None, data_format: str = "NCHW", name: Any = None,
+) -> Tensor:  # fmt: skip
+    """The transposed convolution of pictures."""
+    return NF.conv2d_transpose(
+        x, weight, bias, stride, spatial(padding, data_format), output_padding, dilation, groups, output_size, data_format
+    )

@@ -9,6 +9,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+from oprack_paddle.functions._tools import promoted
 
 Tensor = Any
 
@@ -169,8 +170,28 @@ def eigvalsh(x: Tensor, UPLO: str = "L", name: Any = None) -> Tensor:
 
 def lstsq(x: Tensor, y: Tensor, rcond: Any = None, driver: Any = None, name: Any = None) -> Any:
     """The least squares solution: solution, residuals, rank, singular values."""
-    found = F.lstsq(x, y, rcond=0.0 if rcond is None else float(rcond), driver=driver or "gelsy")
-    return found
+    driver = driver or "gelsy"
+    if rcond is None:
+        rcond = float(np.finfo(x.dtype).eps) * max(x.shape[-2:])
+    found = F.lstsq(x, y, rcond=float(rcond), driver=driver)
+    solution, rank, singular = found.solution, found.rank, found.singular_values
+    m, n = x.shape[-2:]
+    gap = F.matmul_v2(x, solution) - y
+    full_rank = driver == "gels" or bool((np.asarray(rank) == n).all())
+    none = oprack.zeros([0], x.dtype)
+    residuals = (gap * gap).sum(-2) if m > n and driver != "gelsy" and full_rank else none
+    rank = oprack.zeros([0], "int32") if driver == "gels" else rank
+    return solution, residuals, rank, singular if driver in ("gelsd", "gelss") else none
+
+
+def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: Any = None) -> Tensor:
+    """The product of matrices; vectors at both ends are allowed."""
+    return F.matmul_v2(*promoted(x, y), trans_x=transpose_x, trans_y=transpose_y)
+
+
+def kron(x: Tensor, y: Tensor, name: Any = None) -> Tensor:
+    """The Kronecker product."""
+    return F.kron(*promoted(x, y))
 
 
 def qr(x: Tensor, mode: str = "reduced", name: Any = None) -> Any:

@@ -23,6 +23,7 @@ def avg_pool2d(
     divisor_override: Any = None, data_format: str = "NCHW", name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The means of windows."""
+    padding = spatial(padding, data_format)
     found = NF.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format)
     if divisor_override is None:
         return found
@@ -35,6 +36,7 @@ def avg_pool3d(
     divisor_override: Any = None, data_format: str = "NCDHW", name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The means of windows."""
+    padding = spatial(padding, data_format)
     found = NF.avg_pool3d(x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format)
     if divisor_override is None:
         return found
@@ -42,10 +44,35 @@ def avg_pool3d(
     return found * (size[0] * size[1] * size[2] / divisor_override)
 
 
+def spatial(padding: Any, data_format: str) -> Any:
+    """A padding by pairs for all dims, as that of the dims of space: [before, after, before, after ...]."""
+    if not isinstance(padding, list | tuple) or not padding or not isinstance(padding[0], list | tuple):
+        return padding
+    pairs = padding[1:-1] if data_format[-1] == "C" else padding[2:]
+    return [int(p) for pair in pairs for p in pair]
+
+
+def _of_nothing(x: Tensor, n: int, kernel: Any, stride: Any, padding: Any, return_mask: bool) -> Any:
+    """Windows of a tensor without elements."""
+    kernel, stride = _list(kernel, n), _list(kernel if stride is None else stride, n)
+    if padding == "SAME":
+        size = [-(-i // s) for i, s in zip(x.shape[2:], stride, strict=True)]
+    else:
+        pads = [0] * n if isinstance(padding, str) else _list(padding, n)
+        size = [max((i + 2 * p - k) // s + 1, 0) for i, p, k, s in zip(x.shape[2:], pads, kernel, stride, strict=False)]
+    shape = [*x.shape[:2], *size]
+    found = oprack.zeros(shape, x.dtype)
+    return (found, oprack.zeros(shape, "int32")) if return_mask else found
+
+
 def _max_pool(x: Tensor, n: int, args: tuple[Any, ...], return_mask: bool, ceil_mode: bool, layout: str) -> Any:
     """Windows of n dims, with the places of their largest elements where they are asked for."""
     function = getattr(NF, f"max_pool{n}d")
     kernel, stride, padding = args
+    padding = spatial(padding, layout)
+    ceil_mode = ceil_mode and not return_mask  # as Paddle, whose op with places has no such attribute
+    if not x.size:
+        return _of_nothing(x, n, kernel, stride, padding, return_mask)
     plain_padding = not isinstance(padding, str) and not any(isinstance(p, list | tuple) for p in _list(padding, n))
     if not return_mask or (plain_padding and not ceil_mode and x.size):
         return function(x, kernel, stride, padding, return_mask, ceil_mode, layout)

@@ -235,7 +235,7 @@ def _one(found: Any) -> Tensor:
 
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: Any = None) -> Tensor:
     """The sum of elements."""
-    if isinstance(dtype, bool):  # in the order of oprack.sum
+    if isinstance(dtype, bool):  # as oprack's own packs order the arguments
         dtype, keepdim = None, dtype
     return oprack.sum(x, axis, keepdim, dtype_name(dtype))
 
@@ -248,6 +248,18 @@ def argmax(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int
 def argmin(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
     """Where the smallest element is."""
     return _place(oprack.argmin(x, axis, keepdim), dtype, "argmin")
+
+
+def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: Any = None) -> Tensor:
+    """The standard deviation."""
+    return oprack.sqrt(var(x, axis, unbiased, keepdim))
+
+
+def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: Any = None) -> Tensor:
+    """The variance; of one element NaN, unless it is divided by their number."""
+    if x.ndim == 0:
+        return x * math.nan if unbiased else x * 0.0
+    return oprack.var(x, axis, unbiased, keepdim)
 
 
 def _place(found: Tensor, dtype: Any, name: str) -> Tensor:
