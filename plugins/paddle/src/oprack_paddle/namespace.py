@@ -118,6 +118,8 @@ def lookup(space: str, name: str) -> Any:
     row = table()["modules"][space]
     if row.get("written") or row.get("same"):
         _install_members()
+        if space.split(".")[0] in _OF_LAYERS or name in _NEED_LAYERS:
+            _install_layers()
     for path in row.get("written", ()):
         home = importlib.import_module(f"{__package__}.{path}")
         found = vars(home).get(name, ABSENT)
@@ -146,6 +148,18 @@ def _install_members() -> None:
     from oprack_paddle.members import install
 
     install()
+
+
+_OF_LAYERS = frozenset(["nn", "optimizer", "vision", "amp", "jit"])
+_NEED_LAYERS = frozenset(["Model", "DataParallel", "summary", "flops", "save", "load"])
+
+
+@cache
+def _install_layers() -> None:
+    """Give Paddle's methods to layers and optimizers, before the first of them is found."""
+    from oprack_paddle.members import install_layers
+
+    install_layers()
 
 
 def _home(path: str) -> Any:

@@ -8,3 +8,11 @@ def install() -> None:
     from oprack_paddle.members import tensor
 
     tensor.install()
+
+
+def install_layers() -> None:
+    """Give layers and optimizers the methods that Paddle's have."""
+    from oprack_paddle.members import layer, training
+
+    layer.install()
+    training.install()
