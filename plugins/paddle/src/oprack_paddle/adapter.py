@@ -76,11 +76,9 @@ def adapted(name: str, callee: Any) -> Any:
     wanted = parameters(text)
     of_class = isinstance(callee, type)
     try:
-        taken = [p for p in inspect.signature(callee.__init__ if of_class else callee).parameters.values()]
+        taken = list(inspect.signature(callee).parameters.values())
     except (TypeError, ValueError):
         return callee
-    if of_class:
-        taken = taken[1:]
     if agrees(wanted, taken):
         return callee
     passed, refused = _split(wanted, taken)

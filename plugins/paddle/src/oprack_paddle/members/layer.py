@@ -11,6 +11,16 @@ from oprack import nn
 from oprack_paddle.functions._tools import dtype_name
 
 _Module = nn.Module
+_STATISTICS = {"mean": "_mean", "variance": "_variance"}
+"""Running statistics of batch_norm, which Paddle counts among the parameters, by its names."""
+
+
+def _renamed(path: str) -> str:
+    """The path of a running statistic as Paddle has it."""
+    head, dot, name = path.rpartition(".")
+    return f"{head}{dot}{_STATISTICS.get(name, name)}"
+
+
 _own = {name: vars(_Module)[name] for name in ("named_parameters", "parameters", "set_state_dict", "create_parameter", "to", "__call__")}
 
 
@@ -41,13 +51,18 @@ def named_sublayers(self: Any, prefix: str = "", include_self: bool = False, lay
 
 def named_parameters(self: Any, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Any]]:
     """Parameters by path."""
-    own = _own["named_parameters"](self) if include_sublayers else iter(self._parameters.items())
-    return ((f"{prefix}.{n}" if prefix else n, p) for n, p in own if p is not None)
+    modules = self.named_modules() if include_sublayers else [("", self)]
+    for path, part in modules:
+        members = [*part._parameters.items(), *((_STATISTICS[n], b) for n, b in part._buffers.items() if n in _STATISTICS)]
+        for name, value in members:
+            if value is not None:
+                yield ".".join(filter(None, (prefix, path, name))), value
 
 
 def parameters(self: Any, include_sublayers: bool = True) -> list[Any]:
     """All parameters."""
-    return [p for _, p in named_parameters(self, "", include_sublayers)]
+    found = list(_own["parameters"](self)) if include_sublayers else list(self._parameters.values())
+    return [p for p in found if p is not None]
 
 
 def set_state_dict(self: Any, state_dict: Mapping[str, Any], use_structured_name: bool = True, strict: bool = False) -> Any:
@@ -57,7 +72,12 @@ def set_state_dict(self: Any, state_dict: Mapping[str, Any], use_structured_name
         state_dict = {by_name.get(n, n): v for n, v in state_dict.items()}
     own = self.state_dict()
     plain = {n: v for n, v in state_dict.items() if not isinstance(v, str | dict)}
-    _own["set_state_dict"](self, {n: np.asarray(v) for n, v in plain.items() if n in own}, strict=strict)
+    values = {n: np.asarray(v) for n, v in plain.items() if n in own}
+    for name, value in values.items():
+        if tuple(value.shape) != tuple(own[name].shape):
+            raise ValueError(f"set_state_dict: {name} has shape {list(own[name].shape)}, the state's {list(value.shape)}")
+    for name, value in values.items():
+        own[name].set_value(value)
     return [n for n in own if n not in plain], [n for n in plain if n not in own]
 
 
@@ -126,7 +146,7 @@ def to_static_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def state_dict(self: Any, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = "", use_hook: bool = True) -> Any:
     """Parameters and buffers by path."""
-    own = _state(self)
+    own = {_renamed(n): v for n, v in _state(self).items()}
     found = {structured_name_prefix + n: v for n, v in own.items() if include_sublayers or "." not in n}
     if destination is None:
         return found

@@ -7,7 +7,7 @@ from typing import Any
 import oprack
 from oprack.optimizer import Optimizer
 
-_own = {name: vars(Optimizer)[name] for name in ("clear_grad", "minimize", "set_state_dict")}
+_own = {name: getattr(Optimizer, name) for name in ("clear_grad", "minimize")}
 
 
 def clear_grad(self: Any, set_to_zero: bool = True) -> None:
