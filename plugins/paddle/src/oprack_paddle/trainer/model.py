@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import oprack
-from oprack_paddle.hapi.callbacks import Callback, LRScheduler, ModelCheckpoint, ProgBarLogger
+from oprack_paddle.trainer.callbacks import Callback, LRScheduler, ModelCheckpoint, ProgBarLogger
 from oprack_paddle.spaces.loading import DataLoader
 
 
