@@ -36,6 +36,7 @@ RESERVED = {
     "numba",
     "onednn",
     "optimizer",
+    "paddle",
     "parallel",
     "pir",
     "quantization",

@@ -7,8 +7,12 @@ import argparse
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `oprack exec`."""
-    parser.add_argument("--force", action="store_true", help="serve import paddle also where Paddle itself is installed")
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="COMMAND ...", help="the command and its arguments")
+    parser.add_argument(
+        "--force", action="store_true", help="serve import paddle also where Paddle itself is installed"
+    )
+    parser.add_argument(
+        "command_line", nargs=argparse.REMAINDER, metavar="COMMAND ...", help="the command and its arguments"
+    )
     parser.set_defaults(run=run)
 
 

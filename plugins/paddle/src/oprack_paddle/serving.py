@@ -108,7 +108,9 @@ def run_command(argv: Sequence[str], force: bool = False) -> int:
     if argv[0].endswith(".py"):
         found, argv = sys.executable, [sys.executable, *argv]
     if found is None:
-        print(f"oprack exec: no command {argv[0]!r}; expected one in PATH, or a script that ends in .py", file=sys.stderr)
+        print(
+            f"oprack exec: no command {argv[0]!r}; expected one in PATH, or a script that ends in .py", file=sys.stderr
+        )
         return 2
     serve(force)
     sys.stdout.flush()

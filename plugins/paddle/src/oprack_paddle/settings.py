@@ -9,7 +9,9 @@ import oprack
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.current import CURRENT
 from oprack.interpreter.modes import current_mode
-from oprack_paddle.functions._tools import dtype_name, is_tensor as _is_tensor
+
+from oprack_paddle.functions._tools import dtype_name
+from oprack_paddle.functions._tools import is_tensor as _is_tensor
 
 _default = ["float32"]
 _flags: dict[str, Any] = {}

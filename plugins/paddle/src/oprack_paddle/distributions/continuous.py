@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.distributions.base import Distribution, ExponentialFamily, noise, tensors
 from oprack_paddle.functions.creation import generator
 
@@ -309,7 +310,10 @@ class Independent(Distribution):
 
     def __init__(self, base: Distribution, reinterpreted_batch_rank: int) -> None:
         if not 0 < reinterpreted_batch_rank <= len(base.batch_shape):
-            raise ValueError(f"Independent: reinterpreted_batch_rank is {reinterpreted_batch_rank}; expected 1 to {len(base.batch_shape)}")
+            raise ValueError(
+                f"Independent: reinterpreted_batch_rank is {reinterpreted_batch_rank}; expected 1 to "
+                f"{len(base.batch_shape)}"
+            )
         self._base, self._rank = base, reinterpreted_batch_rank
         cut = len(base.batch_shape) - reinterpreted_batch_rank
         super().__init__(base.batch_shape[:cut], base.batch_shape[cut:] + base.event_shape)

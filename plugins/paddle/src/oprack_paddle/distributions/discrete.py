@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.distributions.base import Distribution, ExponentialFamily, noise, tensors
 
 Tensor = Any
@@ -23,7 +24,8 @@ class Bernoulli(ExponentialFamily):
 
     def __init__(self, probs: Any, name: Any = None) -> None:
         (self.probs_param,) = tensors(probs)
-        self.probs, self.logits = self.probs_param, oprack.logit(_clipped(self.probs_param))
+        self.logits = oprack.logit(_clipped(self.probs_param))
+        vars(self)["probs"] = self.probs_param  # in place of the method of that name
         super().__init__(self.probs_param.shape)
 
     @property
@@ -65,28 +67,31 @@ class Bernoulli(ExponentialFamily):
 class Geometric(Distribution):
     """How often 0 comes before the first 1."""
 
+    probs: Any
+
     def __init__(self, probs: Any) -> None:
-        (self.probs,) = tensors(probs)  # type: ignore[method-assign,assignment]
-        super().__init__(self.probs.shape)  # type: ignore[attr-defined]
+        (given,) = tensors(probs)
+        vars(self)["probs"] = given  # in place of the method of that name
+        super().__init__(given.shape)
 
     @property
     def mean(self) -> Tensor:
         """The mean."""
-        return 1.0 / self.probs - 1.0  # type: ignore[operator]
+        return 1.0 / self.probs - 1.0
 
     @property
     def variance(self) -> Tensor:
         """The variance."""
-        return (1.0 / self.probs - 1.0) / self.probs  # type: ignore[operator]
+        return (1.0 / self.probs - 1.0) / self.probs
 
     def rsample(self, shape: Any = ()) -> Tensor:
         """Samples."""
-        u = oprack.clip(noise("uniform", self._extend_shape(shape), self.probs.dtype), 1e-7, 1 - 1e-7)  # type: ignore[attr-defined]
-        return F.floor(oprack.log(u) / F.log1p(-self.probs))  # type: ignore[operator]
+        u = oprack.clip(noise("uniform", self._extend_shape(shape), self.probs.dtype), 1e-7, 1 - 1e-7)
+        return F.floor(oprack.log(u) / F.log1p(-self.probs))
 
     def pmf(self, k: Any) -> Tensor:
         """The probability of a number."""
-        return (1.0 - self.probs) ** k * self.probs  # type: ignore[operator]
+        return (1.0 - self.probs) ** k * self.probs
 
     def log_pmf(self, k: Any) -> Tensor:
         """The logarithm of the probability of a number."""
@@ -98,7 +103,7 @@ class Geometric(Distribution):
 
     def cdf(self, k: Any) -> Tensor:
         """The probability of a number that is not larger."""
-        return 1.0 - (1.0 - self.probs) ** (k + 1)  # type: ignore[operator]
+        return 1.0 - (1.0 - self.probs) ** (k + 1)
 
     def entropy(self) -> Tensor:
         """The entropy."""
@@ -130,7 +135,7 @@ class Categorical(Distribution):
         logs = self._logs()
         return -(F.exp(logs) * logs).sum(-1)
 
-    def kl_divergence(self, other: Categorical) -> Tensor:  # type: ignore[override]
+    def kl_divergence(self, other: Any) -> Tensor:
         """The Kullback-Leibler divergence of the softmax of the logits."""
         mine, theirs = self._logs(), other._logs()
         return (F.exp(mine) * (mine - theirs)).sum(-1, keepdim=True)
@@ -139,7 +144,11 @@ class Categorical(Distribution):
         """The probabilities of classes."""
         if self._prob.ndim == 1:
             return F.gather(self._prob, value.reshape([-1])).reshape(list(value.shape))
-        index = value.reshape([1] * (self._prob.ndim - value.ndim) + list(value.shape)) if value.ndim < self._prob.ndim else value
+        index = (
+            value.reshape([1] * (self._prob.ndim - value.ndim) + list(value.shape))
+            if value.ndim < self._prob.ndim
+            else value
+        )
         return oprack.take_along_axis(self._prob, index.broadcast_to([*self._prob.shape[:-1], index.shape[-1]]), -1)
 
     def prob(self, value: Tensor) -> Tensor:
@@ -154,12 +163,14 @@ class Categorical(Distribution):
 class Multinomial(Distribution):
     """How often each class comes in so many draws."""
 
+    probs: Any
+
     def __init__(self, total_count: int, probs: Any) -> None:
         if total_count < 1:
             raise ValueError(f"Multinomial: total_count is {total_count}; expected a positive number")
         (given,) = tensors(probs)
         self.total_count = total_count
-        self.probs: Any = given / given.sum(-1, keepdim=True)
+        vars(self)["probs"] = given / given.sum(-1, keepdim=True)  # in place of the method of that name
         super().__init__(given.shape[:-1], given.shape[-1:])
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.distributions import continuous as c
 from oprack_paddle.distributions import discrete as d
 
@@ -31,7 +32,9 @@ def kl_divergence(p: Any, q: Any) -> Any:
     """
     found = [(a, b) for a, b in _RULES if isinstance(p, a) and isinstance(q, b)]
     if not found:
-        raise NotImplementedError(f"kl_divergence: no rule for {type(p).__name__} and {type(q).__name__}; register_kl adds one")
+        raise NotImplementedError(
+            f"kl_divergence: no rule for {type(p).__name__} and {type(q).__name__}; register_kl adds one"
+        )
     nearest = min(found, key=lambda pair: (type(p).__mro__.index(pair[0]), type(q).__mro__.index(pair[1])))
     return _RULES[nearest](p, q)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.distributions.base import Distribution, tensors
 
 Tensor = Any
@@ -203,7 +204,9 @@ class ReshapeTransform(Transform):
 
     def __init__(self, in_event_shape: Any, out_event_shape: Any) -> None:
         if math.prod(in_event_shape) != math.prod(out_event_shape):
-            raise ValueError(f"ReshapeTransform: {tuple(in_event_shape)} and {tuple(out_event_shape)} have different sizes")
+            raise ValueError(
+                f"ReshapeTransform: {tuple(in_event_shape)} and {tuple(out_event_shape)} have different sizes"
+            )
         self.in_event_shape, self.out_event_shape = tuple(in_event_shape), tuple(out_event_shape)
         self._event = len(self.in_event_shape)
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
-from oprack_paddle.functions._tools import dtype_name, is_tensor, plain, tensor
+
+from oprack_paddle.functions._tools import dtype_name, is_tensor, plain
 from oprack_paddle.settings import get_default_dtype, in_dynamic_mode
 
 Tensor = Any
@@ -39,13 +40,17 @@ def _array(data: Any) -> Any:
     array = np.asarray(data)
     if array.dtype == np.float64:
         return array.astype(get_default_dtype())
-    return array.astype("complex64" if get_default_dtype() == "float32" else "complex128") if array.dtype.kind == "c" else array
+    return (
+        array.astype("complex64" if get_default_dtype() == "float32" else "complex128")
+        if array.dtype.kind == "c"
+        else array
+    )
 
 
 def _shape(shape: Any) -> Any:
     if is_tensor(shape):
         return plain(shape) if isinstance(shape, oprack.Tensor) else shape
-    return [int(s) if not is_tensor(s) else s.item() for s in ([shape] if isinstance(shape, int) else shape)]
+    return [int(plain(s)) for s in ([shape] if isinstance(shape, int) else shape)]
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: Any = None) -> Tensor:
@@ -135,12 +140,16 @@ def eye(num_rows: int, num_columns: Any = None, dtype: Any = None, name: Any = N
 
 def tril_indices(row: int, col: Any = None, offset: int = 0, dtype: Any = "int64") -> Tensor:
     """Where the lower triangle of a matrix is."""
-    return oprack.to_tensor(np.stack(np.tril_indices(row, offset, row if col is None else col)).astype(dtype_name(dtype)))
+    return oprack.to_tensor(
+        np.stack(np.tril_indices(row, offset, row if col is None else col)).astype(dtype_name(dtype))
+    )
 
 
 def triu_indices(row: int, col: Any = None, offset: int = 0, dtype: Any = "int64") -> Tensor:
     """Where the upper triangle of a matrix is."""
-    return oprack.to_tensor(np.stack(np.triu_indices(row, offset, row if col is None else col)).astype(dtype_name(dtype)))
+    return oprack.to_tensor(
+        np.stack(np.triu_indices(row, offset, row if col is None else col)).astype(dtype_name(dtype))
+    )
 
 
 def complex(real: Tensor, imag: Tensor, name: Any = None) -> Tensor:
@@ -186,7 +195,9 @@ def rand(shape: Any, dtype: Any = None, name: Any = None) -> Tensor:
     return uniform(shape, dtype, 0.0, 1.0)
 
 
-def uniform(shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: Any = None) -> Tensor:
+def uniform(
+    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: Any = None
+) -> Tensor:
     """Uniform numbers in a range."""
     return F.uniform_random(
         shape=_shape(shape), dtype=dtype_name(dtype) or get_default_dtype(), min=float(min), max=float(max), seed=seed

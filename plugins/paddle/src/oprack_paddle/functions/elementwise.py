@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.functions._tools import dtype_name, floating, numbers, promoted, tensor
 from oprack_paddle.members.in_place import take_over
 

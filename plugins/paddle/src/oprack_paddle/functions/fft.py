@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.functions._tools import dtype_name
 
 Tensor = Any

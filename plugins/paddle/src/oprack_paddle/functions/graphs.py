@@ -40,7 +40,9 @@ def send_ue_recv(
     return _one(found)
 
 
-def send_uv(x: Tensor, y: Tensor, src_index: Tensor, dst_index: Tensor, message_op: str = "add", name: Any = None) -> Tensor:
+def send_uv(
+    x: Tensor, y: Tensor, src_index: Tensor, dst_index: Tensor, message_op: str = "add", name: Any = None
+) -> Tensor:
     """For each edge, what both of its nodes have, combined."""
     y, message_op = _inverse(y, message_op)
     return F.graph_send_uv(x, y, src_index, dst_index, message_op=message_op)
@@ -103,7 +105,8 @@ def _total(count: Any) -> Tensor:
 
 
 def sample_neighbors(
-    row: Tensor, colptr: Tensor, input_nodes: Tensor, sample_size: int = -1, eids: Any = None, return_eids: bool = False,
+    row: Tensor, colptr: Tensor, input_nodes: Tensor, sample_size: int = -1, eids: Any = None,
+    return_eids: bool = False,
     perm_buffer: Any = None, name: Any = None,
 ) -> Any:  # fmt: skip
     """Some neighbours of nodes, and how many of each."""

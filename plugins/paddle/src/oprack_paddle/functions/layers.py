@@ -9,6 +9,7 @@ import numpy as np
 import oprack
 import oprack.nn.functional as NF
 from oprack import functional as F
+
 from oprack_paddle.functions._tools import plain
 from oprack_paddle.functions.pooling import spatial
 
@@ -17,7 +18,8 @@ Tensor = Any
 
 def batch_norm(
     x: Tensor, running_mean: Tensor, running_var: Tensor, weight: Any = None, bias: Any = None, training: bool = False,
-    momentum: float = 0.9, epsilon: float = 1e-05, data_format: str = "NCHW", use_global_stats: Any = None, name: Any = None,
+    momentum: float = 0.9, epsilon: float = 1e-05, data_format: str = "NCHW", use_global_stats: Any = None,
+    name: Any = None,
 ) -> Tensor:  # fmt: skip
     """Each channel, normalized by the batch in training and by the running statistics otherwise, which it writes."""
     layout = "NHWC" if data_format in ("NHWC", "NLC", "NDHWC") else "NCHW"
@@ -29,13 +31,23 @@ def batch_norm(
     return found[0] if isinstance(found, tuple) else found
 
 
-def layer_norm(x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-05, name: Any = None) -> Tensor:
+def layer_norm(
+    x: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-05, name: Any = None
+) -> Tensor:
     """Normalized over the last dims."""
-    return NF.layer_norm(x, [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape), weight, bias, epsilon)
+    return NF.layer_norm(
+        x, [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape), weight, bias, epsilon
+    )
 
 
 def group_norm(
-    x: Tensor, num_groups: int, epsilon: float = 1e-05, weight: Any = None, bias: Any = None, data_format: str = "NCHW", name: Any = None
+    x: Tensor,
+    num_groups: int,
+    epsilon: float = 1e-05,
+    weight: Any = None,
+    bias: Any = None,
+    data_format: str = "NCHW",
+    name: Any = None,
 ) -> Tensor:
     """Normalized over groups of channels."""
     shape = list(x.shape)
@@ -50,7 +62,8 @@ def group_norm(
 
 def instance_norm(
     x: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-    use_input_stats: bool = True, momentum: float = 0.9, eps: float = 1e-05, data_format: str = "NCHW", name: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.9, eps: float = 1e-05, data_format: str = "NCHW",
+    name: Any = None,
 ) -> Tensor:  # fmt: skip
     """Each channel of each example, normalized."""
     found = F.instance_norm(x, weight, bias, epsilon=eps)
@@ -58,7 +71,13 @@ def instance_norm(
 
 
 def local_response_norm(
-    x: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0, data_format: str = "NCHW", name: Any = None
+    x: Tensor,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
+    data_format: str = "NCHW",
+    name: Any = None,
 ) -> Tensor:
     """Divided by the mean square over neighbouring channels."""
     last = data_format[-1] == "C"
@@ -124,7 +143,7 @@ def softshrink(x: Tensor, threshold: float = 0.5, name: Any = None) -> Tensor:
     return F.softshrink(x, **{"lambda_": threshold})
 
 
-def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0, name: Any = None) -> Tensor:
+def thresholded_relu(x: Tensor, threshold: float = 1.0, name: Any = None, value: float = 0.0) -> Tensor:
     """x above a threshold, a value below."""
     if value == 0.0:
         return F.thresholded_relu(x, threshold=threshold)
@@ -151,7 +170,12 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0, name: Any = 
     return F.softplus(x, beta=float(beta), threshold=float(threshold))
 
 
-def selu(x: Tensor, scale: float = 1.0507009873554804934193349852946, alpha: float = 1.6732632423543772848170429916717, name: Any = None) -> Tensor:
+def selu(
+    x: Tensor,
+    scale: float = 1.0507009873554804934193349852946,
+    alpha: float = 1.6732632423543772848170429916717,
+    name: Any = None,
+) -> Tensor:
     """The scaled elu."""
     return F.selu(x, scale=scale, alpha=alpha)
 
@@ -161,7 +185,9 @@ def maxout(x: Tensor, groups: int, axis: int = 1, name: Any = None) -> Tensor:
     return F.maxout(x, groups=groups, axis=axis % x.ndim)
 
 
-def rrelu(x: Tensor, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: Any = None) -> Tensor:
+def rrelu(
+    x: Tensor, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: Any = None
+) -> Tensor:
     """x above zero, a random part of it below."""
     found = F.rrelu(x, lower=lower, upper=upper, is_test=not training)
     return found[0] if isinstance(found, tuple) else found
@@ -198,7 +224,9 @@ def gather_tree(ids: Tensor, parents: Tensor) -> Tensor:
     return F.gather_tree(ids, parents)
 
 
-def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float = 0.25, name: Any = None, data_format: str = "NCHW") -> Tensor:
+def temporal_shift(
+    x: Tensor, seg_num: int, shift_ratio: float = 0.25, name: Any = None, data_format: str = "NCHW"
+) -> Tensor:
     """Some channels moved by a step in time."""
     return F.temporal_shift(x, seg_num=seg_num, shift_ratio=shift_ratio, data_format=data_format)
 
@@ -214,7 +242,11 @@ def scaled_dot_product_attention(
         mask = np.triu(np.full((q.shape[2], k.shape[2]), -np.inf, q.dtype), 1)
         scores = scores + oprack.to_tensor(mask)
     if attn_mask is not None:
-        scores = oprack.where(attn_mask, scores, oprack.full_like(scores, -math.inf)) if attn_mask.dtype == "bool" else scores + attn_mask
+        scores = (
+            oprack.where(attn_mask, scores, oprack.full_like(scores, -math.inf))
+            if attn_mask.dtype == "bool"
+            else scores + attn_mask
+        )
     weights = F.softmax(scores, axis=-1)
     if dropout_p and training:
         weights = NF.dropout(weights, dropout_p)
@@ -222,10 +254,20 @@ def scaled_dot_product_attention(
 
 
 def conv2d_transpose(
-    x: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1,
+    x: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    dilation: Any = 1,
     groups: int = 1, output_size: Any = None, data_format: str = "NCHW", name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The transposed convolution of pictures."""
     return NF.conv2d_transpose(
-        x, weight, bias, stride, spatial(padding, data_format), output_padding, dilation, groups, output_size, data_format
+        x,
+        weight,
+        bias,
+        stride,
+        spatial(padding, data_format),
+        output_padding,
+        dilation,
+        groups,
+        output_size,
+        data_format,
     )

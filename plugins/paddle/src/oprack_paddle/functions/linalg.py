@@ -9,6 +9,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+
 from oprack_paddle.functions._tools import promoted
 
 Tensor = Any
@@ -226,7 +227,9 @@ def ormqr(x: Tensor, tau: Tensor, y: Tensor, left: bool = True, transpose: bool 
     return F.matmul_v2(q, y) if left else F.matmul_v2(y, q)
 
 
-def svd_lowrank(x: Tensor, q: int = 6, niter: int = 2, M: Any = None, name: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(
+    x: Tensor, q: int = 6, niter: int = 2, M: Any = None, name: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The largest singular values and their vectors."""
     x = x if M is None else x - M
     q = 6 if q is None else q
@@ -234,7 +237,9 @@ def svd_lowrank(x: Tensor, q: int = 6, niter: int = 2, M: Any = None, name: Any 
     return u[..., :q], s[..., :q], _h(vh)[..., :q]
 
 
-def pca_lowrank(x: Tensor, q: Any = None, center: bool = True, niter: int = 2, name: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(
+    x: Tensor, q: Any = None, center: bool = True, niter: int = 2, name: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components: the largest singular values of the centred rows and their vectors."""
     q = min(6, x.shape[-2], x.shape[-1]) if q is None else q
     if not 0 <= q <= min(x.shape[-2], x.shape[-1]):

@@ -8,6 +8,7 @@ from typing import Any
 import oprack
 import oprack.nn.functional as NF
 from oprack import functional as F
+
 from oprack_paddle.functions._tools import reduced
 from oprack_paddle.functions.statistics import p_norm
 
@@ -19,7 +20,9 @@ def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean", name
     return reduced(oprack.log(1 + F.exp(-label.astype(input.dtype) * input)), reduction, "soft_margin_loss")
 
 
-def multi_label_soft_margin_loss(input: Tensor, label: Tensor, weight: Any = None, reduction: str = "mean", name: Any = None) -> Tensor:
+def multi_label_soft_margin_loss(
+    input: Tensor, label: Tensor, weight: Any = None, reduction: str = "mean", name: Any = None
+) -> Tensor:
     """The mean over classes of the cross entropy of each."""
     loss = -(label * NF.log_sigmoid(input) + (1 - label) * NF.log_sigmoid(-input))
     loss = loss if weight is None else loss * weight
@@ -27,7 +30,13 @@ def multi_label_soft_margin_loss(input: Tensor, label: Tensor, weight: Any = Non
 
 
 def multi_margin_loss(
-    input: Tensor, label: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean", name: Any = None
+    input: Tensor,
+    label: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    reduction: str = "mean",
+    name: Any = None,
 ) -> Tensor:
     """By how much other classes come closer than a margin to the right one."""
     label = label.reshape([-1, 1]).astype("int64")
@@ -35,7 +44,9 @@ def multi_margin_loss(
     gap = oprack.clip(margin - right + input, 0.0)
     if weight is not None:
         gap = gap * F.gather(weight, label.reshape([-1])).reshape([-1, 1])
-    loss = (gap**p).mean(1) - (margin**p * (1 if weight is None else F.gather(weight, label.reshape([-1])) ** p)) / input.shape[1]
+    loss = (gap**p).mean(1) - (
+        margin**p * (1 if weight is None else F.gather(weight, label.reshape([-1])) ** p)
+    ) / input.shape[1]
     return reduced(loss, reduction, "multi_margin_loss")
 
 
@@ -52,7 +63,13 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: Tensor, label: Tensor, variance: Tensor, full: bool = False, epsilon: float = 1e-6, reduction: str = "mean", name: Any = None
+    input: Tensor,
+    label: Tensor,
+    variance: Tensor,
+    full: bool = False,
+    epsilon: float = 1e-6,
+    reduction: str = "mean",
+    name: Any = None,
 ) -> Tensor:
     """The negative log likelihood of a normal distribution."""
     if list(variance.shape) != list(input.shape) and list(variance.shape) == list(input.shape)[:-1]:
@@ -64,7 +81,9 @@ def gaussian_nll_loss(
     return reduced(loss, reduction, "gaussian_nll_loss")
 
 
-def pairwise_distance(x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: Any = None) -> Tensor:
+def pairwise_distance(
+    x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: Any = None
+) -> Tensor:
     """The p-norm of the difference of rows."""
     gap = x - y
     gap = gap + epsilon if epsilon else gap
@@ -95,7 +114,9 @@ def dice_loss(input: Tensor, label: Tensor, epsilon: float = 1e-5, name: Any = N
 def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float = 0.002) -> Tensor:
     """The cross entropy of the similarities of anchors and positive examples."""
     n = labels.shape[0]
-    same = F.equal(labels.reshape([n, 1]).broadcast_to([n, n]), labels.reshape([1, n]).broadcast_to([n, n])).astype("float32")
+    same = F.equal(labels.reshape([n, 1]).broadcast_to([n, n]), labels.reshape([1, n]).broadcast_to([n, n])).astype(
+        "float32"
+    )
     same = same / same.sum(1, keepdim=True)
     penalty = ((anchor * anchor).sum(1).mean() + (positive * positive).sum(1).mean()) * 0.25 * l2_reg
     scores = F.matmul_v2(anchor, positive, trans_y=True)
@@ -103,7 +124,9 @@ def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float =
     return penalty + ((same * loss).sum(0)).mean()
 
 
-def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean", name: Any = None) -> Tensor:
+def hinge_embedding_loss(
+    input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean", name: Any = None
+) -> Tensor:
     """The distance of what belongs together, and how far the rest is within a margin."""
     zero = oprack.zeros_like(input)
     loss = oprack.where(label == 1.0, input, zero) + oprack.where(label == -1.0, oprack.clip(margin - input, 0.0), zero)
@@ -111,7 +134,13 @@ def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, redu
 
 
 def sigmoid_focal_loss(
-    logit: Tensor, label: Tensor, normalizer: Any = None, alpha: float = 0.25, gamma: float = 2.0, reduction: str = "sum", name: Any = None
+    logit: Tensor,
+    label: Tensor,
+    normalizer: Any = None,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    reduction: str = "sum",
+    name: Any = None,
 ) -> Tensor:
     """The cross entropy of two classes, with less weight on examples that are right already."""
     loss = F.sigmoid_cross_entropy_with_logits(logit, label)
@@ -135,7 +164,8 @@ def hsigmoid_loss(
 
 
 def margin_cross_entropy(
-    logits: Tensor, label: Tensor, margin1: float = 1.0, margin2: float = 0.5, margin3: float = 0.0, scale: float = 64.0,
+    logits: Tensor, label: Tensor, margin1: float = 1.0, margin2: float = 0.5, margin3: float = 0.0,
+    scale: float = 64.0,
     group: Any = None, return_softmax: bool = False, reduction: Any = "mean",
 ) -> Any:  # fmt: skip
     """The cross entropy of cosines whose right class has a margin in its angle."""
@@ -156,7 +186,12 @@ def rnnt_loss(
 ) -> Tensor:  # fmt: skip
     """The negative log likelihood of a transducer."""
     found = F.warprnnt(
-        input, input_lengths=input_lengths, label=label, label_lengths=label_lengths, blank=blank, fastemit_lambda=fastemit_lambda
+        input,
+        input_lengths=input_lengths,
+        label=label,
+        label_lengths=label_lengths,
+        blank=blank,
+        fastemit_lambda=fastemit_lambda,
     )
     loss = found[0] if isinstance(found, tuple) else found
     return reduced(loss, reduction, "rnnt_loss")
@@ -167,7 +202,7 @@ def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4, name: Any = No
     return F.log_loss(input, label, epsilon=epsilon)
 
 
-def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False, name: Any = None) -> Tensor:
+def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", name: Any = None, log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence; input holds logarithms."""
     if not log_target:
         return F.kldiv_loss(input, label, reduction=reduction)
@@ -206,10 +241,14 @@ def softmax_with_cross_entropy(
     if not soft_label and label.ndim == logits.ndim - 1:
         label = label.unsqueeze(axis)
     softmax, loss = F.softmax_with_cross_entropy(
-        logits, label, soft_label=soft_label, ignore_index=ignore_index, numeric_stable_mode=numeric_stable_mode, axis=axis
+        logits,
+        label,
+        soft_label=soft_label,
+        ignore_index=ignore_index,
+        numeric_stable_mode=numeric_stable_mode,
+        axis=axis,
     )
     return (loss, softmax) if return_softmax else loss
-
 
 
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: Any = None) -> Tensor:
@@ -218,7 +257,12 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: Any = 
 
 
 def nll_loss(
-    input: Tensor, label: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", name: Any = None
+    input: Tensor,
+    label: Tensor,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    name: Any = None,
 ) -> Tensor:
     """The negative log likelihood; input holds logarithms."""
     shape = list(label.shape)

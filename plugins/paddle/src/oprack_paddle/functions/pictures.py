@@ -28,7 +28,11 @@ def deform_conv2d(
         "strides": _pair(stride), "paddings": _pair(padding), "dilations": _pair(dilation), "groups": groups,
         "deformable_groups": deformable_groups, "im2col_step": 1,
     }  # fmt: skip
-    found = F.deformable_conv_v1(x, offset, weight, **given) if mask is None else F.deformable_conv(x, offset, weight, mask, **given)
+    found = (
+        F.deformable_conv_v1(x, offset, weight, **given)
+        if mask is None
+        else F.deformable_conv(x, offset, weight, mask, **given)
+    )
     return found if bias is None else found + bias.reshape([1, -1, 1, 1])
 
 
@@ -39,17 +43,28 @@ def roi_align(
     """Regions of interest, sampled at points."""
     h, w = _pair(output_size)
     return F.roi_align(
-        x, boxes, boxes_num, pooled_height=h, pooled_width=w, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, aligned=aligned
+        x,
+        boxes,
+        boxes_num,
+        pooled_height=h,
+        pooled_width=w,
+        spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio,
+        aligned=aligned,
     )
 
 
-def roi_pool(x: Tensor, boxes: Tensor, boxes_num: Tensor, output_size: Any, spatial_scale: float = 1.0, name: Any = None) -> Tensor:
+def roi_pool(
+    x: Tensor, boxes: Tensor, boxes_num: Tensor, output_size: Any, spatial_scale: float = 1.0, name: Any = None
+) -> Tensor:
     """The largest elements of parts of regions of interest."""
     h, w = _pair(output_size)
     return _one(F.roi_pool(x, boxes, boxes_num, pooled_height=h, pooled_width=w, spatial_scale=spatial_scale))
 
 
-def psroi_pool(x: Tensor, boxes: Tensor, boxes_num: Tensor, output_size: Any, spatial_scale: float = 1.0, name: Any = None) -> Tensor:
+def psroi_pool(
+    x: Tensor, boxes: Tensor, boxes_num: Tensor, output_size: Any, spatial_scale: float = 1.0, name: Any = None
+) -> Tensor:
     """The means of parts of regions, each part from channels of its own."""
     h, w = _pair(output_size)
     channels = x.shape[1] // (h * w)
@@ -59,26 +74,36 @@ def psroi_pool(x: Tensor, boxes: Tensor, boxes_num: Tensor, output_size: Any, sp
 
 
 def nms(
-    boxes: Tensor, iou_threshold: float = 0.3, scores: Any = None, category_idxs: Any = None, categories: Any = None, top_k: Any = None
+    boxes: Tensor,
+    iou_threshold: float = 0.3,
+    scores: Any = None,
+    category_idxs: Any = None,
+    categories: Any = None,
+    top_k: Any = None,
 ) -> Tensor:
     """Which boxes are left when those are gone that overlap better ones."""
     if scores is None:
         return F.nms(boxes, iou_threshold=iou_threshold)
     host = np.asarray(scores)
     kept = []
-    groups = [np.arange(len(host))] if category_idxs is None else [np.flatnonzero(np.asarray(category_idxs) == c) for c in categories]
+    groups = (
+        [np.arange(len(host))]
+        if category_idxs is None
+        else [np.flatnonzero(np.asarray(category_idxs) == c) for c in categories]
+    )
     for group in groups:
         order = group[np.argsort(-host[group], kind="stable")]
         if len(order):
             left = np.asarray(F.nms(F.gather(boxes, oprack.to_tensor(order)), iou_threshold=iou_threshold))
             kept += order[left].tolist()
-    kept = np.asarray(kept, np.int64)
-    kept = kept[np.argsort(-host[kept], kind="stable")]
-    return oprack.to_tensor(kept if top_k is None else kept[:top_k])
+    found = np.asarray(kept, np.int64)
+    found = found[np.argsort(-host[found], kind="stable")]
+    return oprack.to_tensor(found if top_k is None else found[:top_k])
 
 
 def box_coder(
-    prior_box: Tensor, prior_box_var: Any, target_box: Tensor, code_type: str = "encode_center_size", box_normalized: bool = True,
+    prior_box: Tensor, prior_box_var: Any, target_box: Tensor, code_type: str = "encode_center_size",
+    box_normalized: bool = True,
     axis: int = 0, name: Any = None,
 ) -> Tensor:  # fmt: skip
     """Boxes by their difference from others, or back."""
@@ -89,38 +114,49 @@ def box_coder(
 
 
 def prior_box(
-    input: Tensor, image: Tensor, min_sizes: Any, max_sizes: Any = None, aspect_ratios: Any = (1.0,), variance: Any = (0.1, 0.1, 0.2, 0.2),
-    flip: bool = False, clip: bool = False, steps: Any = (0.0, 0.0), offset: float = 0.5, min_max_aspect_ratios_order: bool = False,
+    input: Tensor, image: Tensor, min_sizes: Any, max_sizes: Any = None, aspect_ratios: Any = (1.0,),
+    variance: Any = (0.1, 0.1, 0.2, 0.2),
+    flip: bool = False, clip: bool = False, steps: Any = (0.0, 0.0), offset: float = 0.5,
+    min_max_aspect_ratios_order: bool = False,
     name: Any = None,
 ) -> Any:  # fmt: skip
     """Boxes of several sizes at each place of a feature map."""
     many = [[v] if isinstance(v, int | float) else list(v) for v in (min_sizes, aspect_ratios)]
-    more = {} if max_sizes is None else {"max_sizes": [max_sizes] if isinstance(max_sizes, int | float) else list(max_sizes)}
+    more = (
+        {}
+        if max_sizes is None
+        else {"max_sizes": [max_sizes] if isinstance(max_sizes, int | float) else list(max_sizes)}
+    )
     return F.prior_box(
-        input, image, min_sizes=many[0], aspect_ratios=many[1], variances=list(variance), flip=flip, clip=clip, step_w=float(steps[0]),
+        input, image, min_sizes=many[0], aspect_ratios=many[1], variances=list(variance), flip=flip, clip=clip,
+        step_w=float(steps[0]),
         step_h=float(steps[1]), offset=offset, min_max_aspect_ratios_order=min_max_aspect_ratios_order, **more,
     )  # fmt: skip
 
 
 def yolo_box(
-    x: Tensor, img_size: Tensor, anchors: Any, class_num: int, conf_thresh: float, downsample_ratio: int, clip_bbox: bool = True,
+    x: Tensor, img_size: Tensor, anchors: Any, class_num: int, conf_thresh: float, downsample_ratio: int,
+    clip_bbox: bool = True,
     name: Any = None, scale_x_y: float = 1.0, iou_aware: bool = False, iou_aware_factor: float = 0.5,
 ) -> Any:  # fmt: skip
     """Boxes and scores of YOLOv3."""
     return F.yolo_box(
-        x, img_size, anchors=list(anchors), class_num=class_num, conf_thresh=conf_thresh, downsample_ratio=downsample_ratio,
+        x, img_size, anchors=list(anchors), class_num=class_num, conf_thresh=conf_thresh,
+        downsample_ratio=downsample_ratio,
         clip_bbox=clip_bbox, scale_x_y=scale_x_y, iou_aware=iou_aware, iou_aware_factor=iou_aware_factor,
     )  # fmt: skip
 
 
 def yolo_loss(
     x: Tensor, gt_box: Tensor, gt_label: Tensor, anchors: Any, anchor_mask: Any, class_num: int, ignore_thresh: float,
-    downsample_ratio: int, gt_score: Any = None, use_label_smooth: bool = True, name: Any = None, scale_x_y: float = 1.0,
+    downsample_ratio: int, gt_score: Any = None, use_label_smooth: bool = True, name: Any = None,
+    scale_x_y: float = 1.0,
 ) -> Tensor:  # fmt: skip
     """The loss of YOLOv3."""
     return _one(F.yolov3_loss(
         x, gt_box, gt_label, gt_score, anchors=list(anchors), anchor_mask=list(anchor_mask), class_num=class_num,
-        ignore_thresh=ignore_thresh, downsample_ratio=downsample_ratio, use_label_smooth=use_label_smooth, scale_x_y=scale_x_y,
+        ignore_thresh=ignore_thresh, downsample_ratio=downsample_ratio, use_label_smooth=use_label_smooth,
+        scale_x_y=scale_x_y,
     ))  # fmt: skip
 
 
@@ -131,15 +167,19 @@ def matrix_nms(
 ) -> Any:  # fmt: skip
     """Boxes whose scores are smaller the more they overlap better ones."""
     out, index, number = F.matrix_nms(
-        bboxes, scores, score_threshold=score_threshold, post_threshold=post_threshold, nms_top_k=nms_top_k, keep_top_k=keep_top_k,
-        use_gaussian=use_gaussian, gaussian_sigma=gaussian_sigma, background_label=background_label, normalized=normalized,
+        bboxes, scores, score_threshold=score_threshold, post_threshold=post_threshold, nms_top_k=nms_top_k,
+        keep_top_k=keep_top_k,
+        use_gaussian=use_gaussian, gaussian_sigma=gaussian_sigma, background_label=background_label,
+        normalized=normalized,
     )  # fmt: skip
     return out, number if return_rois_num else None, index if return_index else None
 
 
 def generate_proposals(
-    scores: Tensor, bbox_deltas: Tensor, img_size: Tensor, anchors: Tensor, variances: Tensor, pre_nms_top_n: int = 6000,
-    post_nms_top_n: int = 1000, nms_thresh: float = 0.5, min_size: float = 0.1, eta: float = 1.0, pixel_offset: bool = False,
+    scores: Tensor, bbox_deltas: Tensor, img_size: Tensor, anchors: Tensor, variances: Tensor,
+    pre_nms_top_n: int = 6000,
+    post_nms_top_n: int = 1000, nms_thresh: float = 0.5, min_size: float = 0.1, eta: float = 1.0,
+    pixel_offset: bool = False,
     return_rois_num: bool = False, name: Any = None,
 ) -> Any:  # fmt: skip
     """The regions that a detector looks at."""
@@ -160,7 +200,9 @@ def distribute_fpn_proposals(
         fpn_rois, rois_num, min_level=min_level, max_level=max_level, refer_level=refer_level, refer_scale=refer_scale,
         pixel_offset=pixel_offset, num_outputs={"MultiFpnRois": levels, "MultiLevelRoIsNum": levels},
     )  # fmt: skip
-    by_name = found._asdict() if hasattr(found, "_asdict") else dict(zip(("rois", "restore", "numbers"), found, strict=False))
+    by_name = (
+        found._asdict() if hasattr(found, "_asdict") else dict(zip(("rois", "restore", "numbers"), found, strict=False))
+    )
     values = list(by_name.values())
     rois, rest = values[0], values[1:]
     restore = next(v for v in rest if not isinstance(v, list | tuple))
@@ -180,7 +222,7 @@ def decode_jpeg(x: Tensor, mode: str = "unchanged", name: Any = None) -> Tensor:
 
     from PIL import Image
 
-    image = Image.open(io.BytesIO(np.asarray(x).tobytes()))
+    image: Any = Image.open(io.BytesIO(np.asarray(x).tobytes()))
     if mode in ("gray", "rgb"):
         image = image.convert("L" if mode == "gray" else "RGB")
     array = np.asarray(image)

@@ -8,6 +8,7 @@ import numpy as np
 import oprack
 import oprack.nn.functional as NF
 from oprack import functional as F
+
 from oprack_paddle.functions._tools import plain
 
 Tensor = Any
@@ -24,7 +25,9 @@ def avg_pool2d(
 ) -> Tensor:  # fmt: skip
     """The means of windows."""
     padding = spatial(padding, data_format)
-    found = NF.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format)
+    found = NF.avg_pool2d(
+        x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format
+    )
     if divisor_override is None:
         return found
     size = _list(kernel_size, 2)
@@ -37,7 +40,9 @@ def avg_pool3d(
 ) -> Tensor:  # fmt: skip
     """The means of windows."""
     padding = spatial(padding, data_format)
-    found = NF.avg_pool3d(x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format)
+    found = NF.avg_pool3d(
+        x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format
+    )
     if divisor_override is None:
         return found
     size = _list(kernel_size, 3)
@@ -102,7 +107,13 @@ def _places(x: Tensor, found: Tensor, n: int, kernel: list[int], stride: list[in
 
 
 def max_pool1d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False, name: Any = None
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    name: Any = None,
 ) -> Any:
     """The largest elements of windows."""
     if not return_mask:
@@ -116,7 +127,8 @@ def max_pool1d(
 
 
 def max_pool2d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False,
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False,
+    ceil_mode: bool = False,
     data_format: str = "NCHW", name: Any = None,
 ) -> Any:  # fmt: skip
     """The largest elements of windows."""
@@ -124,7 +136,8 @@ def max_pool2d(
 
 
 def max_pool3d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False,
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False,
+    ceil_mode: bool = False,
     data_format: str = "NCDHW", name: Any = None,
 ) -> Any:  # fmt: skip
     """The largest elements of windows."""
@@ -255,14 +268,24 @@ def _fractional(x: Tensor, n: int, output_size: Any, kernel_size: Any, random_u:
 
 
 def fractional_max_pool2d(
-    x: Tensor, output_size: Any, kernel_size: Any = None, random_u: Any = None, return_mask: bool = False, name: Any = None
+    x: Tensor,
+    output_size: Any,
+    kernel_size: Any = None,
+    random_u: Any = None,
+    return_mask: bool = False,
+    name: Any = None,
 ) -> Any:
     """The largest elements of parts whose sizes are random."""
     return _fractional(x, 2, output_size, kernel_size, random_u, return_mask)
 
 
 def fractional_max_pool3d(
-    x: Tensor, output_size: Any, kernel_size: Any = None, random_u: Any = None, return_mask: bool = False, name: Any = None
+    x: Tensor,
+    output_size: Any,
+    kernel_size: Any = None,
+    random_u: Any = None,
+    return_mask: bool = False,
+    name: Any = None,
 ) -> Any:
     """The largest elements of parts whose sizes are random."""
     return _fractional(x, 3, output_size, kernel_size, random_u, return_mask)

@@ -10,9 +10,10 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
+
 from oprack_paddle.functions._tools import axis_in, is_tensor, plain, tensor
-from oprack_paddle.settings import in_dynamic_mode
 from oprack_paddle.members.in_place import take_over
+from oprack_paddle.settings import in_dynamic_mode
 
 Tensor = Any
 
@@ -103,7 +104,9 @@ def diagonal_scatter(x: Tensor, y: Tensor, offset: int = 0, axis1: int = 0, axis
     return F.fill_diagonal_tensor(x, y, offset=offset, dim1=a1, dim2=a2)
 
 
-def fill_diagonal_tensor(x: Tensor, y: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: Any = None) -> Tensor:
+def fill_diagonal_tensor(
+    x: Tensor, y: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: Any = None
+) -> Tensor:
     """x with y on a diagonal."""
     return F.fill_diagonal_tensor(x, y, offset=offset, dim1=dim1 % x.ndim, dim2=dim2 % x.ndim)
 
@@ -114,7 +117,9 @@ def select_scatter(x: Tensor, values: Tensor, axis: int, index: int, name: Any =
     return _placed(x, (*[builtins.slice(None)] * axis, index), values)
 
 
-def slice_scatter(x: Tensor, value: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: Any = None) -> Tensor:
+def slice_scatter(
+    x: Tensor, value: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: Any = None
+) -> Tensor:
     """x with values in a part of it."""
     at = [builtins.slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, strides, strict=True):
@@ -255,9 +260,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any, name: Any = None) -> Tensor
     filled = value.astype(x.dtype) if is_tensor(value) else oprack.full([], value, dtype=x.dtype)
     shape = list(np.broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
     same = list(x.shape) == shape
-    return oprack.where(
-        mask.broadcast_to(shape), filled.broadcast_to(shape), x if same else x.broadcast_to(shape)
-    )
+    return oprack.where(mask.broadcast_to(shape), filled.broadcast_to(shape), x if same else x.broadcast_to(shape))
 
 
 def put_along_axis(
@@ -274,7 +277,9 @@ def put_along_axis(
     axis = axis_in(axis, arr.ndim, "put_along_axis")
     values = values.astype(arr.dtype) if is_tensor(values) else tensor(values, arr)
     if broadcast:
-        shape = list(np.broadcast_shapes(tuple(indices.shape), tuple(1 if i == axis else s for i, s in enumerate(arr.shape))))
+        shape = list(
+            np.broadcast_shapes(tuple(indices.shape), tuple(1 if i == axis else s for i, s in enumerate(arr.shape)))
+        )
         indices = indices.broadcast_to(shape)
         values = values.broadcast_to(list(indices.shape))
     elif values.ndim == 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
-from oprack.errors import InvalidArgumentError
+
 from oprack_paddle.functions._tools import axis_in, cast_to, dtype_name, plain
 
 Tensor = Any
@@ -61,7 +61,9 @@ def _quantile(x: Tensor, q: Any, axis: Any, keepdim: bool, *, ignore_nan: bool) 
     shape = [1 if d in dims else x.shape[d] for d in range(x.ndim)] if keepdim else [x.shape[d] for d in rest]
     host = np.asarray(moved)
     bad = np.isnan(host)
-    count = host.shape[-1] - bad.sum(-1, keepdims=True) if ignore_nan else np.full((*host.shape[:-1], 1), host.shape[-1])
+    count = (
+        host.shape[-1] - bad.sum(-1, keepdims=True) if ignore_nan else np.full((*host.shape[:-1], 1), host.shape[-1])
+    )
     found = []
     for level in levels:
         place = np.maximum(level * (count - 1), 0).astype(np.float64)
@@ -99,7 +101,9 @@ def _areas(y: Tensor, x: Any, dx: Any, axis: int) -> Tensor:
     return pairs * width / 2.0
 
 
-def bucketize(x: Tensor, sorted_sequence: Tensor, out_int32: bool = False, right: bool = False, name: Any = None) -> Tensor:
+def bucketize(
+    x: Tensor, sorted_sequence: Tensor, out_int32: bool = False, right: bool = False, name: Any = None
+) -> Tensor:
     """Between which boundaries each element lies."""
     if sorted_sequence.ndim != 1:
         raise ValueError(f"bucketize: sorted_sequence has {sorted_sequence.ndim} dims; expected 1")
@@ -215,7 +219,9 @@ def count_nonzero(x: Tensor, axis: Any = None, keepdim: bool = False, name: Any 
 
 def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, name: Any = None) -> Tensor:
     """The median of the elements that are no NaN."""
-    return _one(F.nanmedian(x, axis=[] if axis is None else [axis] if isinstance(axis, int) else list(axis), keepdim=keepdim))
+    return _one(
+        F.nanmedian(x, axis=[] if axis is None else [axis] if isinstance(axis, int) else list(axis), keepdim=keepdim)
+    )
 
 
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: Any = None) -> Any:

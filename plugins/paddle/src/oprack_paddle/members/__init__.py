@@ -1,4 +1,4 @@
-"""What Paddle's objects have beside the functions of its namespace: methods of tensors, layers, optimizers, programs."""
+"""Methods that Paddle has on tensors, layers, optimizers and programs, beside the functions of its namespace."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import nn
+
 from oprack_paddle.functions._tools import dtype_name
 
 _Module = nn.Module
@@ -21,7 +22,10 @@ def _renamed(path: str) -> str:
     return f"{head}{dot}{_STATISTICS.get(name, name)}"
 
 
-_own = {name: vars(_Module)[name] for name in ("named_parameters", "parameters", "set_state_dict", "create_parameter", "to", "__call__")}
+_own = {
+    name: vars(_Module)[name]
+    for name in ("named_parameters", "parameters", "set_state_dict", "create_parameter", "to", "__call__")
+}
 
 
 def add_parameter(self: Any, name: str, parameter: Any) -> Any:
@@ -41,7 +45,9 @@ def sublayers(self: Any, include_self: bool = False) -> list[Any]:
     return found if include_self else found[1:]
 
 
-def named_sublayers(self: Any, prefix: str = "", include_self: bool = False, layers_set: Any = None) -> Iterator[tuple[str, Any]]:
+def named_sublayers(
+    self: Any, prefix: str = "", include_self: bool = False, layers_set: Any = None
+) -> Iterator[tuple[str, Any]]:
     """All parts by path."""
     for path, part in self.named_modules():
         if part is self and not include_self:
@@ -53,7 +59,10 @@ def named_parameters(self: Any, prefix: str = "", include_sublayers: bool = True
     """Parameters by path."""
     modules = self.named_modules() if include_sublayers else [("", self)]
     for path, part in modules:
-        members = [*part._parameters.items(), *((_STATISTICS[n], b) for n, b in part._buffers.items() if n in _STATISTICS)]
+        members = [
+            *part._parameters.items(),
+            *((_STATISTICS[n], b) for n, b in part._buffers.items() if n in _STATISTICS),
+        ]
         for name, value in members:
             if value is not None:
                 yield ".".join(filter(None, (prefix, path, name))), value
@@ -65,7 +74,9 @@ def parameters(self: Any, include_sublayers: bool = True) -> list[Any]:
     return [p for p in found if p is not None]
 
 
-def set_state_dict(self: Any, state_dict: Mapping[str, Any], use_structured_name: bool = True, strict: bool = False) -> Any:
+def set_state_dict(
+    self: Any, state_dict: Mapping[str, Any], use_structured_name: bool = True, strict: bool = False
+) -> Any:
     """Copy values by path, or by the names of parameters; the paths that are missing and those that nobody expects."""
     if not use_structured_name:
         by_name = {p.name: n for n, p in self.state_dict().items()}
@@ -75,7 +86,9 @@ def set_state_dict(self: Any, state_dict: Mapping[str, Any], use_structured_name
     values = {n: np.asarray(v) for n, v in plain.items() if n in own}
     for name, value in values.items():
         if tuple(value.shape) != tuple(own[name].shape):
-            raise ValueError(f"set_state_dict: {name} has shape {list(own[name].shape)}, the state's {list(value.shape)}")
+            raise ValueError(
+                f"set_state_dict: {name} has shape {list(own[name].shape)}, the state's {list(value.shape)}"
+            )
     for name, value in values.items():
         own[name].set_value(value)
     return [n for n in own if n not in plain], [n for n in plain if n not in own]
@@ -89,7 +102,9 @@ def create_parameter(
 
     if attr is False:
         return None
-    return _own["create_parameter"](self, list(shape), attr, dtype_name(dtype) or get_default_dtype(), is_bias, default_initializer)
+    return _own["create_parameter"](
+        self, list(shape), attr, dtype_name(dtype) or get_default_dtype(), is_bias, default_initializer
+    )
 
 
 class Handle:
@@ -144,7 +159,13 @@ def to_static_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
     return self.state_dict()
 
 
-def state_dict(self: Any, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = "", use_hook: bool = True) -> Any:
+def state_dict(
+    self: Any,
+    destination: Any = None,
+    include_sublayers: bool = True,
+    structured_name_prefix: str = "",
+    use_hook: bool = True,
+) -> Any:
     """Parameters and buffers by path."""
     own = {_renamed(n): v for n, v in _state(self).items()}
     found = {structured_name_prefix + n: v for n, v in own.items() if include_sublayers or "." not in n}
@@ -160,11 +181,13 @@ _state = vars(_Module)["state_dict"]
 def install() -> None:
     """Give oprack's Module these methods."""
     for function in (
-        add_parameter, add_sublayer, sublayers, named_sublayers, named_parameters, parameters, set_state_dict, create_parameter,
-        register_forward_post_hook, clear_gradients, to, astype, create_tensor, create_tensor, to_static_state_dict, state_dict,
+        add_parameter, add_sublayer, sublayers, named_sublayers, named_parameters, parameters, set_state_dict,
+        create_parameter,
+        register_forward_post_hook, clear_gradients, to, astype, create_tensor, create_tensor, to_static_state_dict,
+        state_dict,
     ):  # fmt: skip
         setattr(_Module, function.__name__, function)
-    _Module.float = float_  # type: ignore[attr-defined]
-    _Module.create_variable = create_tensor  # type: ignore[attr-defined]
-    _Module.set_dict = _Module.load_dict = set_state_dict  # type: ignore[attr-defined]
-    _Module.full_name = property(lambda self: FullName(self._name))  # type: ignore[assignment,method-assign]
+    _Module.float = float_
+    _Module.create_variable = create_tensor
+    _Module.set_dict = _Module.load_dict = set_state_dict
+    _Module.full_name = property(lambda self: FullName(self._name))

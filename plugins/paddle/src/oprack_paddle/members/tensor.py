@@ -11,6 +11,7 @@ import oprack
 from oprack.functional.op_methods import prefer
 from oprack.functional.tensor import Tensor
 from oprack.functional.written import written
+
 from oprack_paddle.functions._tools import dtype_name
 
 _SPACES = ("", "linalg", "nn.functional", "signal")

@@ -37,4 +37,4 @@ def install() -> None:
     """Give oprack's Optimizer these methods."""
     for function in (clear_grad, minimize, set_lr_scheduler, get_opti_var_name_list):
         setattr(Optimizer, function.__name__, function)
-    Optimizer.clear_gradients = clear_grad  # type: ignore[attr-defined]
+    Optimizer.clear_gradients = clear_grad

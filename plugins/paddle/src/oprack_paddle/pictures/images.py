@@ -111,8 +111,8 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     sides = [padding] * 4 if isinstance(padding, int) else list(padding) * (2 if len(padding) == 2 else 1)
     left, top, right, bottom = sides
     array = _array(img)
-    widths = [(top, bottom), (left, right), *[(0, 0)] * (array.ndim - 2)]
-    mode = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}[padding_mode]
+    widths: Any = [(top, bottom), (left, right), *[(0, 0)] * (array.ndim - 2)]
+    mode: Any = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}[padding_mode]
     if mode != "constant":
         return _as(img, np.pad(array, widths, mode))
     if isinstance(fill, int | float):
@@ -210,7 +210,9 @@ def _mapped(img: Any, matrix: Any, size: tuple[int, int], interpolation: str, fi
     else:
         r, c = np.floor(v).astype(int), np.floor(u).astype(int)
         a, b = (v - r)[:, None], (u - c)[:, None]
-        found = (taken(r, c) * (1 - b) + taken(r, c + 1) * b) * (1 - a) + (taken(r + 1, c) * (1 - b) + taken(r + 1, c + 1) * b) * a
+        found = (taken(r, c) * (1 - b) + taken(r, c + 1) * b) * (1 - a) + (
+            taken(r + 1, c) * (1 - b) + taken(r + 1, c + 1) * b
+        ) * a
     found = np.round(found) if array.dtype.kind in "iu" else found
     found = found.astype(array.dtype).reshape(h, w, -1)
     return _as(img, found[..., 0] if array.ndim == 2 else found)
@@ -222,7 +224,14 @@ def _centre(img: Any, center: Any) -> tuple[float, float]:
 
 
 def affine(
-    img: Any, angle: float, translate: Any, scale: float, shear: Any, interpolation: str = "nearest", fill: Any = 0, center: Any = None
+    img: Any,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    interpolation: str = "nearest",
+    fill: Any = 0,
+    center: Any = None,
 ) -> Any:
     """Turned, moved, scaled and sheared."""
     cx, cy = _centre(img, center)
@@ -237,7 +246,9 @@ def affine(
     return _mapped(img, np.linalg.inv(after @ forward @ before), size_of(img), interpolation, fill)
 
 
-def rotate(img: Any, angle: float, interpolation: str = "nearest", expand: bool = False, center: Any = None, fill: Any = 0) -> Any:
+def rotate(
+    img: Any, angle: float, interpolation: str = "nearest", expand: bool = False, center: Any = None, fill: Any = 0
+) -> Any:
     """Turned against the clock; with expand, in a picture that holds all of it."""
     cx, cy = _centre(img, center)
     h, w = size_of(img)
@@ -249,7 +260,13 @@ def rotate(img: Any, angle: float, interpolation: str = "nearest", expand: bool 
     to_old = np.array([[1, 0, cx], [0, 1, cy], [0, 0, 1.0]])
     new_x, new_y = (width * 0.5, height * 0.5) if expand else (cx, cy)
     from_new = np.array([[1, 0, -new_x], [0, 1, -new_y], [0, 0, 1.0]])
-    return _mapped(img, to_old @ np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]]) @ from_new, (height, width), interpolation, fill)
+    return _mapped(
+        img,
+        to_old @ np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]]) @ from_new,
+        (height, width),
+        interpolation,
+        fill,
+    )
 
 
 def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0) -> Any:

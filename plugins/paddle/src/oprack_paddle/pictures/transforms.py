@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import oprack
+
 from oprack_paddle.pictures import images as f
 
 
@@ -75,7 +76,9 @@ Grayscale = _fixed("Grayscale", f.to_grayscale, "num_output_channels=1", "Withou
 class Normalize(BaseTransform):
     """Each channel less its mean, over its deviation."""
 
-    def __init__(self, mean: Any = 0.0, std: Any = 1.0, data_format: str = "CHW", to_rgb: bool = False, keys: Any = None) -> None:
+    def __init__(
+        self, mean: Any = 0.0, std: Any = 1.0, data_format: str = "CHW", to_rgb: bool = False, keys: Any = None
+    ) -> None:
         super().__init__(keys)
         self.mean, self.std = ([v] * 3 if isinstance(v, int | float) else v for v in (mean, std))
         self.data_format, self.to_rgb = data_format, to_rgb
@@ -129,7 +132,14 @@ class RandomVerticalFlip(_ByChance):
 class RandomPerspective(_ByChance):
     """Seen from elsewhere, by chance."""
 
-    def __init__(self, prob: float = 0.5, distortion_scale: float = 0.5, interpolation: str = "nearest", fill: Any = 0, keys: Any = None) -> None:
+    def __init__(
+        self,
+        prob: float = 0.5,
+        distortion_scale: float = 0.5,
+        interpolation: str = "nearest",
+        fill: Any = 0,
+        keys: Any = None,
+    ) -> None:
         super().__init__(prob, keys)
         self.distortion_scale, self.interpolation, self.fill = distortion_scale, interpolation, fill
 
@@ -139,14 +149,22 @@ class RandomPerspective(_ByChance):
         moved = [(random.randint(0, dx), random.randint(0, dy)) for _ in range(4)]
         (a, b), (c, d), (e, g), (i, j) = moved
         ends = [(a, b), (w - 1 - c, d), (w - 1 - e, h - 1 - g), (i, h - 1 - j)]
-        return f.perspective(image, [(0, 0), (w - 1, 0), (w - 1, h - 1), (0, h - 1)], ends, self.interpolation, self.fill)
+        return f.perspective(
+            image, [(0, 0), (w - 1, 0), (w - 1, h - 1), (0, h - 1)], ends, self.interpolation, self.fill
+        )
 
 
 class RandomErasing(_ByChance):
     """A rectangle that is filled, by chance."""
 
     def __init__(
-        self, prob: float = 0.5, scale: Any = (0.02, 0.33), ratio: Any = (0.3, 3.3), value: Any = 0, inplace: bool = False, keys: Any = None
+        self,
+        prob: float = 0.5,
+        scale: Any = (0.02, 0.33),
+        ratio: Any = (0.3, 3.3),
+        value: Any = 0,
+        inplace: bool = False,
+        keys: Any = None,
     ) -> None:
         super().__init__(prob, keys)
         self.scale, self.ratio, self.value, self.inplace = scale, ratio, value, inplace
@@ -167,7 +185,13 @@ class RandomCrop(BaseTransform):
     """A part of a picture, at a random place."""
 
     def __init__(
-        self, size: Any, padding: Any = None, pad_if_needed: bool = False, fill: Any = 0, padding_mode: str = "constant", keys: Any = None
+        self,
+        size: Any,
+        padding: Any = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+        keys: Any = None,
     ) -> None:
         super().__init__(keys)
         self.size = (size, size) if isinstance(size, int) else tuple(size)
@@ -187,7 +211,12 @@ class RandomResizedCrop(BaseTransform):
     """A part of random size and shape, in another size."""
 
     def __init__(
-        self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3.0 / 4, 4.0 / 3), interpolation: str = "bilinear", keys: Any = None
+        self,
+        size: Any,
+        scale: Any = (0.08, 1.0),
+        ratio: Any = (3.0 / 4, 4.0 / 3),
+        interpolation: str = "bilinear",
+        keys: Any = None,
     ) -> None:
         super().__init__(keys)
         self.size = (size, size) if isinstance(size, int) else tuple(size)
@@ -253,10 +282,13 @@ class HueTransform(_Colour):
 class ColorJitter(BaseTransform):
     """All changes of colours, in a random order."""
 
-    def __init__(self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0, keys: Any = None) -> None:
+    def __init__(
+        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0, keys: Any = None
+    ) -> None:
         super().__init__(keys)
         self._changes = [
-            BrightnessTransform(brightness), ContrastTransform(contrast), SaturationTransform(saturation), HueTransform(hue)
+            BrightnessTransform(brightness), ContrastTransform(contrast), SaturationTransform(saturation),
+            HueTransform(hue)
         ]  # fmt: skip
 
     def _apply_image(self, image: Any) -> Any:
@@ -267,7 +299,13 @@ class RandomRotation(BaseTransform):
     """Turned by a random angle."""
 
     def __init__(
-        self, degrees: Any, interpolation: str = "nearest", expand: bool = False, center: Any = None, fill: Any = 0, keys: Any = None
+        self,
+        degrees: Any,
+        interpolation: str = "nearest",
+        expand: bool = False,
+        center: Any = None,
+        fill: Any = 0,
+        keys: Any = None,
     ) -> None:
         super().__init__(keys)
         self.degrees = _range(degrees, 0.0)
@@ -281,7 +319,8 @@ class RandomAffine(BaseTransform):
     """Turned, moved, scaled and sheared by chance."""
 
     def __init__(
-        self, degrees: Any, translate: Any = None, scale: Any = None, shear: Any = None, interpolation: str = "nearest", fill: Any = 0,
+        self, degrees: Any, translate: Any = None, scale: Any = None, shear: Any = None,
+        interpolation: str = "nearest", fill: Any = 0,
         center: Any = None, keys: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(keys)
@@ -295,6 +334,9 @@ class RandomAffine(BaseTransform):
         moved = (round(random.uniform(-dx, dx) * w), round(random.uniform(-dy, dy) * h))
         sheared = (0.0, 0.0)
         if self.shear is not None:
-            sheared = (random.uniform(*self.shear[:2]), random.uniform(*self.shear[2:]) if len(self.shear) == 4 else 0.0)
+            sheared = (
+                random.uniform(*self.shear[:2]),
+                random.uniform(*self.shear[2:]) if len(self.shear) == 4 else 0.0,
+            )
         factor = 1.0 if self.scale is None else random.uniform(*self.scale)
         return f.affine(image, random.uniform(*self.degrees), moved, factor, sheared, *self.settings)

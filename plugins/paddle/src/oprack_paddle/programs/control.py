@@ -7,6 +7,7 @@ from typing import Any
 import oprack
 from oprack import functional as F
 from oprack import layers
+
 from oprack_paddle.settings import in_dynamic_mode
 
 
@@ -47,7 +48,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: A
     if default is None:
         default = numbered[-1][1]
     if in_dynamic_mode():
-        return dict(numbered).get(int(branch_index), default)()
+        chosen: Any = dict(numbered)
+        return chosen.get(int(branch_index), default)()
     index = branch_index.astype("int64")
     tests = [(F.equal(index, oprack.full([1], i, dtype="int64")), f) for i, f in numbered]
     return layers.case(tests, default, name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import layers
+
 from oprack_paddle.functions._tools import dtype_name
 
 _scopes: list[oprack.Scope] = [oprack.Scope()]
@@ -36,8 +37,10 @@ class Executor(oprack.Executor):
         super().__init__(place if place is not None else oprack.CPUPlace())
 
     def run(  # type: ignore[override]
-        self, program: Any = None, feed: Any = None, feed_var_name: str = "feed", fetch_list: Any = None, fetch_var_name: str = "fetch",
-        scope: Any = None, return_numpy: bool = True, use_program_cache: bool = False, return_merged: bool = True, use_prune: bool = False,
+        self, program: Any = None, feed: Any = None, feed_var_name: str = "feed", fetch_list: Any = None,
+        fetch_var_name: str = "fetch",
+        scope: Any = None, return_numpy: bool = True, use_program_cache: bool = False, return_merged: bool = True,
+        use_prune: bool = False,
     ) -> Any:  # fmt: skip
         """Run a program once and give what was asked for."""
         program = oprack.default_main_program() if program is None else program
@@ -64,7 +67,9 @@ def create_parameter(
     return layers.create_parameter(list(shape), dtype_name(dtype), name, attr, is_bias, default_initializer)
 
 
-def create_global_var(shape: Any, value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: Any = None) -> Any:
+def create_global_var(
+    shape: Any, value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: Any = None
+) -> Any:
     """A variable with a value from the start."""
     return layers.create_global_var(list(shape), value, dtype_name(dtype), persistable, name)
 
@@ -103,27 +108,24 @@ def device_guard(device: Any = None) -> Iterator[None]:
     yield
 
 
-def py_func(func: Any, x: Any, out: Any, backward_func: Any = None, skip_vars_in_backward_input: Any = None) -> Any:
-    """A function of Python within a program."""
-    raise NotImplementedError("py_func: programs hold ops alone; write the function as an op: `oprack new-pack`")
-
-
 class WeightNormParamAttr(oprack.ParamAttr):
     """A parameter as direction and length; the length is of the initial value."""
 
     def __init__(
-        self, dim: Any = None, name: Any = None, initializer: Any = None, learning_rate: float = 1.0, regularizer: Any = None,
+        self, dim: Any = None, name: Any = None, initializer: Any = None, learning_rate: float = 1.0,
+        regularizer: Any = None,
         trainable: bool = True, do_model_average: bool = False, need_clip: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(
-            name=name, initializer=initializer, learning_rate=learning_rate, regularizer=regularizer, trainable=trainable,
+            name=name, initializer=initializer, learning_rate=learning_rate, regularizer=regularizer,
+            trainable=trainable,
             need_clip=need_clip,
         )  # fmt: skip
         self.dim = dim
 
 
 class ExponentialMovingAverage:
-    """Averages of parameters that forget the past: update() after each step, `with ema.apply(executor):` to use them."""
+    """Averages of parameters that forget the past; update() after each step, and apply() to use them."""
 
     def __init__(self, decay: float = 0.999, thres_steps: Any = None, name: Any = None) -> None:
         self._decay, self._thres_steps, self._steps = decay, thres_steps, 0
@@ -168,8 +170,10 @@ def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any
 
 
 def Print(
-    input: Any, first_n: int = -1, message: Any = None, summarize: int = 20, print_tensor_name: bool = True, print_tensor_type: bool = True,
-    print_tensor_shape: bool = True, print_tensor_layout: bool = True, print_tensor_lod: bool = True, print_phase: str = "both",
+    input: Any, first_n: int = -1, message: Any = None, summarize: int = 20, print_tensor_name: bool = True,
+    print_tensor_type: bool = True,
+    print_tensor_shape: bool = True, print_tensor_layout: bool = True, print_tensor_lod: bool = True,
+    print_phase: str = "both",
 ) -> Any:  # fmt: skip
     """Print a variable whenever it is computed."""
     return layers.Print(input, first_n, message, summarize, print_phase)

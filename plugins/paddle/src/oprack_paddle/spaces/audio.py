@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import oprack
+
 from oprack_paddle.functions._tools import dtype_name
 
 Tensor = Any
@@ -93,7 +94,7 @@ def get_window(window: Any, win_length: int, fftbins: bool = True, dtype: Any = 
         raise ValueError(f"get_window: win_length is {win_length}; expected a number of elements")
     if win_length <= 1:
         return oprack.to_tensor(np.ones(win_length, dtype_name(dtype)))
-    found = _WINDOWS[name](win_length + bool(fftbins), *numbers)[:win_length]  # type: ignore[operator]
+    found = _WINDOWS[name](win_length + bool(fftbins), *numbers)[:win_length]
     return oprack.to_tensor(np.asarray(found).astype(dtype_name(dtype)))
 
 
@@ -112,7 +113,9 @@ def hz_to_mel(freq: Any, htk: bool = False) -> Any:
     """Frequencies on the mel scale."""
     if htk:
         return _converted(freq, lambda f: 2595.0 * np.log10(1.0 + f / 700.0))
-    return _converted(freq, lambda f: np.where(f >= _KNEE, _MELS + np.log(np.maximum(f, 1e-10) / _KNEE) / _LOG, f / _STEP))
+    return _converted(
+        freq, lambda f: np.where(f >= _KNEE, _MELS + np.log(np.maximum(f, 1e-10) / _KNEE) / _LOG, f / _STEP)
+    )
 
 
 def mel_to_hz(mel: Any, htk: bool = False) -> Any:
@@ -122,7 +125,9 @@ def mel_to_hz(mel: Any, htk: bool = False) -> Any:
     return _converted(mel, lambda m: np.where(m >= _MELS, _KNEE * np.exp(_LOG * (m - _MELS)), _STEP * m))
 
 
-def mel_frequencies(n_mels: int = 64, f_min: float = 0.0, f_max: float = 11025.0, htk: bool = False, dtype: Any = "float32") -> Tensor:
+def mel_frequencies(
+    n_mels: int = 64, f_min: float = 0.0, f_max: float = 11025.0, htk: bool = False, dtype: Any = "float32"
+) -> Tensor:
     """Frequencies at equal distances on the mel scale."""
     mels = np.linspace(hz_to_mel(f_min, htk), hz_to_mel(f_max, htk), n_mels)
     return mel_to_hz(oprack.to_tensor(mels), htk).astype(dtype_name(dtype))
@@ -134,7 +139,8 @@ def fft_frequencies(sr: int, n_fft: int, dtype: Any = "float32") -> Tensor:
 
 
 def compute_fbank_matrix(
-    sr: int, n_fft: int, n_mels: int = 64, f_min: float = 0.0, f_max: Any = None, htk: bool = False, norm: Any = "slaney",
+    sr: int, n_fft: int, n_mels: int = 64, f_min: float = 0.0, f_max: Any = None, htk: bool = False,
+    norm: Any = "slaney",
     dtype: Any = "float32",
 ) -> Tensor:  # fmt: skip
     """The weights with which frequencies count in bands of the mel scale."""

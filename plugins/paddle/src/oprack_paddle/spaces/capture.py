@@ -12,14 +12,22 @@ from oprack import nn
 _enabled = [True]
 
 
-def to_static(function: Any = None, input_spec: Any = None, build_strategy: Any = None, backend: Any = None, **kwargs: Any) -> Any:
+def to_static(
+    function: Any = None, input_spec: Any = None, build_strategy: Any = None, backend: Any = None, **kwargs: Any
+) -> Any:
     """A function or a layer that runs as a program from its second call on."""
     if function is None:
-        return functools.partial(to_static, input_spec=input_spec, build_strategy=build_strategy, backend=backend, **kwargs)
+        return functools.partial(
+            to_static, input_spec=input_spec, build_strategy=build_strategy, backend=backend, **kwargs
+        )
     if isinstance(function, nn.Module):
         function.__dict__["_input_spec"] = input_spec
         return function
-    return oprack.jit.to_static(function, input_spec) if input_spec is not None else _switched(oprack.jit(function), function)
+    return (
+        oprack.jit.to_static(function, input_spec)
+        if input_spec is not None
+        else _switched(oprack.jit(function), function)
+    )
 
 
 def _switched(captured: Any, function: Any) -> Any:
@@ -61,7 +69,7 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
 
 def _spec(value: Any) -> Any:
     if isinstance(value, oprack.Tensor):
-        return oprack.InputSpec(list(value.shape), value.dtype, value.name)
+        return oprack.InputSpec(list(value.shape), str(value.dtype), value.name)
     return value
 
 
@@ -76,7 +84,9 @@ class TranslatedLayer(nn.Module):
     def forward(self, *inputs: Any) -> Any:
         """What the model makes of its inputs."""
         feed = {n: np.asarray(v) for n, v in zip(self._model.feed_names, inputs, strict=True)}
-        found = self._executor.run(self._model.program, feed=feed, fetch_list=list(self._model.fetch_names), scope=self._scope)
+        found = self._executor.run(
+            self._model.program, feed=feed, fetch_list=list(self._model.fetch_names), scope=self._scope
+        )
         tensors = [oprack.to_tensor(f) for f in found]
         return tensors[0] if len(tensors) == 1 else tensors
 

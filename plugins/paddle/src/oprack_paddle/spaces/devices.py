@@ -1,4 +1,4 @@
-"""paddle.device: which devices there are. Every answer is of this process: CPUs, and GPUs where a plugin serves them."""
+"""paddle.device: the devices of this process, which are CPUs, and GPUs where a plugin serves them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ class Stream:
 class Event:
     """A mark in the order of calls, which knows the time."""
 
-    def __init__(self, device: Any = None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+    def __init__(
+        self, device: Any = None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> None:
         self.device, self._time = device or get_device(), 0.0
 
     def record(self, stream: Any = None) -> None:

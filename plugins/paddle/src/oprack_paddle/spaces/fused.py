@@ -21,23 +21,31 @@ def _normed(x: Tensor, scale: Any, bias: Any, epsilon: float) -> Tensor:
     return NF.layer_norm(x, [x.shape[-1]], scale, bias, epsilon)
 
 
-def fused_dropout_add(x: Tensor, y: Tensor, p: float = 0.5, training: bool = True, mode: str = "upscale_in_train", name: Any = None) -> Tensor:
+def fused_dropout_add(
+    x: Tensor, y: Tensor, p: float = 0.5, training: bool = True, mode: str = "upscale_in_train", name: Any = None
+) -> Tensor:
     """dropout(x) + y."""
     return _dropped(x, p, training, mode) + y
 
 
-def fused_matmul_bias(x: Tensor, y: Tensor, bias: Any = None, transpose_x: bool = False, transpose_y: bool = False, name: Any = None) -> Tensor:
+def fused_matmul_bias(
+    x: Tensor, y: Tensor, bias: Any = None, transpose_x: bool = False, transpose_y: bool = False, name: Any = None
+) -> Tensor:
     """A product of matrices and a bias."""
     found = F.matmul_v2(x, y, trans_x=transpose_x, trans_y=transpose_y)
     return found if bias is None else found + bias
 
 
-def fused_linear(x: Tensor, weight: Tensor, bias: Any = None, transpose_weight: bool = False, name: Any = None) -> Tensor:
+def fused_linear(
+    x: Tensor, weight: Tensor, bias: Any = None, transpose_weight: bool = False, name: Any = None
+) -> Tensor:
     """A product with a weight, and a bias."""
     return fused_matmul_bias(x, weight, bias, False, transpose_weight)
 
 
-def fused_linear_activation(x: Tensor, y: Tensor, bias: Tensor, trans_x: bool = False, trans_y: bool = False, activation: Any = None) -> Tensor:
+def fused_linear_activation(
+    x: Tensor, y: Tensor, bias: Tensor, trans_x: bool = False, trans_y: bool = False, activation: Any = None
+) -> Tensor:
     """A product of matrices, a bias and an activation."""
     found = fused_matmul_bias(x, y, bias, trans_x, trans_y)
     return found if activation in (None, "none") else getattr(NF, activation)(found)
@@ -53,9 +61,12 @@ def fused_bias_dropout_residual_layer_norm(
 
 
 def fused_feedforward(
-    x: Tensor, linear1_weight: Tensor, linear2_weight: Tensor, linear1_bias: Any = None, linear2_bias: Any = None, ln1_scale: Any = None,
-    ln1_bias: Any = None, ln2_scale: Any = None, ln2_bias: Any = None, dropout1_rate: float = 0.5, dropout2_rate: float = 0.5,
-    activation: str = "relu", ln1_epsilon: float = 1e-05, ln2_epsilon: float = 1e-05, pre_layer_norm: bool = False, training: bool = True,
+    x: Tensor, linear1_weight: Tensor, linear2_weight: Tensor, linear1_bias: Any = None, linear2_bias: Any = None,
+    ln1_scale: Any = None,
+    ln1_bias: Any = None, ln2_scale: Any = None, ln2_bias: Any = None, dropout1_rate: float = 0.5,
+    dropout2_rate: float = 0.5,
+    activation: str = "relu", ln1_epsilon: float = 1e-05, ln2_epsilon: float = 1e-05, pre_layer_norm: bool = False,
+    training: bool = True,
     mode: str = "upscale_in_train", ring_id: int = -1, add_residual: bool = True, name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The feed-forward part of a transformer's layer."""
@@ -68,10 +79,14 @@ def fused_feedforward(
 
 
 def fused_multi_head_attention(
-    x: Tensor, qkv_weight: Tensor, linear_weight: Tensor, pre_layer_norm: bool = False, pre_ln_scale: Any = None, pre_ln_bias: Any = None,
-    ln_scale: Any = None, ln_bias: Any = None, pre_ln_epsilon: float = 1e-05, qkv_bias: Any = None, linear_bias: Any = None,
-    cache_kv: Any = None, attn_mask: Any = None, dropout_rate: float = 0.5, attn_dropout_rate: float = 0.5, ln_epsilon: float = 1e-05,
-    training: bool = True, mode: str = "upscale_in_train", ring_id: int = -1, add_residual: bool = True, num_heads: int = -1,
+    x: Tensor, qkv_weight: Tensor, linear_weight: Tensor, pre_layer_norm: bool = False, pre_ln_scale: Any = None,
+    pre_ln_bias: Any = None,
+    ln_scale: Any = None, ln_bias: Any = None, pre_ln_epsilon: float = 1e-05, qkv_bias: Any = None,
+    linear_bias: Any = None,
+    cache_kv: Any = None, attn_mask: Any = None, dropout_rate: float = 0.5, attn_dropout_rate: float = 0.5,
+    ln_epsilon: float = 1e-05,
+    training: bool = True, mode: str = "upscale_in_train", ring_id: int = -1, add_residual: bool = True,
+    num_heads: int = -1,
     transpose_qkv_wb: bool = False, name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The attention of a transformer's layer."""
@@ -96,7 +111,15 @@ def fused_multi_head_attention(
     return found if pre_layer_norm else _normed(found, ln_scale, ln_bias, ln_epsilon)
 
 
-def fused_ec_moe(x: Tensor, gate: Tensor, bmm0_weight: Tensor, bmm0_bias: Tensor, bmm1_weight: Tensor, bmm1_bias: Tensor, act_type: str) -> Tensor:
+def fused_ec_moe(
+    x: Tensor,
+    gate: Tensor,
+    bmm0_weight: Tensor,
+    bmm0_bias: Tensor,
+    bmm1_weight: Tensor,
+    bmm1_bias: Tensor,
+    act_type: str,
+) -> Tensor:
     """Experts for each token, weighted by the softmax of their gates."""
     gates = F.softmax(gate, axis=-1)
     hidden = F.matmul_v2(x.unsqueeze(1), bmm0_weight.unsqueeze(0)) + bmm0_bias.unsqueeze(0)
@@ -110,8 +133,10 @@ def _added(x: Tensor, bias: Any, residual: Any, alpha: float) -> Tensor:
 
 
 def fused_layer_norm(
-    x: Tensor, norm_weight: Any, norm_bias: Any, epsilon: float, residual_alpha: float = 1.0, begin_norm_axis: int = 1, bias: Any = None,
-    residual: Any = None, quant_scale: float = -1, quant_round_type: float = 0, quant_max_bound: float = 0, quant_min_bound: float = 0,
+    x: Tensor, norm_weight: Any, norm_bias: Any, epsilon: float, residual_alpha: float = 1.0,
+    begin_norm_axis: int = 1, bias: Any = None,
+    residual: Any = None, quant_scale: float = -1, quant_round_type: float = 0, quant_max_bound: float = 0,
+    quant_min_bound: float = 0,
 ) -> Any:  # fmt: skip
     """layer_norm(x + bias + residual_alpha * residual), and the sum where there is a residual."""
     if quant_scale > 0:
@@ -122,7 +147,8 @@ def fused_layer_norm(
 
 
 def fused_rms_norm(
-    x: Tensor, norm_weight: Tensor, norm_bias: Any, epsilon: float, begin_norm_axis: int, bias: Any = None, residual: Any = None,
+    x: Tensor, norm_weight: Tensor, norm_bias: Any, epsilon: float, begin_norm_axis: int, bias: Any = None,
+    residual: Any = None,
     quant_scale: float = -1, quant_round_type: float = 0, quant_max_bound: float = 0, quant_min_bound: float = 0,
 ) -> Any:  # fmt: skip
     """x over the root of its mean square, times a weight."""
@@ -136,7 +162,8 @@ def fused_rms_norm(
 
 
 def fused_rotary_position_embedding(
-    q: Tensor, k: Any = None, v: Any = None, sin: Any = None, cos: Any = None, position_ids: Any = None, use_neox_rotary_style: bool = True,
+    q: Tensor, k: Any = None, v: Any = None, sin: Any = None, cos: Any = None, position_ids: Any = None,
+    use_neox_rotary_style: bool = True,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Queries, keys and values, turned by angles that grow with their places."""
     length, size = q.shape[1], q.shape[-1]
@@ -165,7 +192,8 @@ def fused_rotary_position_embedding(
 
 
 def variable_length_memory_efficient_attention(
-    query: Tensor, key: Tensor, value: Tensor, seq_lens: Tensor, kv_seq_lens: Tensor, mask: Any = None, scale: Any = None,
+    query: Tensor, key: Tensor, value: Tensor, seq_lens: Tensor, kv_seq_lens: Tensor, mask: Any = None,
+    scale: Any = None,
     causal: bool = False, pre_cache_length: int = 0,
 ) -> Tensor:  # fmt: skip
     """Attention of sequences of different lengths; dims are batch, heads, length, size."""

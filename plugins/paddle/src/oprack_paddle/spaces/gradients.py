@@ -38,8 +38,8 @@ def _rows(y: Any, x: Any, create_graph: bool) -> Any:
 def _of_pairs(make: Any, ys: Any, xs: Any) -> Any:
     several_y, several_x = isinstance(ys, list | tuple), isinstance(xs, list | tuple)
     rows = [[make(y, x) for x in (xs if several_x else [xs])] for y in (ys if several_y else [ys])]
-    rows = [tuple(r) if several_x else r[0] for r in rows]
-    return tuple(rows) if several_y else rows[0]
+    found = [tuple(r) if several_x else r[0] for r in rows]
+    return tuple(found) if several_y else found[0]
 
 
 def jacobian(ys: Any, xs: Any, batch_axis: Any = None) -> Any:
@@ -68,5 +68,3 @@ def hessian(ys: Any, xs: Any, batch_axis: Any = None) -> Any:
         first = oprack.zeros_like(x) if first is None else first
         rows.append(jacobian(first, tuple(inputs) if several else xs, batch_axis))
     return tuple(rows) if several else rows[0]
-
-

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import functional as F
+
 from oprack_paddle.functions import fft as transforms
 
 Tensor = Any
@@ -29,7 +30,9 @@ def stft(
     flat = x.reshape([-1, x.shape[-1]])
     if center:
         pad = n_fft // 2
-        flat = F.pad3d(flat.reshape([flat.shape[0], 1, 1, 1, -1]), paddings=[pad, pad, 0, 0, 0, 0], mode=pad_mode).reshape([flat.shape[0], -1])
+        flat = F.pad3d(
+            flat.reshape([flat.shape[0], 1, 1, 1, -1]), paddings=[pad, pad, 0, 0, 0, 0], mode=pad_mode
+        ).reshape([flat.shape[0], -1])
     starts = np.arange(0, flat.shape[-1] - n_fft + 1, hop)
     places = oprack.to_tensor((starts[:, None] + np.arange(n_fft)).ravel())
     frames = F.index_select(flat, places, dim=1).reshape([flat.shape[0], len(starts), n_fft])
@@ -59,7 +62,10 @@ def istft(
     total = n_fft + hop * (count - 1)
     places = oprack.to_tensor((np.arange(count)[:, None] * hop + np.arange(n_fft)).reshape(-1, 1))
     signal = oprack.stack(
-        [F.scatter_nd_add(oprack.zeros([total], frames.dtype), places, frames[i].reshape([-1])) for i in range(frames.shape[0])]
+        [
+            F.scatter_nd_add(oprack.zeros([total], frames.dtype), places, frames[i].reshape([-1]))
+            for i in range(frames.shape[0])
+        ]
     )
     squares = F.scatter_nd_add(oprack.zeros([total], shape.dtype), places, F.tile(shape * shape, repeat_times=[count]))
     start = n_fft // 2 if center else 0

@@ -8,7 +8,9 @@ from oprack import functional as F
 from oprack import nn
 
 
-def viterbi_decode(potentials: Any, transition_params: Any, lengths: Any, include_bos_eos_tag: bool = True, name: Any = None) -> Any:
+def viterbi_decode(
+    potentials: Any, transition_params: Any, lengths: Any, include_bos_eos_tag: bool = True, name: Any = None
+) -> Any:
     """The scores of the likeliest sequences of tags, and the sequences."""
     return F.viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=include_bos_eos_tag)
 

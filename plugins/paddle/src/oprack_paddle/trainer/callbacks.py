@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Callback:
-    """Is told when training, evaluation, prediction, epochs and batches begin and end; every method may be overridden."""
+    """Is told when training, evaluation, prediction, epochs and batches begin and end, by methods to override."""
 
     def __init__(self) -> None:
         self.model: Any = None
@@ -58,7 +58,9 @@ class ProgBarLogger(Callback):
 
 
 def _shown(logs: Any) -> str:
-    return " - ".join(f"{k}: {np.ravel(v)[0]:.4f}" for k, v in (logs or {}).items() if np.size(v) and not isinstance(v, str))
+    return " - ".join(
+        f"{k}: {np.ravel(v)[0]:.4f}" for k, v in (logs or {}).items() if np.size(v) and not isinstance(v, str)
+    )
 
 
 class ModelCheckpoint(Callback):
@@ -108,7 +110,8 @@ class EarlyStopping(Callback):
     """Ends training when what is watched gets no better."""
 
     def __init__(
-        self, monitor: str = "loss", mode: str = "auto", patience: int = 0, verbose: int = 1, min_delta: float = 0, baseline: Any = None,
+        self, monitor: str = "loss", mode: str = "auto", patience: int = 0, verbose: int = 1, min_delta: float = 0,
+        baseline: Any = None,
         save_best_model: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -136,7 +139,8 @@ class ReduceLROnPlateau(Callback):
     """Lowers the learning rate when what is watched gets no better."""
 
     def __init__(
-        self, monitor: str = "loss", factor: float = 0.1, patience: int = 10, verbose: int = 1, mode: str = "auto", min_delta: float = 1e-4,
+        self, monitor: str = "loss", factor: float = 0.1, patience: int = 10, verbose: int = 1, mode: str = "auto",
+        min_delta: float = 1e-4,
         cooldown: int = 0, min_lr: float = 0,
     ) -> None:  # fmt: skip
         super().__init__()

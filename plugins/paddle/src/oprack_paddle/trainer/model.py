@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import oprack
+
 from oprack_paddle.trainer.callbacks import Callback, LRScheduler, ModelCheckpoint, ProgBarLogger
-from oprack_paddle.spaces.loading import DataLoader
+from oprack_paddle.trainer.loading import DataLoader
 
 
 def _list(value: Any) -> list[Any]:
@@ -56,7 +57,7 @@ class Model:
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
         """One step with a batch; the losses, and the metrics if there are any."""
-        from oprack_paddle.spaces.precision import auto_cast
+        from oprack_paddle.trainer.precision import auto_cast
 
         self.network.train()
         labels = _tensors(labels)
@@ -132,8 +133,10 @@ class Model:
         return logs
 
     def fit(
-        self, train_data: Any = None, eval_data: Any = None, batch_size: Any = 1, epochs: int = 1, eval_freq: int = 1, log_freq: int = 10,
-        save_dir: Any = None, save_freq: int = 1, verbose: int = 2, drop_last: bool = False, shuffle: bool = True, num_workers: int = 0,
+        self, train_data: Any = None, eval_data: Any = None, batch_size: Any = 1, epochs: int = 1,
+        eval_freq: int = 1, log_freq: int = 10,
+        save_dir: Any = None, save_freq: int = 1, verbose: int = 2, drop_last: bool = False, shuffle: bool = True,
+        num_workers: int = 0,
         callbacks: Any = None, accumulate_grad_batches: int = 1, num_iters: Any = None,
     ) -> None:  # fmt: skip
         """Train for some epochs."""
@@ -171,7 +174,8 @@ class Model:
         return logs
 
     def evaluate(
-        self, eval_data: Any, batch_size: int = 1, log_freq: int = 10, verbose: int = 2, num_workers: int = 0, callbacks: Any = None,
+        self, eval_data: Any, batch_size: int = 1, log_freq: int = 10, verbose: int = 2, num_workers: int = 0,
+        callbacks: Any = None,
         num_iters: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Losses and metrics on data that is not trained on; the loss is that of the last batch."""
@@ -181,7 +185,13 @@ class Model:
         return {k: v for k, v in logs.items() if k != "batch_size"}
 
     def predict(
-        self, test_data: Any, batch_size: int = 1, num_workers: int = 0, stack_outputs: bool = False, verbose: int = 1, callbacks: Any = None
+        self,
+        test_data: Any,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        stack_outputs: bool = False,
+        verbose: int = 1,
+        callbacks: Any = None,
     ) -> list[Any]:
         """What the net makes of each batch, one list for each output."""
         loader = self._loader(test_data, batch_size, False, False, num_workers)
@@ -222,7 +232,7 @@ class Model:
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> Any:
         """Print the layers of the net."""
-        from oprack_paddle.spaces.training import summary
+        from oprack_paddle.trainer.training import summary
 
         sizes = input_size if input_size is not None else [s.shape for s in self._inputs]
         return summary(self.network, sizes, dtype)

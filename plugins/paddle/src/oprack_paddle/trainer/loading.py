@@ -14,8 +14,10 @@ class DataLoader(io.DataLoader):
     """Batches of a data set, made by other processes where num_workers is not 0; each is a list of tensors."""
 
     def __init__(
-        self, dataset: Any, feed_list: Any = None, places: Any = None, return_list: bool = True, batch_sampler: Any = None,
-        batch_size: Any = 1, shuffle: bool = False, drop_last: bool = False, collate_fn: Any = None, num_workers: int = 0,
+        self, dataset: Any, feed_list: Any = None, places: Any = None, return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: Any = 1, shuffle: bool = False, drop_last: bool = False, collate_fn: Any = None,
+        num_workers: int = 0,
         use_buffer_reader: bool = True, prefetch_factor: int = 2, use_shared_memory: bool = True, timeout: float = 0,
         worker_init_fn: Any = None, persistent_workers: bool = False,
     ) -> None:  # fmt: skip
@@ -24,7 +26,8 @@ class DataLoader(io.DataLoader):
         }  # fmt: skip
         self.return_list, self.feed_list = return_list, feed_list
         super().__init__(
-            dataset, collate_fn=collate_fn, num_workers=num_workers, prefetch_factor=prefetch_factor, worker_init_fn=worker_init_fn,
+            dataset, collate_fn=collate_fn, num_workers=num_workers, prefetch_factor=prefetch_factor,
+            worker_init_fn=worker_init_fn,
             timeout=timeout, persistent_workers=persistent_workers, **given,
         )  # fmt: skip
 
@@ -85,7 +88,13 @@ class DistributedBatchSampler(io.BatchSampler):
     """The batches of one rank: the samples are dealt out, so that each rank gets as many."""
 
     def __init__(
-        self, dataset: Any, batch_size: int, num_replicas: Any = None, rank: Any = None, shuffle: bool = False, drop_last: bool = False
+        self,
+        dataset: Any,
+        batch_size: int,
+        num_replicas: Any = None,
+        rank: Any = None,
+        shuffle: bool = False,
+        drop_last: bool = False,
     ) -> None:
         from oprack_paddle.spaces import ranks
 
@@ -119,5 +128,3 @@ class DistributedBatchSampler(io.BatchSampler):
     def set_epoch(self, epoch: int) -> None:
         """The number from which the next order is drawn."""
         self.epoch = epoch
-
-

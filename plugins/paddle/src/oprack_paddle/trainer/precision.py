@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oprack import amp
+
 from oprack_paddle.functions._tools import dtype_name
 
 
@@ -12,14 +13,16 @@ class auto_cast(amp.autocast):
     """Mixed precision inside a with block; parameters and their gradients stay in float32."""
 
     def __init__(
-        self, enable: bool = True, custom_white_list: Any = None, custom_black_list: Any = None, level: str = "O1", dtype: Any = "float16",
+        self, enable: bool = True, custom_white_list: Any = None, custom_black_list: Any = None, level: str = "O1",
+        dtype: Any = "float16",
         use_promote: bool = True,
     ) -> None:  # fmt: skip
         # On a CPU Paddle 2.6 computes in float32 where it has no half kernels; bfloat16 is what it has some for.
         level = "O1" if level in ("OD", "O2") else level
         on_cpu = dtype_name(dtype) == "float16"
         super().__init__(
-            dtype_name(dtype), enable=enable and not on_cpu, custom_white_list=custom_white_list, custom_black_list=custom_black_list,
+            dtype_name(dtype), enable=enable and not on_cpu, custom_white_list=custom_white_list,
+            custom_black_list=custom_black_list,
             level=level,
         )  # fmt: skip
 
@@ -28,14 +31,15 @@ amp_guard = auto_cast
 
 
 class GradScaler(amp.GradScaler):
-    """Scales losses, so that small gradients are not lost in float16; on a CPU, where nothing is float16, it does not."""
+    """Scales losses, so that small gradients are not lost in float16."""
 
     def __init__(
         self, enable: bool = True, init_loss_scaling: float = 65536.0, incr_ratio: float = 2.0, decr_ratio: float = 0.5,
         incr_every_n_steps: int = 2000, decr_every_n_nan_or_inf: int = 1, use_dynamic_loss_scaling: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(
-            enable, init_loss_scaling, incr_ratio, decr_ratio, incr_every_n_steps, decr_every_n_nan_or_inf, use_dynamic_loss_scaling
+            enable, init_loss_scaling, incr_ratio, decr_ratio, incr_every_n_steps, decr_every_n_nan_or_inf,
+            use_dynamic_loss_scaling
         )  # fmt: skip
         self._settings = {
             "init_loss_scaling": init_loss_scaling, "incr_ratio": incr_ratio, "decr_ratio": decr_ratio,
@@ -59,7 +63,8 @@ AmpScaler = GradScaler
 
 
 def decorate(
-    models: Any, optimizers: Any = None, level: str = "O1", dtype: Any = "float16", master_weight: Any = None, save_dtype: Any = None,
+    models: Any, optimizers: Any = None, level: str = "O1", dtype: Any = "float16", master_weight: Any = None,
+    save_dtype: Any = None,
     master_grad: bool = False, excluded_layers: Any = None,
 ) -> Any:  # fmt: skip
     """Models and optimizers as they are: casts happen in auto_cast, and parameters stay in float32."""

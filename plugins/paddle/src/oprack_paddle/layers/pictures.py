@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from oprack import nn
+
 from oprack_paddle.functions import pictures
 
 
@@ -45,7 +46,8 @@ class DeformConv2D(nn.Module):
     """A convolution at places that are moved by offsets."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1,
         deformable_groups: int = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -54,7 +56,9 @@ class DeformConv2D(nn.Module):
         spread = math.sqrt(2.0 / (size[0] * size[1] * in_channels))
         from oprack.initializer import Normal
 
-        self.weight = self.create_parameter([out_channels, in_channels // groups, *size], weight_attr, default_initializer=Normal(0.0, spread))
+        self.weight = self.create_parameter(
+            [out_channels, in_channels // groups, *size], weight_attr, default_initializer=Normal(0.0, spread)
+        )
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
 
     def forward(self, x: Any, offset: Any, mask: Any = None) -> Any:

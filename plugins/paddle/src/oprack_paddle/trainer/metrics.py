@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import oprack
+
 from oprack_paddle.settings import in_dynamic_mode
 
 

@@ -50,7 +50,9 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         return math.sqrt(2.0 / (1 + (0.01 if param is None else float(param)) ** 2))
     known = {"sigmoid", "linear", *(f"conv{n}d{t}" for n in "123" for t in ("", "_transpose")), "conv_transpose1d"}
     if nonlinearity not in _GAINS and nonlinearity not in known | {"conv_transpose2d", "conv_transpose3d"}:
-        raise ValueError(f"calculate_gain: nonlinearity is {nonlinearity!r}; expected one of {', '.join([*_GAINS, *sorted(known)])}")
+        raise ValueError(
+            f"calculate_gain: nonlinearity is {nonlinearity!r}; expected one of {', '.join([*_GAINS, *sorted(known)])}"
+        )
     return _GAINS.get(nonlinearity, 1.0)
 
 

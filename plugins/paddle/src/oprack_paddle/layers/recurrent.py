@@ -47,7 +47,9 @@ class RNN(nn.Module):
         axis = 0 if self.time_major else 1
         steps = inputs.shape[axis]
         if initial_states is None:
-            initial_states = RNNCellBase.get_initial_states(self.cell, inputs, self.cell.state_shape, inputs.dtype, 0.0, 1 - axis)
+            initial_states = RNNCellBase.get_initial_states(
+                self.cell, inputs, self.cell.state_shape, inputs.dtype, 0.0, 1 - axis
+            )
         mask = None if sequence_length is None else np.arange(steps) < np.asarray(sequence_length).reshape(-1, 1)
         states, outputs = initial_states, [None] * steps
         for t in reversed(range(steps)) if self.is_reverse else range(steps):
@@ -84,7 +86,13 @@ class BeamSearchDecoder:
     """The likeliest sequences of a cell, of which it keeps a beam."""
 
     def __init__(
-        self, cell: Any, start_token: int, end_token: int, beam_size: int, embedding_fn: Any = None, output_fn: Any = None
+        self,
+        cell: Any,
+        start_token: int,
+        end_token: int,
+        beam_size: int,
+        embedding_fn: Any = None,
+        output_fn: Any = None,
     ) -> None:
         self.cell, self.start_token, self.end_token, self.beam_size = cell, start_token, end_token, beam_size
         self.embedding_fn, self.output_fn = embedding_fn, output_fn
@@ -129,12 +137,14 @@ class BeamSearchDecoder:
 
 
 def dynamic_decode(
-    decoder: Any, inits: Any = None, max_step_num: Any = None, output_time_major: bool = False, impute_finished: bool = False,
+    decoder: Any, inits: Any = None, max_step_num: Any = None, output_time_major: bool = False,
+    impute_finished: bool = False,
     is_test: bool = False, return_length: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Decode until all beams have ended: the sequences, the last states, and the lengths if asked."""
     tokens, states, scores, ended = decoder.start(inits)
-    steps, lengths = [], np.zeros(tokens.shape, np.int64)
+    steps: list[BeamOutput] = []
+    lengths = np.zeros(tokens.shape, np.int64)
     while not ended.all() and (max_step_num is None or len(steps) <= max_step_num):
         before = ended
         output, states, ended = decoder.step(tokens, states, scores, ended, **kwargs)

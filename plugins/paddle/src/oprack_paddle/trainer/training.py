@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 import oprack
+
 from oprack_paddle.functions._tools import dtype_name
 
-dtype = str
+
+class dtype(str):
+    """The name of a dtype: what paddle.float32 is."""
+
+    __slots__ = ()
 
 
 def grad(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False, only_inputs: bool = True,
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool = False, no_grad_vars: Any = None,
 ) -> Any:  # fmt: skip
     """The gradients of outputs with respect to inputs, as a list."""
@@ -50,7 +56,10 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
     if input is None and input_size is not None:
         sizes = [input_size] if not isinstance(input_size[0], list | tuple) else list(input_size)
         kinds = [dtypes] * len(sizes) if not isinstance(dtypes, list | tuple) else list(dtypes)
-        input = [oprack.ones([1 if s in (None, -1) else s for s in size], dtype=dtype_name(k) or "float32") for size, k in zip(sizes, kinds, strict=True)]
+        input = [
+            oprack.ones([1 if s in (None, -1) else s for s in size], dtype=dtype_name(k) or "float32")
+            for size, k in zip(sizes, kinds, strict=True)
+        ]
     given = input if isinstance(input, list | tuple) else [] if input is None else [input]
     print(oprack.summary(net, *given) if given else net)
     return {"total_params": total, "trainable_params": trained}
@@ -58,9 +67,44 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
 
 def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:
     """The multiplications of the convolutions and products of a net for one input."""
-    from oprack_paddle.spaces.layer_utils import count_flops
+    total, handles = [0], []
 
-    return count_flops(net, list(input_size), custom_ops or {}, print_detail)
+    def count(layer: Any, inputs: Any, outputs: Any) -> None:
+        kind = type(layer)
+        if custom_ops and kind in custom_ops:
+            layer.total_ops = getattr(layer, "total_ops", 0)
+            custom_ops[kind](layer, inputs, outputs)
+            found = int(layer.total_ops)
+        else:
+            found = _flops_of(layer, outputs)
+        total[0] += found
+        if print_detail and found:
+            print(f"{layer.full_name()}: {found}")
+
+    for part in net.modules():
+        handles.append(part.register_forward_hook(count))
+    training = net.training
+    net.eval()
+    with oprack.no_grad():
+        net(oprack.ones([1 if s in (None, -1) else s for s in input_size], dtype="float32"))
+    net.train(training)
+    for remove in handles:
+        remove()
+    print(f"Total Flops: {total[0]}     Total Params: {sum(int(p.size) for p in net.parameters())}")
+    return total[0]
+
+
+def _flops_of(layer: Any, outputs: Any) -> int:
+    """The multiplications of a layer itself, by its weight and how often it is applied."""
+    weight = layer._parameters.get("weight")
+    if weight is None or not hasattr(outputs, "shape"):
+        return 0
+    if weight.ndim == 2:
+        return int(weight.size) * int(outputs.size) // outputs.shape[-1]
+    if weight.ndim < 3:
+        return 2 * int(outputs.size)
+    bias = 0 if layer._parameters.get("bias") is None else 1
+    return int(outputs.size) * (int(weight.size) // weight.shape[0] + bias)
 
 
 def get_cuda_rng_state() -> list[Any]:

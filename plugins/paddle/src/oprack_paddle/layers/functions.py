@@ -8,6 +8,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack import nn
+
 from oprack_paddle.functions import layers, losses, pooling
 from oprack_paddle.functions._tools import dtype_name
 
@@ -16,7 +17,9 @@ def _function_layer(name: str, function: Any, inputs: int, settings: str) -> typ
     """A layer that calls a function with its inputs and these settings: "p=2.0, keepdim=False"."""
     defaults = eval(f"dict({settings})")  # texts of the table below
     takes = f", {settings}" if settings else ""
-    source = f"def __init__(self{takes}, name=None):\n    _start(self)\n" + "".join(f"    self._{s} = {s}\n" for s in defaults)
+    source = f"def __init__(self{takes}, name=None):\n    _start(self)\n" + "".join(
+        f"    self._{s} = {s}\n" for s in defaults
+    )
     known: dict[str, Any] = {"_start": nn.Module.__init__}
     exec(source, known)
 
@@ -27,7 +30,11 @@ def _function_layer(name: str, function: Any, inputs: int, settings: str) -> typ
             return function(*given, **{s: getattr(self, f"_{s}") for s in defaults}, training=self.training)
         return function(*given, **{s: getattr(self, f"_{s}") for s in defaults})
 
-    members = {"__init__": known["__init__"], "forward": forward, "__doc__": f"`paddle.nn.functional.{function.__name__}` as a layer."}
+    members = {
+        "__init__": known["__init__"],
+        "forward": forward,
+        "__doc__": f"`paddle.nn.functional.{function.__name__}` as a layer.",
+    }
     return type(name, (nn.Module,), {**members, "__module__": __name__})
 
 
@@ -35,12 +42,22 @@ _OF_TRAINING = frozenset(["AlphaDropout", "RReLU"])
 
 AlphaDropout = _function_layer("AlphaDropout", layers.alpha_dropout, 1, "p=0.5")
 RReLU = _function_layer("RReLU", layers.rrelu, 1, "lower=0.125, upper=1.0 / 3.0")
-GaussianNLLLoss = _function_layer("GaussianNLLLoss", losses.gaussian_nll_loss, 3, "full=False, epsilon=1e-6, reduction='mean'")
-PoissonNLLLoss = _function_layer("PoissonNLLLoss", losses.poisson_nll_loss, 2, "log_input=True, full=False, epsilon=1e-8, reduction='mean'")
-MultiLabelSoftMarginLoss = _function_layer("MultiLabelSoftMarginLoss", losses.multi_label_soft_margin_loss, 2, "weight=None, reduction='mean'")
-MultiMarginLoss = _function_layer("MultiMarginLoss", losses.multi_margin_loss, 2, "p=1, margin=1.0, weight=None, reduction='mean'")
+GaussianNLLLoss = _function_layer(
+    "GaussianNLLLoss", losses.gaussian_nll_loss, 3, "full=False, epsilon=1e-6, reduction='mean'"
+)
+PoissonNLLLoss = _function_layer(
+    "PoissonNLLLoss", losses.poisson_nll_loss, 2, "log_input=True, full=False, epsilon=1e-8, reduction='mean'"
+)
+MultiLabelSoftMarginLoss = _function_layer(
+    "MultiLabelSoftMarginLoss", losses.multi_label_soft_margin_loss, 2, "weight=None, reduction='mean'"
+)
+MultiMarginLoss = _function_layer(
+    "MultiMarginLoss", losses.multi_margin_loss, 2, "p=1, margin=1.0, weight=None, reduction='mean'"
+)
 SoftMarginLoss = _function_layer("SoftMarginLoss", losses.soft_margin_loss, 2, "reduction='mean'")
-PairwiseDistance = _function_layer("PairwiseDistance", losses.pairwise_distance, 2, "p=2.0, epsilon=1e-6, keepdim=False")
+PairwiseDistance = _function_layer(
+    "PairwiseDistance", losses.pairwise_distance, 2, "p=2.0, epsilon=1e-6, keepdim=False"
+)
 RNNTLoss = _function_layer("RNNTLoss", losses.rnnt_loss, 4, "blank=0, fastemit_lambda=0.001, reduction='mean'")
 TripletMarginWithDistanceLoss = _function_layer(
     "TripletMarginWithDistanceLoss",
@@ -55,7 +72,15 @@ class _Unpool(nn.Module):
 
     _function: Any = None
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "", output_size: Any = None, name: Any = None) -> None:
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        data_format: str = "",
+        output_size: Any = None,
+        name: Any = None,
+    ) -> None:
         super().__init__()
         self._settings = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
 
@@ -113,7 +138,8 @@ class HSigmoidLoss(nn.Module):
     """The loss of hierarchical sigmoid."""
 
     def __init__(
-        self, feature_size: int, num_classes: int, weight_attr: Any = None, bias_attr: Any = None, is_custom: bool = False,
+        self, feature_size: int, num_classes: int, weight_attr: Any = None, bias_attr: Any = None,
+        is_custom: bool = False,
         is_sparse: bool = False, name: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -126,13 +152,17 @@ class HSigmoidLoss(nn.Module):
 
     def forward(self, input: Any, label: Any, path_table: Any = None, path_code: Any = None) -> Any:
         """The losses."""
-        return losses.hsigmoid_loss(input, label, self._num_classes, self.weight, self.bias, path_table, path_code, self._is_sparse)
+        return losses.hsigmoid_loss(
+            input, label, self._num_classes, self.weight, self.bias, path_table, path_code, self._is_sparse
+        )
 
 
 class SpectralNorm(nn.Module):
     """A weight, divided by its largest singular value."""
 
-    def __init__(self, weight_shape: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32") -> None:
+    def __init__(
+        self, weight_shape: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32"
+    ) -> None:
         super().__init__()
         self._settings = {"dim": dim, "power_iters": power_iters, "eps": eps}
         rows = int(weight_shape[dim])
