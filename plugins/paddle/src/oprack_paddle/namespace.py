@@ -147,7 +147,13 @@ def _install_members() -> None:
     """Give Paddle's methods to tensors, before the first function is found that makes or takes one."""
     from oprack_paddle.members import install
 
-    install()
+    install(_function)
+
+
+def _function(space: str, name: str) -> Any:
+    """A function of a space; None for a name that is not served, or not as a method of tensors."""
+    found = ABSENT if f"Tensor.{name}" in missing() else lookup(space, name)
+    return None if found is ABSENT else found
 
 
 _OF_LAYERS = frozenset(["nn", "optimizer", "vision", "amp", "jit"])

@@ -7,31 +7,12 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.current import CURRENT
-from oprack.interpreter.modes import current_mode
 
 from oprack_paddle.functions._tools import dtype_name
 from oprack_paddle.functions._tools import is_tensor as _is_tensor
+from oprack_paddle.state import forget_generator, in_dynamic_mode
 
-_default = ["float32"]
 _flags: dict[str, Any] = {}
-
-
-def get_default_dtype() -> str:
-    """The dtype of floating numbers for which none is given."""
-    return _default[0]
-
-
-def set_default_dtype(d: Any) -> None:
-    """Set the dtype of floating numbers for which none is given.
-
-    Raises:
-        TypeError: It is no floating dtype.
-    """
-    name = dtype_name(d)
-    if name not in ("float16", "bfloat16", "float32", "float64"):
-        raise TypeError(f"set_default_dtype: d is {d!r}; expected float16, bfloat16, float32 or float64")
-    _default[0] = name
 
 
 def get_flags(flags: Any) -> dict[str, Any]:
@@ -46,24 +27,6 @@ def set_flags(flags: dict[str, Any]) -> None:
     _flags.update(flags)
 
 
-def enable_static() -> None:
-    """From now on, calls append to the current program."""
-    CURRENT.set(current_mode().but(static=True))
-
-
-def disable_static(place: Any = None) -> None:
-    """From now on, calls are run at once."""
-    CURRENT.set(current_mode().but(static=False))
-
-
-def in_dynamic_mode() -> bool:
-    """Whether calls are run at once."""
-    return not current_mode().static
-
-
-in_dynamic_or_pir_mode = in_dynamic_mode
-
-
 def is_tensor(x: Any) -> bool:
     """Whether a value is a tensor."""
     return _is_tensor(x)
@@ -71,9 +34,7 @@ def is_tensor(x: Any) -> bool:
 
 def seed(seed: int) -> Any:
     """Start the random numbers anew."""
-    from oprack_paddle.functions import creation
-
-    creation.forget_generator()
+    forget_generator()
     return oprack.seed(int(seed))
 
 

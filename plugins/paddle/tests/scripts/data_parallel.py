@@ -1,5 +1,7 @@
 # data parallel on two ranks
-import json, os
+import json
+import os
+
 import numpy as np
 import paddle
 import paddle.distributed as dist
@@ -10,7 +12,7 @@ def main():
     rank = dist.get_rank()
     net = paddle.nn.Sequential(paddle.nn.Linear(6, 10), paddle.nn.Tanh(), paddle.nn.Linear(10, 1))
     r = np.random.RandomState(7)
-    for name, p in sorted(net.named_parameters()):
+    for _, p in sorted(net.named_parameters()):
         p.set_value(r.uniform(-0.4, 0.4, p.shape).astype("float32"))
     net = paddle.DataParallel(net)
     opt = paddle.optimizer.SGD(learning_rate=0.1, parameters=net.parameters())

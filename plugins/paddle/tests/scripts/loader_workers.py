@@ -2,9 +2,10 @@
 import json
 import os
 import tempfile
+
 import numpy as np
 import paddle
-from paddle.io import DataLoader, Dataset, BatchSampler
+from paddle.io import BatchSampler, DataLoader, Dataset
 
 
 class Rows(Dataset):
@@ -20,7 +21,7 @@ class Rows(Dataset):
 def main():
     net = paddle.nn.Sequential(paddle.nn.Linear(5, 8), paddle.nn.GELU(), paddle.nn.LayerNorm(8), paddle.nn.Linear(8, 1))
     r = np.random.RandomState(5)
-    for name, p in sorted(net.named_parameters()):
+    for _, p in sorted(net.named_parameters()):
         p.set_value(r.uniform(-0.4, 0.4, p.shape).astype("float32"))
     opt = paddle.optimizer.AdamW(
         learning_rate=paddle.optimizer.lr.CosineAnnealingDecay(0.02, T_max=10),
@@ -29,7 +30,7 @@ def main():
     )
     loader = DataLoader(Rows(), batch_sampler=BatchSampler(Rows(), batch_size=8, shuffle=False), num_workers=2)
     losses = []
-    for epoch in range(3):
+    for _ in range(3):
         for batch in loader:
             loss = paddle.nn.functional.smooth_l1_loss(net(batch["x"]), batch["y"])
             loss.backward()

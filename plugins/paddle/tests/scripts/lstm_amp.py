@@ -1,5 +1,7 @@
 # dygraph: LSTM with AMP
-import numpy as np, json, sys
+import json
+
+import numpy as np
 import paddle
 import paddle.nn as nn
 import paddle.nn.functional as F
@@ -15,13 +17,13 @@ class Net(nn.Layer):
         self.fc = nn.Linear(2 * hidden, classes)
 
     def forward(self, ids):
-        out, (h, c) = self.lstm(self.embedding(ids))
+        out, _ = self.lstm(self.embedding(ids))
         return self.fc(out.mean(axis=1))
 
 
 net = Net()
 r = np.random.RandomState(0)
-for name, p in sorted(net.named_parameters()):
+for _, p in sorted(net.named_parameters()):
     p.set_value((r.uniform(-0.2, 0.2, p.shape)).astype("float32"))
 scheduler = paddle.optimizer.lr.StepDecay(learning_rate=0.02, step_size=5, gamma=0.5)
 clip = nn.ClipGradByGlobalNorm(1.0)
@@ -30,7 +32,7 @@ opt = paddle.optimizer.Adam(
 )
 scaler = paddle.amp.GradScaler(init_loss_scaling=1024)
 losses = []
-for step in range(12):
+for _ in range(12):
     ids = paddle.to_tensor(r.randint(0, 50, [8, 7]).astype("int64"))
     label = paddle.to_tensor(r.randint(0, 3, [8, 1]).astype("int64"))
     with paddle.amp.auto_cast(enable=True, level="O1"):

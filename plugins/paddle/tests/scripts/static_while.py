@@ -1,5 +1,6 @@
 # static program with a while loop
 import json
+
 import numpy as np
 import paddle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,6 @@ class Distribution:
 
     def kl_divergence(self, other: Distribution) -> Tensor:
         """The Kullback-Leibler divergence from another distribution."""
-        from oprack_paddle.distributions.divergence import kl_divergence
-
         return kl_divergence(self, other)
 
     def _extend_shape(self, sample_shape: Any) -> tuple[int, ...]:
@@ -99,3 +98,31 @@ class Distribution:
 
 class ExponentialFamily(Distribution):
     """A distribution of the exponential family."""
+
+
+_RULES: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+
+
+def register_kl(cls_p: type, cls_q: type) -> Callable[[Any], Any]:
+    """A decorator of a function that computes the divergence of two classes."""
+
+    def registered(function: Any) -> Any:
+        _RULES[cls_p, cls_q] = function
+        return function
+
+    return registered
+
+
+def kl_divergence(p: Any, q: Any) -> Any:
+    """The Kullback-Leibler divergence of two distributions.
+
+    Raises:
+        NotImplementedError: Nobody has registered one for their classes.
+    """
+    found = [(a, b) for a, b in _RULES if isinstance(p, a) and isinstance(q, b)]
+    if not found:
+        raise NotImplementedError(
+            f"kl_divergence: no rule for {type(p).__name__} and {type(q).__name__}; register_kl adds one"
+        )
+    nearest = min(found, key=lambda pair: (type(p).__mro__.index(pair[0]), type(q).__mro__.index(pair[1])))
+    return _RULES[nearest](p, q)

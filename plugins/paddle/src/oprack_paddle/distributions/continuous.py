@@ -9,8 +9,8 @@ import numpy as np
 import oprack
 from oprack import functional as F
 
-from oprack_paddle.distributions.base import Distribution, ExponentialFamily, noise, tensors
-from oprack_paddle.functions.creation import generator
+from oprack_paddle.distributions.base import Distribution, ExponentialFamily, noise, register_kl, tensors
+from oprack_paddle.state import generator
 
 Tensor = Any
 _LOG_2PI = math.log(2 * math.pi)
@@ -343,3 +343,45 @@ class Independent(Distribution):
     def entropy(self) -> Tensor:
         """The entropy."""
         return self._base.entropy().sum(list(range(-self._rank, 0)))
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Any, q: Any) -> Any:
+    ratio, gap = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
+    return 0.5 * (ratio + gap - 1 - oprack.log(ratio))
+
+
+@register_kl(LogNormal, LogNormal)
+def _log_normal(p: Any, q: Any) -> Any:
+    return _normal(p, q)
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Any, q: Any) -> Any:
+    return oprack.log((q.high - q.low) / (p.high - p.low))
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Any, q: Any) -> Any:
+    ratio, gap = p.scale / q.scale, F.abs(p.loc - q.loc) / q.scale
+    return -oprack.log(ratio) + gap + ratio * F.exp(-F.abs(p.loc - q.loc) / p.scale) - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Any, q: Any) -> Any:
+    return oprack.log(((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2) / (4 * p.scale * q.scale))
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Any, q: Any) -> Any:
+    total = p.alpha + p.beta
+    first = q._log_norm() - p._log_norm()
+    second = (p.alpha - q.alpha) * F.digamma(p.alpha) + (p.beta - q.beta) * F.digamma(p.beta)
+    return first + second + ((q.alpha + q.beta) - total) * F.digamma(total)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Any, q: Any) -> Any:
+    a, b = p.concentration, q.concentration
+    norms = F.lgamma(a.sum(-1)) - F.lgamma(b.sum(-1)) - (F.lgamma(a) - F.lgamma(b)).sum(-1)
+    return norms + ((a - b) * (F.digamma(a) - F.digamma(a.sum(-1, keepdim=True)))).sum(-1)

@@ -9,7 +9,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 
-from oprack_paddle.distributions.base import Distribution, ExponentialFamily, noise, tensors
+from oprack_paddle.distributions.base import Distribution, ExponentialFamily, noise, register_kl, tensors
 
 Tensor = Any
 
@@ -185,7 +185,7 @@ class Multinomial(Distribution):
 
     def sample(self, shape: Any = ()) -> Tensor:
         """Counts."""
-        from oprack_paddle.functions.creation import generator
+        from oprack_paddle.state import generator
 
         p = np.asarray(self.probs, "float64")
         drawn = generator().multinomial(self.total_count, p / p.sum(-1, keepdims=True), (*shape, *self._batch_shape))
@@ -207,3 +207,19 @@ class Multinomial(Distribution):
         one = -(p * np.log(p)).sum(-1)
         found = n * one - math.lgamma(n + 1) + (weights * lgamma(k + 1.0)).sum((0, -1))
         return oprack.to_tensor(found.astype(self.probs.dtype))
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p: Any, q: Any) -> Any:
+    return Categorical.kl_divergence(p, q)
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Any, q: Any) -> Any:
+    a, b = _clipped(p.probs_param), _clipped(q.probs_param)
+    return a * (oprack.log(a) - oprack.log(b)) + (1 - a) * (F.log1p(-a) - F.log1p(-b))
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Any, q: Any) -> Any:
+    return oprack.log(p.probs / q.probs) + (1 / p.probs - 1) * (F.log1p(-p.probs) - F.log1p(-q.probs))

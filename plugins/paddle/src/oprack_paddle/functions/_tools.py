@@ -11,6 +11,8 @@ from oprack.errors import InvalidArgumentError
 from oprack.layers import Variable
 from oprack.types import FLOATS
 
+from oprack_paddle.state import dtype_name, get_default_dtype
+
 Axis = int | Sequence[int] | None
 
 
@@ -28,16 +30,7 @@ def tensor(value: Any, like: Any = None) -> Any:
 
 def floating(x: Any) -> Any:
     """Integers and bools as numbers of the default dtype."""
-    from oprack_paddle.settings import get_default_dtype
-
     return x if x.dtype in FLOATS or str(x.dtype).startswith("complex") else x.astype(get_default_dtype())
-
-
-def dtype_name(dtype: Any) -> Any:
-    """The name of a dtype of Paddle, NumPy or oprack; None as it is."""
-    if dtype is None or isinstance(dtype, str):
-        return dtype
-    return getattr(dtype, "name", None) or np.dtype(dtype).name
 
 
 def axis_in(axis: int, ndim: int, name: str) -> int:

@@ -10,7 +10,7 @@ import oprack
 from oprack import functional as F
 
 from oprack_paddle.functions._tools import dtype_name, is_tensor, plain
-from oprack_paddle.settings import get_default_dtype, in_dynamic_mode
+from oprack_paddle.state import generator, get_default_dtype, in_dynamic_mode
 
 Tensor = Any
 
@@ -169,20 +169,6 @@ def clone(x: Tensor, name: Any = None) -> Tensor:
 
 
 # Random numbers -------------------------------------------------------------------------------------------------------
-_generators: list[np.random.Generator] = []
-
-
-def forget_generator() -> None:
-    """Begin anew after a seed."""
-    _generators.clear()
-
-
-def generator() -> np.random.Generator:
-    """Random numbers of distributions that no op draws, from the seed of oprack."""
-    if not _generators:
-        first = F.randint([4], low=0, high=2**31 - 1) if hasattr(F, "randint") else oprack.randint(0, 2**31 - 1, [4])
-        _generators.append(np.random.default_rng(np.asarray(first).tolist()))
-    return _generators[0]
 
 
 def drawn(array: Any, dtype: Any) -> Tensor:

@@ -83,7 +83,7 @@ def reindex_graph(
     x: Tensor, neighbors: Tensor, count: Tensor, value_buffer: Any = None, index_buffer: Any = None, name: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Nodes numbered from 0 on: the starts and ends of edges, and the nodes in order."""
-    return F.graph_reindex(x, neighbors, count)  # type: ignore[no-any-return]
+    return F.graph_reindex(x, neighbors, count)
 
 
 def reindex_heter_graph(

@@ -249,7 +249,7 @@ def _fractions(size: int, parts: int, u: float, kernel: int | None) -> list[tupl
 
 
 def _fractional(x: Tensor, n: int, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:
-    from oprack_paddle.functions.creation import generator
+    from oprack_paddle.state import generator
 
     u = float(generator().random()) if random_u is None else float(random_u)
     parts = [s if o is None else o for s, o in zip(x.shape[2:], _list(output_size, n), strict=True)]

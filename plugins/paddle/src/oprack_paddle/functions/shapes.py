@@ -13,7 +13,7 @@ from oprack.errors import InvalidArgumentError
 
 from oprack_paddle.functions._tools import axis_in, is_tensor, plain, tensor
 from oprack_paddle.members.in_place import take_over
-from oprack_paddle.settings import in_dynamic_mode
+from oprack_paddle.state import in_dynamic_mode
 
 Tensor = Any
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
 
-def install() -> None:
-    """Give the classes of oprack the methods that Paddle's have."""
+
+def install(lookup: Callable[[str, str], Any]) -> None:
+    """Give tensors the methods that Paddle's have; lookup finds a function of the namespace."""
     from oprack_paddle.members import tensor
 
-    tensor.install()
+    tensor.install(lookup)
 
 
 def install_layers() -> None:

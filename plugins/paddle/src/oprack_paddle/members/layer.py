@@ -98,7 +98,7 @@ def create_parameter(
     self: Any, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
 ) -> Any:
     """A parameter; its dtype is the default one unless it is given."""
-    from oprack_paddle.settings import get_default_dtype
+    from oprack_paddle.state import get_default_dtype
 
     if attr is False:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -12,47 +13,48 @@ from oprack.functional.op_methods import prefer
 from oprack.functional.tensor import Tensor
 from oprack.functional.written import written
 
+from oprack_paddle.adapter import agrees, parameters, signatures
 from oprack_paddle.functions._tools import dtype_name
 
 _SPACES = ("", "linalg", "nn.functional", "signal")
 _NO_METHODS = frozenset(["T", "grad", "shape", "size", "data", "name", "place", "dtype", "type", "layout", "block"])
 
 
-def install() -> None:
-    """Give tensors these methods; those of packs that Paddle has too get Paddle's parameters."""
-    prefer(find)
+def install(lookup: Callable[[str, str], Any]) -> None:
+    """Give tensors these methods; those of packs that Paddle has too get Paddle's parameters.
+
+    Args:
+        lookup: Finds a function of Paddle's namespace; None: there is none of that name.
+    """
+    prefer(functools.partial(find, lookup))
     for name, value in _OWN.items():
         setattr(Tensor, name, value)
 
 
-def find(name: str) -> Callable[..., Any] | None:
+def find(lookup: Callable[[str, str], Any], name: str) -> Callable[..., Any] | None:
     """The method of a name.
 
     Args:
+        lookup: Finds a function of Paddle's namespace.
         name: The name.
 
     Returns:
         The function whose first argument is the tensor; None: Paddle's tensors have no such method.
     """
-    from oprack_paddle.adapter import signatures
-    from oprack_paddle.namespace import ABSENT, lookup, missing
-
     full = f"Tensor.{name}"
-    if full not in signatures() or full in missing() or name in _NO_METHODS:
+    if full not in signatures() or name in _NO_METHODS:
         return None
     if _is_alike(written(name), signatures()[full]):
         return None
     for space in _SPACES:
         found = lookup(space, name)
-        if found is not ABSENT and callable(found):
-            return found  # type: ignore[no-any-return]
+        if callable(found):
+            return found
     return None
 
 
 def _is_alike(own: Callable[..., Any] | None, text: str) -> bool:
     """Whether a method that a pack writes takes what Paddle's does, and other libraries' ways to call it besides."""
-    from oprack_paddle.adapter import agrees, parameters
-
     if own is None or not text:
         return False
     taken = list(inspect.signature(own).parameters.values())

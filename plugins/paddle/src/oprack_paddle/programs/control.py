@@ -8,7 +8,7 @@ import oprack
 from oprack import functional as F
 from oprack import layers
 
-from oprack_paddle.settings import in_dynamic_mode
+from oprack_paddle.state import in_dynamic_mode
 
 
 def while_loop(cond: Any, body: Any, loop_vars: Any, is_test: bool = False, name: Any = None) -> Any:

@@ -36,7 +36,7 @@ class Executor(oprack.Executor):
     def __init__(self, place: Any = None) -> None:
         super().__init__(place if place is not None else oprack.CPUPlace())
 
-    def run(  # type: ignore[override]
+    def run(
         self, program: Any = None, feed: Any = None, feed_var_name: str = "feed", fetch_list: Any = None,
         fetch_var_name: str = "fetch",
         scope: Any = None, return_numpy: bool = True, use_program_cache: bool = False, return_merged: bool = True,
@@ -55,7 +55,7 @@ class Executor(oprack.Executor):
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Any:
     """A variable that is fed."""
-    from oprack_paddle.settings import get_default_dtype
+    from oprack_paddle.state import get_default_dtype
 
     return oprack.data(name, list(shape), dtype_name(dtype) or get_default_dtype(), lod_level)
 

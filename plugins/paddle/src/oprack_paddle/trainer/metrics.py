@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import oprack
 
-from oprack_paddle.settings import in_dynamic_mode
+from oprack_paddle.state import in_dynamic_mode
 
 
 def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: Any = None) -> Any:
