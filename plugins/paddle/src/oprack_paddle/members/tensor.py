@@ -44,13 +44,28 @@ def find(lookup: Callable[[str, str], Any], name: str) -> Callable[..., Any] | N
     full = f"Tensor.{name}"
     if full not in signatures() or name in _NO_METHODS:
         return None
-    if _is_alike(written(name), signatures()[full]):
+    own = written(name)
+    if _is_alike(own, signatures()[full]):
         return None
     for space in _SPACES:
         found = lookup(space, name)
         if callable(found):
-            return found
+            return found if own is None else _both(found, own, signatures()[full])  # type: ignore[no-any-return]
     return None
+
+
+def _both(theirs: Callable[..., Any], own: Callable[..., Any], text: str) -> Callable[..., Any]:
+    """A method that is Paddle's where a call fits Paddle's parameters, else oprack's: `x.reshape(2, 3)`, `x.T`."""
+    wanted = [(n, d) for n, d in parameters(text)[1:] if n != "name"]
+    most, least = len(wanted), sum(d is None for _, d in wanted)
+    names = {"name", *(n for n, _ in wanted)}
+
+    @functools.wraps(theirs)
+    def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        fits = least <= len(args) + len(kwargs) and len(args) <= most and kwargs.keys() <= names
+        return (theirs if fits else own)(x, *args, **kwargs)
+
+    return method
 
 
 def _is_alike(own: Callable[..., Any] | None, text: str) -> bool:
