@@ -193,7 +193,7 @@ def logcumsumexp(x: Tensor, axis: Any = None, dtype: Any = None, name: Any = Non
 
 def multiplex(inputs: Any, index: Tensor, name: Any = None) -> Tensor:
     """Row by row the row of the tensor that the index names."""
-    return F.multiplex(index, list(inputs))
+    return F.multiplex(ids=index, x=list(inputs))
 
 
 def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:

@@ -32,7 +32,7 @@ def _real(x: Tensor) -> Tensor:
 
 def _sized(x: Tensor, sizes: Any, axes: list[int]) -> Tensor:
     """x with these sizes along these dims: cut, or with zeros at the end."""
-    for size, axis in zip(sizes or [], axes, strict=True):
+    for size, axis in zip(sizes or [None] * len(axes), axes, strict=True):
         have = x.shape[axis]
         if size is None or size in (-1, have):
             continue

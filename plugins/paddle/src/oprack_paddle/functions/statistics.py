@@ -279,3 +279,18 @@ def searchsorted(
 ) -> Tensor:
     """Where each value has to stand among sorted ones."""
     return F.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right)
+
+
+def cummax(x: Tensor, axis: Any = None, dtype: Any = "int64", name: Any = None) -> Any:
+    """Running maxima along an axis, and where they are; of all elements without one."""
+    return _running(F.cummax, x, axis, dtype)
+
+
+def cummin(x: Tensor, axis: Any = None, dtype: Any = "int64", name: Any = None) -> Any:
+    """Running minima along an axis, and where they are; of all elements without one."""
+    return _running(F.cummin, x, axis, dtype)
+
+
+def _running(op: Any, x: Tensor, axis: Any, dtype: Any) -> Any:
+    found = op(x.reshape([-1]) if axis is None else x, axis=-1 if axis is None else axis, dtype=dtype_name(dtype))
+    return tuple(found)

@@ -47,7 +47,9 @@ def find(lookup: Callable[[str, str], Any], name: str) -> Callable[..., Any] | N
     own = written(name)
     if _is_alike(own, signatures()[full]):
         return None
-    for space in _SPACES:
+    base = name.rstrip("_")
+    listed = [s for s in _SPACES if f"{s}.{base}".lstrip(".") in signatures()]
+    for space in [*listed, *_SPACES]:
         found = lookup(space, name)
         if callable(found):
             return found if own is None else _both(found, own, signatures()[full])  # type: ignore[no-any-return]
