@@ -39,6 +39,7 @@ RESERVED = {
     "onnx",
     "onnx_ops",
     "optimizer",
+    "paddle",
     "parallel",
     "pir",
     "quantization",

@@ -17,6 +17,7 @@ from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
 
 _kept: set[tuple[type, str]] = set()
+_preferred: list[Callable[[str], Callable[..., Any] | None]] = []
 
 
 class MethodsOfPacks(type):
@@ -31,7 +32,7 @@ class MethodsOfPacks(type):
 
 def _kept_method(cls: type, name: str) -> Callable[..., Any]:
     """The function of a name, which is put on the class, so that the next call finds it as any method."""
-    function = method(cls.__name__, name)
+    function = next((f for find in _preferred if (f := find(name)) is not None), None) or method(cls.__name__, name)
     if isinstance(function, FunctionType):
         owner = next(c for c in cls.__mro__ if "__getattr__" in vars(c))
         setattr(owner, name, function)
@@ -47,6 +48,17 @@ def _forget() -> None:
 
 
 on_change(_forget)
+
+
+def prefer(find: Callable[[str], Callable[..., Any] | None]) -> None:
+    """Let methods of tensors be found elsewhere first, as where names mean what another library means by them.
+
+    Args:
+        find: Gives the function whose first argument is the tensor for the name of a method; None: it has none.
+    """
+    if find not in _preferred:
+        _preferred.append(find)
+        _forget()
 
 
 def own_members(cls: type) -> set[str]:

@@ -1,0 +1,50 @@
+"""docs/paddle.md, from the table of names and the scores of suites in plugins/paddle; run this file to write it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / "plugins" / "paddle"
+PAGE = ROOT / "docs" / "paddle.md"
+
+HEAD = """\
+# import paddle, without Paddle
+
+The plugin [paddle](../plugins/paddle) serves the namespace of Paddle 2.6.2: `python -m oprack_paddle train.py` and
+`oprack exec COMMAND` run programs that say `import paddle`, unedited. This page says how much of Paddle is there. It is
+made by `python docs/site/paddle_page.py` from the table of names and from the scores of suites that others wrote.
+
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    table = tomllib.loads((PLUGIN / "src" / "oprack_paddle" / "names.toml").read_text(encoding="utf-8"))
+    lines = (PLUGIN / "src" / "oprack_paddle" / "signatures.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.partition("(")[0] for line in lines if not line.startswith("#")]
+    missing = {name: row["why"] for row in table["missing"] for name in row["names"].split()}
+    text = HEAD + f"## Names\n\n{len(names) - len(missing)} of the {len(names)} public names are served.\n\n"
+    text += "| module | names | missing |\n| --- | --- | --- |\n"
+    spaces = sorted({n.rpartition(".")[0] for n in names})
+    for space in spaces:
+        inside = [n for n in names if n.rpartition(".")[0] == space]
+        text += f"| `paddle{'.' * bool(space)}{space}` | {len(inside)} | {sum(n in missing for n in inside) or ''} |\n"
+    text += "\n## Names that are missing, and why\n\n| why | names |\n| --- | --- |\n"
+    for row in table["missing"]:
+        text += f"| {row['why']} | {', '.join(f'`{n}`' for n in row['names'].split())} |\n"
+    text += "\n## Suites that others wrote\n\n"
+    for suite in tomllib.loads((PLUGIN / "tests" / "scores.toml").read_text(encoding="utf-8"))["suite"]:
+        share = 100 * suite["agree"] / suite["calls"]
+        text += (
+            f"{suite['name']}: of {suite['calls']:,} calls of {suite['functions']} functions that Paddle 2.6.2 can do, "
+        )
+        text += f"{suite['agree']:,} agree in values, shapes and dtypes ({share:.1f} %). What is left:\n\n"
+        text += "| calls | why |\n| --- | --- |\n"
+        text += "".join(f"| {left['what']} | {left['why']} |\n" for left in suite["left"])
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""paddle.distribution: random distributions, their transforms and divergences."""

@@ -1,0 +1,1 @@
+"""Functions of tensors that no op gives by itself, with Paddle's parameters; names.toml says which are where."""

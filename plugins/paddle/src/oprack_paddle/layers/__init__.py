@@ -1,0 +1,1 @@
+"""paddle.nn: layers that oprack.nn has not, and initial values."""

@@ -1,0 +1,1 @@
+"""paddle.vision: pictures and what changes them, data sets of files, and nets."""

@@ -1,0 +1,1 @@
+"""paddle.static: programs written by hand, and what runs them."""

@@ -1,0 +1,1 @@
+"""paddle.Model: the trainer, and its callbacks."""

@@ -1,0 +1,116 @@
+"""What stands in paddle itself for training: gradients, files, places and ParamAttr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import oprack
+
+from oprack_paddle.functions._tools import dtype_name
+
+
+class dtype(str):
+    """The name of a dtype: what paddle.float32 is."""
+
+    __slots__ = ()
+
+
+def grad(
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False, no_grad_vars: Any = None,
+) -> Any:  # fmt: skip
+    """The gradients of outputs with respect to inputs, as a list."""
+    outs = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+    starts = grad_outputs if isinstance(grad_outputs, list | tuple) else [grad_outputs] * len(outs)
+    starts = [oprack.ones_like(o) if g is None else g for o, g in zip(outs, starts, strict=True)]
+    ins = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    keep = create_graph if retain_graph is None else retain_graph
+    found = oprack.grad(outs, ins, starts, retain_graph=keep, create_graph=create_graph, allow_unused=allow_unused)
+    return list(found)
+
+
+def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
+    """Write a state, a tensor or a program to a file, as Paddle writes it."""
+    oprack.save(obj, path)
+
+
+def load(path: Any, **configs: Any) -> Any:
+    """Read what save wrote, here or in Paddle."""
+    found = oprack.load(path)
+    if configs.get("return_numpy"):
+        return {k: np.asarray(v) for k, v in found.items()} if isinstance(found, dict) else np.asarray(found)
+    return found
+
+
+def CUDAPinnedPlace() -> Any:
+    """Memory of the host that a GPU reads fast."""
+    return oprack.CUDAPinnedPlace()
+
+
+def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
+    """Print the layers of a net, and how many parameters they have."""
+    total = sum(int(p.size) for p in net.parameters())
+    trained = sum(int(p.size) for p in net.parameters() if p.requires_grad)
+    if input is None and input_size is not None:
+        sizes = [input_size] if not isinstance(input_size[0], list | tuple) else list(input_size)
+        kinds = [dtypes] * len(sizes) if not isinstance(dtypes, list | tuple) else list(dtypes)
+        input = [
+            oprack.ones([1 if s in (None, -1) else s for s in size], dtype=dtype_name(k) or "float32")
+            for size, k in zip(sizes, kinds, strict=True)
+        ]
+    given = input if isinstance(input, list | tuple) else [] if input is None else [input]
+    print(oprack.summary(net, *given) if given else net)
+    return {"total_params": total, "trainable_params": trained}
+
+
+def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:
+    """The multiplications of the convolutions and products of a net for one input."""
+    total, handles = [0], []
+
+    def count(layer: Any, inputs: Any, outputs: Any) -> None:
+        kind = type(layer)
+        if custom_ops and kind in custom_ops:
+            layer.total_ops = getattr(layer, "total_ops", 0)
+            custom_ops[kind](layer, inputs, outputs)
+            found = int(layer.total_ops)
+        else:
+            found = _flops_of(layer, outputs)
+        total[0] += found
+        if print_detail and found:
+            print(f"{layer.full_name()}: {found}")
+
+    for part in net.modules():
+        handles.append(part.register_forward_hook(count))
+    training = net.training
+    net.eval()
+    with oprack.no_grad():
+        net(oprack.ones([1 if s in (None, -1) else s for s in input_size], dtype="float32"))
+    net.train(training)
+    for remove in handles:
+        remove()
+    print(f"Total Flops: {total[0]}     Total Params: {sum(int(p.size) for p in net.parameters())}")
+    return total[0]
+
+
+def _flops_of(layer: Any, outputs: Any) -> int:
+    """The multiplications of a layer itself, by its weight and how often it is applied."""
+    weight = layer._parameters.get("weight")
+    if weight is None or not hasattr(outputs, "shape"):
+        return 0
+    if weight.ndim == 2:
+        return int(weight.size) * int(outputs.size) // outputs.shape[-1]
+    if weight.ndim < 3:
+        return 2 * int(outputs.size)
+    bias = 0 if layer._parameters.get("bias") is None else 1
+    return int(outputs.size) * (int(weight.size) // weight.shape[0] + bias)
+
+
+def get_cuda_rng_state() -> list[Any]:
+    """The states of random numbers of GPUs, of which there are none here."""
+    return []
+
+
+def set_cuda_rng_state(state_list: Any) -> None:
+    """Go back to states of random numbers of GPUs, of which there are none here."""
