@@ -20,7 +20,7 @@ PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject
 MANIFESTS := $(PACKS) $(foreach file,$(sort $(wildcard plugins/*/src/*/ops.toml)),$(firstword $(subst /src/, ,$(file))))
 
 # What the table of homes says comes from all, also from plugins that bring no ops
-HOMES := $(PACKS) $(filter-out plugins/names,$(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml))))
+HOMES := $(PACKS) $(filter-out $(addprefix plugins/,jax names torch),$(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml))))
 
 # Prints the distributions installed from folders that are there no more, as after a pack was renamed
 GONE := import importlib.metadata as m, json, os; \
