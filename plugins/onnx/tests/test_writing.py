@@ -27,7 +27,6 @@ sys.path.append(str(Path(__file__).parents[3] / "tests" / "zoo"))
 import compare  # noqa: E402
 import distance as distances  # noqa: E402
 
-
 OF_OPRACK = {"crnn_int8", "fnet", "nmt_beam", "svtr_fake"}
 """Nets with ops that ONNX lacks: oprack alone reads them again."""
 

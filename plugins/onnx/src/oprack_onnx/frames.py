@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from onnx import GraphProto, TypeProto
-from oprack.errors import CorruptModelError
+from oprack.errors import CorruptModelError, OprackError
+from oprack.python.interruption import let_interruptions_pass
 from oprack.python.text import printable
 from oprack.types import VarType
 
@@ -64,3 +65,30 @@ def value_type(type_: TypeProto) -> tuple[VarType, Dims | None, VarType] | None:
     if tensor.HasField("shape"):
         dims = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in tensor.shape.dim)
     return DTYPES[tensor.elem_type], dims, VarType.LOD_TENSOR
+
+
+CONTRADICTIONS = (
+    OprackError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AssertionError,
+)
+"""What reading a model raises that says of itself what can't be: attributes of other types, sizes beyond all."""
+
+
+def contradiction(error: Exception, where: str) -> CorruptModelError:
+    """The error of a model that contradicts ONNX's schema.
+
+    Args:
+        error: One of CONTRADICTIONS.
+        where: The node, or what else was read.
+
+    Returns:
+        The error to raise from it.
+    """
+    let_interruptions_pass()
+    return CorruptModelError(f"{where} contradicts ONNX's schema: {type(error).__name__}: {error}")

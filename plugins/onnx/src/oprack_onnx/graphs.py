@@ -8,13 +8,13 @@ from typing import Any
 import onnx
 import onnx.inliner
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
-from oprack.errors import CorruptModelError, OprackError, UnimplementedError
+from oprack.errors import MissingPackError, ModelError, UnimplementedError
 from oprack.python.text import printable
 from oprack.types import VarType
 
 from oprack_onnx.control import ControlFlow
 from oprack_onnx.domains import op_of_domain
-from oprack_onnx.frames import DOMAINS, Frame, graph_types
+from oprack_onnx.frames import CONTRADICTIONS, DOMAINS, Frame, contradiction, graph_types
 from oprack_onnx.model import Tensors, with_types
 from oprack_onnx.rows import write_row
 from oprack_onnx.table import forms, rows
@@ -67,15 +67,12 @@ class GraphReader:
         since = self.writer.mark()
         try:
             results = self._write(node, proto, frame)
-        except (CorruptModelError, UnimplementedError) as error:
+        except (ModelError, UnimplementedError, MissingPackError) as error:
             if str(error).startswith("node "):
                 raise
             raise type(error)(f"{where}: {error}") from error
-        except OprackError:
-            raise
-        except (IndexError, KeyError, ValueError, TypeError, OverflowError) as error:
-            # a form reads what a model says of itself, which may be anything
-            raise CorruptModelError(f"{where} contradicts ONNX's schema: {type(error).__name__}: {error}") from error
+        except CONTRADICTIONS as error:
+            raise contradiction(error, where) from error
         for name, value, type_ in zip(proto.output, results, node.types, strict=False):
             if name:
                 frame.values[name] = self._named(value, name, type_, since)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, checker, numpy_helper
 from oprack.errors import (
     CorruptModelError,
     CorruptParameterError,
@@ -258,14 +258,39 @@ def _items(tensor: TensorProto) -> int:
 def with_types(model: ModelProto) -> ModelProto:
     """The model with the types that ONNX's shape inference finds, without its large tensors.
 
-    Inference serialises the model, so that what it does not need is left out: large tensors become inputs.
+    Inference serialises the model, so that what it does not need is left out: large tensors become inputs. It trusts
+    the model, and may end the process where nodes contradict their schema or read what nothing makes; such models stay
+    without types.
     """
-    slim = ModelProto()
-    slim.CopyFrom(_without_data(model))
+    slim = _without_data(model)
+    context = checker.DEFAULT_CONTEXT.__class__()
+    context.ir_version = min(max(model.ir_version, 3), onnx.IR_VERSION)
+    context.opset_imports = {o.domain: o.version for o in model.opset_import}
+    if not _is_sound(slim.graph, context, frozenset()):
+        return slim
     try:
         return onnx.shape_inference.infer_shapes(slim, data_prop=True)
     except Exception:  # inference knows no op of a custom domain, and gives up on what contradicts itself
         return slim
+
+
+def _is_sound(graph: GraphProto, context: Any, outer: frozenset[str]) -> bool:
+    """Whether every node has the inputs and attributes of its schema, and reads what was made before it."""
+    names = set(outer) | {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    names |= {t.values.name for t in graph.sparse_initializer}
+    for node in graph.node:
+        if not names.issuperset(filter(None, node.input)):
+            return False
+        inner = list(subgraphs(node))
+        if not all(_is_sound(g, context, frozenset(names)) for g in inner):
+            return False
+        if not inner and (not node.domain or node.domain.startswith("ai.onnx")):
+            try:
+                checker.check_node(node, context)
+            except (checker.ValidationError, RuntimeError):
+                return False
+        names.update(node.output)
+    return names.issuperset(o.name for o in graph.output)
 
 
 def _without_data(model: ModelProto) -> ModelProto:
@@ -278,6 +303,10 @@ def _without_data(model: ModelProto) -> ModelProto:
     graph.output.extend(model.graph.output)
     graph.value_info.extend(model.graph.value_info)
     named = {i.name for i in graph.input}
+    for sparse in model.graph.sparse_initializer:
+        values = sparse.values
+        if values.name not in named:
+            graph.input.append(onnx.helper.make_tensor_value_info(values.name, values.data_type, list(sparse.dims)))
     for tensor in model.graph.initializer:
         if math.prod(tensor.dims) <= LARGE and tensor.data_location != TensorProto.EXTERNAL:
             graph.initializer.append(tensor)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from onnx import ModelProto
 from oprack.desc import OpDesc, VarDesc
-from oprack.errors import CorruptModelError, UnimplementedError
+from oprack.errors import CorruptModelError, MissingPackError, ModelError, UnimplementedError
 from oprack.io.export import PROGRAM_VERSION
 from oprack.io.inference_model import ReadModel
 from oprack.program import Program
 from oprack.python.text import printable
 from oprack.types import AttrType, VarType
 
-from oprack_onnx.frames import DOMAINS, Frame, graph_types, value_type
+from oprack_onnx.frames import CONTRADICTIONS, DOMAINS, Frame, contradiction, graph_types, value_type
 from oprack_onnx.graphs import GraphReader
 from oprack_onnx.model import Tensors, external_file, external_locations, parse, with_types, without_functions
 from oprack_onnx.values import Value
@@ -36,7 +36,12 @@ def read_model(data: bytes | memoryview, folder: Path | None) -> ReadModel:
         CorruptParameterError, MissingParameterError, UnsafeNameError: A tensor can't be read.
         UnimplementedError: It has ops, or forms of ops, that oprack has none for; the message lists all such ops.
     """
-    return translate(parse(data), folder)
+    try:
+        return translate(parse(data), folder)
+    except (ModelError, UnimplementedError, MissingPackError):
+        raise
+    except CONTRADICTIONS as error:
+        raise contradiction(error, "the model") from error
 
 
 def translate(model: ModelProto, folder: Path | None = None) -> ReadModel:
