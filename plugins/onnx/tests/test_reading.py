@@ -176,6 +176,13 @@ def test_altered_bytes_are_refused_or_run(path, seed):
             pass
 
 
+def test_a_node_that_reads_what_nothing_makes_is_refused():
+    """ONNX's shape inference ends the process for such a node of EyeLike."""
+    made = model([helper.make_node("EyeLike", ["absent"], ["y"], dtype=11)], {"x": [3, 4]}, ["y"])
+    with pytest.raises(CorruptModelError, match="reads 'absent', which nothing before it makes"):
+        io.load_from_buffers(made.SerializeToString(), b"", Scope())
+
+
 # Opsets, functions, domains -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 17, 21])
 def test_axes_are_an_attribute_or_an_input(opset):
