@@ -81,7 +81,8 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
         A connection that comes when there are `max_connections` takes the place of the one that has waited for its
         client for the longest time: for a head, a body, or for the answer to be read. So clients that are slow by the
         thousand keep no other one out, and no probe of health. One that had an answer may rest `RESTS_LONGER` times as
-        long, and `RESTS_AT_LEAST` seconds: clients that connect by the thousand and ask for nothing take no connection from those that pause briefly.
+        long, and `RESTS_AT_LEAST` seconds: clients that connect by the thousand and ask for nothing take no connection
+        from those that pause briefly.
 
         A connection has one timer, and requests only move the moments that it looks at: `_read_due`, when the next head
         has to be there, and `_write_due`. A moment that is set is never less than `shortest` away, so a look after that
