@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import served
 import uvicorn
-from oprack_serve.http import PARSED_AT_ONCE, bounded_protocol
+from oprack_serve.http import PARSED_AT_ONCE, RESTS_AT_LEAST, bounded_protocol
 from served import row
 from uvicorn.server import ServerState
 
@@ -88,7 +88,7 @@ def test_connections_that_had_answers_outlast_a_flood_of_others(narrow):
         # they have rested for long when others come after a time without any
         for sock in held:
             sock.close()
-        time.sleep(2.0)
+        time.sleep(RESTS_AT_LEAST + 0.2)
         held += [connect(narrow) for _ in range(2 * CONNECTIONS)]
         narrow.until(lambda: not any(map(is_open, opened)), 10)
     finally:

@@ -18,7 +18,8 @@ PARSED_AT_ONCE = 16 << 10
 """Bytes: the parser calls us for each header, which bounds what those cost that are refused after it."""
 
 GATHERED = 64 << 10
-KEEP_ALIVE, RESTS_LONGER = 30, 10
+KEEP_ALIVE = 30
+RESTS_LONGER, RESTS_AT_LEAST = 10, 2.0
 NEVER = float("inf")
 
 
@@ -71,7 +72,8 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
         if first is None or rested is None:
             return first or rested
         now = first.loop.time()
-        return rested if now - resting[rested] > RESTS_LONGER * (now - waiting[first]) else first
+        patience = max(RESTS_AT_LEAST, RESTS_LONGER * (now - waiting[first]))
+        return rested if now - resting[rested] > patience else first
 
     class BoundedProtocol(HttpToolsProtocol):
         """Closes connections whose head is not there in time, or is too large, or whose client reads nothing.
@@ -79,7 +81,8 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
         A connection that comes when there are `max_connections` takes the place of the one that has waited for its
         client for the longest time: for a head, a body, or for the answer to be read. So clients that are slow by the
         thousand keep no other one out, and no probe of health. One that had an answer may rest `RESTS_LONGER` times as
-        long: clients that connect by the thousand and ask for nothing take no connection from those that pause briefly.
+        long, and `RESTS_AT_LEAST` seconds: clients that connect by the thousand and ask for nothing take no connection
+        from those that pause briefly.
 
         A connection has one timer, and requests only move the moments that it looks at: `_read_due`, when the next head
         has to be there, and `_write_due`. A moment that is set is never less than `shortest` away, so a look after that
