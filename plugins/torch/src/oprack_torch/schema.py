@@ -76,8 +76,8 @@ def _parameter(p: OpParameter, letters: dict[str, str]) -> str | None:
         return None
     if p.attr.required:
         return f"{kind} {p.name}"
-    text = _default(p.attr)
-    return f"{kind}? {p.name}=None" if text is None else f"{kind} {p.name}={text}"
+    written = _default(p.attr)
+    return f"{kind}? {p.name}=None" if written is None else f"{kind} {p.name}={written}"
 
 
 def _default(attr: AttrProto) -> str | None:
