@@ -53,13 +53,13 @@ def _forward(expr: OpExpr, *arrays: Any) -> Any:
 
 def _backward(expr: OpExpr, kept: Any, cotangents: Any) -> Any:
     arrays, results = kept
-    abstract = [[abstract_of(a) for a in side] for side in (arrays, results)]
+    given, made = ([abstract_of(a) for a in side] for side in (arrays, results))
     wrt = [i for i, a in enumerate(arrays) if jnp.issubdtype(a.dtype, jnp.inexact)]
-    gradient = gradient_of(expr, *abstract, wrt)
+    gradient = gradient_of(expr, given, made, wrt)
     sides = {"in": arrays, "out": results}
     saved = [sides[side][i] for side, i, _ in gradient.saved]
-    given = [_conj(cotangents[j]) for j in gradient.outputs]
-    found = gradient(saved, given, apply, lambda j: jnp.zeros_like(results[j])) if not gradient.empty else []
+    arrived = [_conj(cotangents[j]) for j in gradient.outputs]
+    found = gradient(saved, arrived, apply, lambda j: jnp.zeros_like(results[j])) if not gradient.empty else []
     by_position: list[Any] = [None] * len(arrays)
     for i, g in zip(gradient.wrt, found, strict=bool(found)):
         if g is not None:

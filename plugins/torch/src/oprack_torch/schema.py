@@ -71,13 +71,13 @@ def _parameter(p: OpParameter, letters: dict[str, str]) -> str | None:
         return f"{kind}? {p.name}=None" if p.slot.dispensable else f"{kind} {p.name}"
     if p.attr is None:  # num_outputs, which every op has that may need it
         return None
-    kind = _TYPES.get(p.attr.type)
-    if kind is None:
+    of_attr = _TYPES.get(p.attr.type)
+    if of_attr is None:
         return None
     if p.attr.required:
-        return f"{kind} {p.name}"
-    text = _default(p.attr)
-    return f"{kind}? {p.name}=None" if text is None else f"{kind} {p.name}={text}"
+        return f"{of_attr} {p.name}"
+    written = _default(p.attr)
+    return f"{of_attr}? {p.name}=None" if written is None else f"{of_attr} {p.name}={written}"
 
 
 def _default(attr: AttrProto) -> str | None:
