@@ -52,7 +52,7 @@ def find(lookup: Callable[[str, str], Any], name: str) -> Callable[..., Any] | N
     for space in [*listed, *_SPACES]:
         found = lookup(space, name)
         if callable(found):
-            return found if own is None else _both(found, own, signatures()[full])  # type: ignore[no-any-return]
+            return found if own is None else _both(found, own, signatures()[full])
     return None
 
 
