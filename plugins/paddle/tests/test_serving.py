@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,8 @@ print(*[line[1] for line in found], sep="\\n")
 """
 
 
+@pytest.mark.skipif(find_spec("rapidocr_paddle") is None, reason="it is in the group demo")
 def test_a_client_of_paddle_inference_reads_a_picture(tmp_path):
-    pytest.importorskip("rapidocr_paddle")
     (tmp_path / "reads.py").write_text(READS)
     picture = Path(__file__).parents[3] / "examples" / "ocr_demo.png"
     found = ran(sys.executable, "-m", "oprack_paddle", str(tmp_path / "reads.py"), str(picture))
