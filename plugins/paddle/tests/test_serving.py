@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 
 PROGRAM = """
 import paddle
@@ -44,8 +48,8 @@ def test_a_command_and_the_processes_that_it_starts_are_served(tmp_path):
 
 def test_paddle_itself_is_left_alone(tmp_path):
     (tmp_path / "paddle").mkdir()
-    (tmp_path / "paddle" / "__init__.py").write_text("real = True\n")
-    (tmp_path / "program.py").write_text("import paddle\nprint(hasattr(paddle, 'real'))\n")
+    (tmp_path / "paddle" / "__init__.py").write_text("itself = True\n")
+    (tmp_path / "program.py").write_text("import paddle\nprint(hasattr(paddle, 'itself'))\n")
     command = (sys.executable, "-m", "oprack_paddle")
     found = ran(*command, str(tmp_path / "program.py"), PYTHONPATH=str(tmp_path))
     assert found.stdout.strip() == "True"
@@ -65,3 +69,19 @@ def test_importing_the_namespace_imports_no_pack():
         "import sys, oprack_paddle as paddle; paddle.nn; print([m for m in sys.modules if m.startswith('oprack_nn')])"
     )
     assert ran(sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+READS = """
+import sys
+from rapidocr_paddle import RapidOCR
+found, _ = RapidOCR()(sys.argv[1])
+print(*[line[1] for line in found], sep="\\n")
+"""
+
+
+@pytest.mark.skipif(find_spec("rapidocr_paddle") is None, reason="it is in the group demo")
+def test_a_client_of_paddle_inference_reads_a_picture(tmp_path):
+    (tmp_path / "reads.py").write_text(READS)
+    picture = Path(__file__).parents[3] / "examples" / "ocr_demo.png"
+    found = ran(sys.executable, "-m", "oprack_paddle", str(tmp_path / "reads.py"), str(picture))
+    assert "Every operator comes from a package." in found.stdout.splitlines(), found.stderr

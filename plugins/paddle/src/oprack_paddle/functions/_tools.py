@@ -11,7 +11,8 @@ from oprack.errors import InvalidArgumentError
 from oprack.layers import Variable
 from oprack.types import FLOATS
 
-from oprack_paddle.state import dtype_name, get_default_dtype
+from oprack_paddle.state import dtype_name as dtype_name
+from oprack_paddle.state import get_default_dtype
 
 Axis = int | Sequence[int] | None
 

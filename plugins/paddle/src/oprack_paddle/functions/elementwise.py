@@ -245,3 +245,15 @@ def bitwise_xor(x: Tensor, y: Tensor, out: Any = None, name: Any = None) -> Tens
 def bitwise_not(x: Tensor, out: Any = None, name: Any = None) -> Tensor:
     """The bits that an integer has not."""
     return _written_to(out, F.bitwise_not(x))
+
+
+def divide(x: Tensor, y: Any, name: Any = None) -> Tensor:
+    """x / y; of two integers an integer, as Paddle has it."""
+    if is_integer(x) and hasattr(y, "dtype") and is_integer(y) and x.dtype == y.dtype:
+        return F.elementwise_div(x, y)
+    return oprack.divide(x, y)
+
+
+def equal(x: Tensor, y: Any, name: Any = None) -> Tensor:
+    """Whether elements are equal; y may be a number."""
+    return F.equal(*promoted(x, tensor(y, x)))

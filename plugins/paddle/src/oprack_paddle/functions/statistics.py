@@ -262,10 +262,12 @@ def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = Fals
 
 
 def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: Any = None) -> Tensor:
-    """The variance; of one element NaN, unless it is divided by their number."""
+    """The variance; of one element 0."""
     if x.ndim == 0:
-        return x * math.nan if unbiased else x * 0.0
-    return oprack.var(x, axis, unbiased, keepdim)
+        return x * 0.0
+    dims = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    several = math.prod(x.shape[d] for d in dims) != 1
+    return oprack.var(x, axis, unbiased and several, keepdim)
 
 
 def _place(found: Tensor, dtype: Any, name: str) -> Tensor:

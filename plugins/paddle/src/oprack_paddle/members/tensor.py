@@ -17,6 +17,7 @@ from oprack_paddle.adapter import agrees, parameters, signatures
 from oprack_paddle.functions._tools import dtype_name
 
 _SPACES = ("", "linalg", "nn.functional", "signal")
+_WRITTEN = "oprack_paddle.functions"
 _NO_METHODS = frozenset(["T", "grad", "shape", "size", "data", "name", "place", "dtype", "type", "layout", "block"])
 
 
@@ -45,14 +46,14 @@ def find(lookup: Callable[[str, str], Any], name: str) -> Callable[..., Any] | N
     if full not in signatures() or name in _NO_METHODS:
         return None
     own = written(name)
-    if _is_alike(own, signatures()[full]):
-        return None
     base = name.rstrip("_")
     listed = [s for s in _SPACES if f"{s}.{base}".lstrip(".") in signatures()]
     for space in [*listed, *_SPACES]:
         found = lookup(space, name)
         if callable(found):
-            return found if own is None else _both(found, own, signatures()[full])  # type: ignore[no-any-return]
+            if not str(found.__module__).startswith(_WRITTEN) and _is_alike(own, signatures()[full]):
+                return None
+            return found if own is None else _both(found, own, signatures()[full])
     return None
 
 
