@@ -108,13 +108,13 @@ def test_show_lists_every_op_of_every_block(oprack: Command) -> None:
 
 
 def test_passes_of_a_model(oprack: Command) -> None:
-    text = oprack("passes", SMALL / "resnet.pdmodel", "--block", "onednn")
+    text = oprack("passes", SMALL / "resnet.pdmodel", "--block", "onednn", "--block", "numba")
     rows = {line.split()[0]: line.split() for line in text.splitlines() if " oprack" in line}
     assert text.startswith("PASS ")
     assert rows["fold_affine_into_conv"][1:7] == ["oprack-nn", "fuse", "9", "35", "35", "no"]
     assert rows["remove_identities"][1:7] == ["oprack-ir", "fold", "1", "36", "35", "yes"]
     assert text.endswith("\n36 ops became 35. Passes that are not strict may change the order of sums and rounding\n")
-    report = oprack.json("passes", SMALL / "resnet.pdmodel", "--block", "onednn")["passes"]
+    report = oprack.json("passes", SMALL / "resnet.pdmodel", "--block", "onednn", "--block", "numba")["passes"]
     assert [r["pass"] for r in report] == [*rows] and {r["matches"] for r in report} == {0, 1, 9}
     assert set(report[0]) == {
         "pass", "pack", "stage", "matches", "ops_before", "ops_after", "strict", "milliseconds", "error"

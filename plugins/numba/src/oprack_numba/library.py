@@ -62,9 +62,7 @@ class Library:
         """The version, by which optimised models are kept on disk."""
         if not self.usable():
             return "no numba"
-        from importlib.metadata import version  # it takes longer to import than all of this
-
-        return f"numba {version('numba')}"
+        return f"numba {_version()}"
 
     def threads(self) -> int:
         """How many threads a call of this Python thread may take."""
@@ -112,6 +110,16 @@ class Library:
 @cache
 def _installed() -> bool:
     return importlib.util.find_spec("numba") is not None
+
+
+@cache
+def _version() -> str:
+    """By the name of the folder beside the package: kept models ask for it, and importlib.metadata is slow to import."""
+    spec = importlib.util.find_spec("numba")
+    assert spec is not None and spec.origin is not None
+    site = os.path.dirname(os.path.dirname(spec.origin))
+    found = (name for name in os.listdir(site) if name.startswith("numba-") and name.endswith(".dist-info"))
+    return next(found, "numba-of unknown version.dist-info").removeprefix("numba-").removesuffix(".dist-info")
 
 
 @cache
