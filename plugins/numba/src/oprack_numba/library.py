@@ -114,7 +114,7 @@ def _installed() -> bool:
 
 @cache
 def _version() -> str:
-    """By the name of the folder beside the package: kept models ask for it, and importlib.metadata is slow to import."""
+    """By the folder beside the package: kept models ask for it, and importlib.metadata is slow to import."""
     spec = importlib.util.find_spec("numba")
     assert spec is not None and spec.origin is not None
     site = os.path.dirname(os.path.dirname(spec.origin))
