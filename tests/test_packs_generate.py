@@ -17,9 +17,9 @@ from oprack.errors import ManifestError, NotFoundError, PackImportError
 from oprack.packs.checks import orphans
 from oprack.packs.installed.manifest import OpEntry, parse
 from oprack.packs.manager import PackManager
-from oprack.testing.review import compatibility
 from oprack.testing.review.manifest import manifest_text
 from oprack.testing.review.pack_source import find_source, generate
+from oprack_testing import compatibility
 
 ROOT = Path(__file__).parents[1]
 

@@ -63,7 +63,7 @@ def test_attributes_are_taken_along() -> None:
     assert op.attrs["numbers"] == [5.0, 4.0, 2.0] and op.attrs["axis"] == 1
 
 
-def test_it_runs_at_place_cuda_alone() -> None:
+def test_it_runs_at_place_cuda_alone(emulated: None) -> None:
     cuda, cpu = oprack.CUDAPlace(0), oprack.CPUPlace()
     names = {place: [p.name for p in select_passes(place)] for place in (cuda, cpu)}
     assert "cuda_fuse_bias_act" in names[cuda] and "cuda_fuse_bias_act" not in names[cpu]

@@ -71,6 +71,8 @@ ON_HOST = {
 }
 # SciPy's products, and patterns by sorting and searching
 ON_HOST |= {op for op in default_manager().op_types() if default_manager().owner(op) == "oprack-sparse"}
+# what readers of ONNX need besides, in NumPy
+ON_HOST |= {op for op in default_manager().op_types() if default_manager().owner(op) == "oprack-onnx-ops"}
 # of each file so many cases run through plans as well
 PREPARED = 2
 

@@ -15,7 +15,7 @@ from oprack.op import GradOp, Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.tensor import LoDTensor
 from oprack.testing import LIMITATION, OpCase, OpTest
-from oprack.testing.plugin import pytest_terminal_summary
+from oprack_testing.pytest_plugin import pytest_terminal_summary
 
 X = np.array([[1.0, -2.0], [3.0, 4.0]])
 
@@ -124,7 +124,9 @@ class TestJoin(OpTest):
 
 
 def test_the_pytest_plugin_imports_no_array_library() -> None:
-    code = "import sys, oprack.testing.plugin; print([m for m in ('numpy', 'google.protobuf') if m in sys.modules])"
+    code = (
+        "import sys, oprack_testing.pytest_plugin; print([m for m in ('numpy', 'google.protobuf') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 

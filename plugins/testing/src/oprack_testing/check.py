@@ -14,8 +14,9 @@ from oprack.cli.output import add_json, print_json, track, working
 from oprack.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from oprack.testing.review.compatibility import Change
     from oprack.testing.review.subject import Finding
+
+    from oprack_testing.compatibility import Change
 
 # Part of the review in oprack.testing.review -> what it looks at
 PARTS = {
@@ -135,8 +136,9 @@ def _compared(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _signatures(path: Path, args: argparse.Namespace) -> dict[str, Any]:
-    from oprack.testing.review import compatibility
     from oprack.testing.review.pack_source import find_source
+
+    from oprack_testing import compatibility
 
     source = find_source(path)
     target = source.root / compatibility.FILENAME

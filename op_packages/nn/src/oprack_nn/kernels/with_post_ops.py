@@ -41,7 +41,7 @@ def after(
     return y
 
 
-@kernel("conv2d_post_ops", place="cpu", dtypes=FLOATS)
+@kernel("conv2d_post_ops", place=("cpu", "cuda"), dtypes=FLOATS)
 def conv2d_post_ops(
     Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:
@@ -61,7 +61,7 @@ def convolution(
     return after(y, 1, bias, residual, attrs["post_ops"], ctx)
 
 
-@kernel("conv2d_transpose_post_ops", place="cpu", dtypes=FLOATS)
+@kernel("conv2d_transpose_post_ops", place=("cpu", "cuda"), dtypes=FLOATS)
 def conv2d_transpose_post_ops(Input: Array, Filter: Array, Bias: Array | None = None, *, ctx: KernelContext) -> Array:
     return transposed(Input, Filter, Bias, ctx.attrs, ctx)
 
@@ -74,7 +74,7 @@ def transposed(x: Array, w: Array, bias: Array | None, attrs: Mapping[str, Any],
     return after(y, 1, bias, None, attrs["post_ops"], ctx)
 
 
-@kernel("matmul_post_ops", place="cpu", dtypes=FLOATS)
+@kernel("matmul_post_ops", place=("cpu", "cuda"), dtypes=FLOATS)
 def matmul_post_ops(
     X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
 ) -> Array:

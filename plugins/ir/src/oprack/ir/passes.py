@@ -174,8 +174,9 @@ def select_passes(
     manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
     passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
-    if any(p.library for p in passes):  # asking for the libraries loads them
-        idle = {name for name, library in manager.extensions.libraries().items() if not _is_usable(library)}
+    if wanted := {p.library for p in passes if p.library}:  # asking for the libraries loads them
+        libraries = manager.extensions.libraries()
+        idle = {name for name in wanted & libraries.keys() if not _is_usable(libraries[name])}
         passes = [p for p in passes if p.library not in idle]
     return [p for p in passes if _serves(p, strict, inference) and _asked_for(p, precisions)]
 

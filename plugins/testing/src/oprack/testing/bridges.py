@@ -77,7 +77,7 @@ class BridgedCase:
     def reached(self) -> list[int]:
         """Which of the arrays a gradient flows back to, by the op's definition; [] where there is none."""
         arrays = self.flat
-        wrt = [i for i, a in enumerate(arrays) if a.dtype.kind in "fc"]
+        wrt = [i for i, a in enumerate(arrays) if a.dtype.kind in "cf"]
         if not wrt or self.op.info.grad_op_maker is None:
             return []
         expr, order = self.op.expression(self.values, self.attrs, self.counts)
@@ -107,11 +107,11 @@ def dense_calls(calls: Iterable[OpCall]) -> list[OpCall]:
     def dense(value: Any) -> bool:
         if not isinstance(value, LoDTensor) or value.lod:
             return False
-        return value.array.dtype.kind not in "fc" or bool(np.isfinite(value.array).all())
+        return value.array.dtype.kind not in "cf" or bool(np.isfinite(value.array).all())
 
     def key(call: OpCall) -> tuple[bool, bool, int]:
         arrays = [v.array for v in call.values.values()]
-        floating = any(a.dtype.kind in "fc" for a in arrays)
+        floating = any(a.dtype.kind in "cf" for a in arrays)
         return any(a.size == 0 for a in arrays), not floating, sum(a.size for a in arrays)
 
     return sorted((c for c in calls if all(map(dense, c.values.values()))), key=key)
