@@ -6,7 +6,7 @@ BUILD_VENV ?= .venv-build
 PEERS ?= .venv-peers
 ZOO ?= .venv-zoo
 BRIDGES ?= .venv-bridges
-WORKERS ?= 2
+WORKERS ?= 3
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
 # Tests start hundreds of processes: each would compile anew all that it imports
@@ -52,8 +52,8 @@ demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by 
 	$(BIN)/python examples/ocr_demo.py
 
 test: $(STAMP) $(CORE_VENV)/.setup-done  ## run every test, those of the core that can where it is installed alone
-	$(CORE_VENV)/bin/python -m pytest -q -n $(WORKERS) core/tests --passed-to $(CORE_VENV)/passed.txt
-	$(BIN)/python -m pytest -n $(WORKERS) --without $(CORE_VENV)/passed.txt
+	$(CORE_VENV)/bin/python -m pytest -q -n $(WORKERS) core/tests --passed-to=$(CORE_VENV)/passed.txt
+	$(BIN)/python -m pytest -n $(WORKERS) --without=$(CORE_VENV)/passed.txt
 
 # The room of tests comes without what it tests: eager calls, ranks and predictors
 $(CORE_VENV)/.setup-done: $(STAMP) core/pyproject.toml plugins/testing/pyproject.toml

@@ -13,7 +13,7 @@ from oprack.testing.fuzz.campaign import Campaign, all_targets
 DATA = Path(__file__).parent / "data"
 KNOWN = DATA / "fuzz_known.toml"
 SHARDS, NETS = 8, 4
-OP_EXAMPLES, NET_EXAMPLES = 2, 14
+OP_EXAMPLES, NET_EXAMPLES = 1, 14
 SEED = 20260101
 
 
@@ -48,7 +48,7 @@ def test_ops(shard: int, tmp_path: Path, record_property: Callable[[str, object]
     targets = [t for t in all_targets() if t != "net"][shard::SHARDS]
     campaign = _fuzz(targets, SEED + shard, OP_EXAMPLES, tmp_path)
     record_property(FUZZED, campaign.tally.examples)
-    assert campaign.tally.accepted > len(targets)
+    assert campaign.tally.accepted > len(targets) // 2
     assert not campaign.failures, _no_failures(campaign)
 
 
