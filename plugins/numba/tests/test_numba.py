@@ -169,6 +169,26 @@ def run_op(case: OpCase, executor: Executor) -> list[np.ndarray]:
     return executor.run(program, dict(case.inputs), ["out"], oprack.Scope())
 
 
+def test_loops_never_see_operands_of_other_shapes() -> None:
+    """Shape rules refuse these before; a loop would read behind the end of what is too short."""
+    x, w = normal(1, 4, 20, 20), normal(6, 4, 3, 3)
+    ctx = Context(strides=[1, 1], paddings=[1, 1], dilations=[1, 1])
+    post_ops = ["residual"]
+    given: list[tuple[Any, ...]] = [
+        (normal(6, 5, 3, 3), None, None),
+        (w, normal(5), None),
+        (w, None, normal(1, 6, 20, 19)),
+        (w, normal(6), normal(1, 5, 20, 20)),
+    ]
+    for filters, bias, residual in given:
+        assert conv.conv2d_post_ops(x, filters, bias, residual, post_ops=post_ops, ctx=ctx) is NotImplemented
+    ctx = Context(strides=[2, 2], paddings=[0, 0], dilations=[1, 1])
+    transposed = conv.conv2d_transpose_post_ops(
+        x, normal(4, 3, 2, 2), normal(2), output_padding=[], post_ops=[], ctx=ctx
+    )
+    assert transposed is NotImplemented
+
+
 def test_nan_stays_nan_whatever_follows() -> None:
     x = np.full((1, 1, 20, 20), np.nan, np.float32)
     for text in ("relu", "relu6 6.0", "leaky_relu 0.1", "hard_swish 6.0 6.0 3.0", "hard_sigmoid 0.2 0.5"):

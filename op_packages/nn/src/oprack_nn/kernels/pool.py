@@ -96,14 +96,14 @@ def _tiled(x: Array, axis: int, w: Windows) -> Array:
     return x.reshape(*x.shape[:axis], w.count, w.tiles, *x.shape[axis + 1 :])
 
 
-def _over_tiles(x: Array, axis: int, w: Windows, operation: str, xp: ArrayModule) -> Array:
-    """Maxima or sums ("maximum", "add") of windows that lie side by side."""
+def _over_tiles(x: Array, axis: int, w: Windows, reduce: str, combine: np.ufunc, xp: ArrayModule) -> Array:
+    """Maxima or sums of windows that lie side by side, by a method of arrays or by NumPy's function of two."""
     tiles = _tiled(x, axis, w)
     if xp is not np or w.tiles > _LONG:
-        whole: Array = getattr(xp, {"maximum": "max", "add": "sum"}[operation])(tiles, axis=axis + 1)
+        whole: Array = getattr(tiles, reduce)(axis=axis + 1)
         return whole
     # NumPy reduces a short axis element by element, and goes over whole arrays with vectors
-    combine, parts = getattr(np, operation), np.moveaxis(tiles, axis + 1, 0)
+    parts = np.moveaxis(tiles, axis + 1, 0)
     result: Array = parts[0].copy()
     for part in parts[1:]:
         combine(result, part, out=result)
@@ -127,7 +127,7 @@ def pool_max(x: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     lowest = np.finfo(np.float32).min
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
         if w.tiles:
-            x = _over_tiles(x, axis, w, "maximum", xp)
+            x = _over_tiles(x, axis, w, "max", np.maximum, xp)
         elif w.adaptive:
             start, stop = w.bounds()
             best = x.take(constant(start, xp), axis=axis)
@@ -147,7 +147,7 @@ def pool_sum(x: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     """Sums over the windows."""
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
         if w.tiles:
-            x = _over_tiles(x, axis, w, "add", xp)
+            x = _over_tiles(x, axis, w, "sum", np.add, xp)
         elif w.adaptive:
             x = along(x, axis, _membership(w, x.dtype, xp), xp)
         else:

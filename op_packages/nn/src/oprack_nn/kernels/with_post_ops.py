@@ -12,6 +12,7 @@ from oprack.types import FLOATS
 
 from oprack_nn.ops.post_ops import RESIDUAL, attributes
 from oprack_nn.ops.precision import rounds_output
+from oprack_nn.ops.with_post_ops import WINDOW
 
 _Given = TypeVar("_Given", "Array", "Array | None")
 
@@ -50,7 +51,7 @@ def conv2d_post_ops(
 
 def own_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of the convolution itself."""
-    return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
+    return {name: attrs[name] for name in WINDOW}
 
 
 def convolution(
@@ -68,8 +69,7 @@ def conv2d_transpose_post_ops(Input: Array, Filter: Array, Bias: Array | None = 
 
 def transposed(x: Array, w: Array, bias: Array | None, attrs: Mapping[str, Any], ctx: KernelContext) -> Array:
     """The transposed convolution, then what follows it."""
-    names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
-    own = {name: attrs[name] for name in names}
+    own = own_attrs(attrs) | {"output_padding": attrs["output_padding"]}
     y = ctx.run_op("conv2d_transpose", {"Input": x, "Filter": w}, own)
     return after(y, 1, bias, None, attrs["post_ops"], ctx)
 

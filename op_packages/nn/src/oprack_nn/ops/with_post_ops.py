@@ -10,6 +10,9 @@ from oprack.types import AttrType
 from oprack_nn.ops.post_ops import post_ops_attr
 from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype
 
+WINDOW = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
+"""The attributes that say where a convolution's windows lie, as those of conv2d."""
+
 
 class Convolution(OpDef):
     """A convolution with what follows it; made by passes, for inference."""

@@ -12,9 +12,9 @@ from oprack.ir.pattern import OpPattern
 from oprack.kernel import Array
 
 from oprack_nn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
+from oprack_nn.ops.with_post_ops import WINDOW
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
-CONV_ATTRS = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose")
 PRODUCTS = ("mul", "matmul", "matmul_v2")
 VIEWS = ("squeeze2", "unsqueeze2", "reshape2", "flatten_contiguous_range", "transpose2")
@@ -87,10 +87,10 @@ def _rebuilt(
     residual = m["residual"] if residual is None and op.input("Residual") is not None else residual
     more: dict[str, Any] = {k: v for k, v in (("Bias", bias), ("Residual", residual)) if v is not None}
     if op.type in (*CONVOLUTIONS, "conv2d_post_ops"):
-        attrs = {name: m.attr(op, name) for name in CONV_ATTRS} | {"post_ops": post_ops}
+        attrs = {name: m.attr(op, name) for name in WINDOW} | {"post_ops": post_ops}
         return m.op("conv2d_post_ops", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
     if op.type in (*TRANSPOSED, "conv2d_transpose_post_ops"):
-        attrs = {name: m.attr(op, name) for name in (*CONV_ATTRS, "output_padding")} | {"post_ops": post_ops}
+        attrs = {name: m.attr(op, name) for name in (*WINDOW, "output_padding")} | {"post_ops": post_ops}
         return m.op("conv2d_transpose_post_ops", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
     rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
     swapped = op.attr("transpose_X", op.attr("trans_x", False))

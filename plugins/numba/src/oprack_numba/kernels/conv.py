@@ -13,6 +13,7 @@ from oprack.python.records import dataclass
 from oprack_nn.kernels.conv import Geometry
 from oprack_nn.kernels.with_post_ops import after
 from oprack_nn.ops.post_ops import RESIDUAL, decode
+from oprack_nn.ops.with_post_ops import WINDOW
 
 from oprack_numba.library import LIBRARY, usable
 
@@ -59,15 +60,16 @@ def form_of(shape: tuple[int, ...], filters: tuple[int, ...], window: tuple[Any,
         filters: [K, C / groups, height, width].
         window: As `window_of` gives it.
     """
-    (n, c, *spatial), attrs = shape, dict(zip(_WINDOW, window, strict=True))
+    (n, c, *spatial), attrs = shape, dict(zip(WINDOW, window, strict=True))
     geo = Geometry.of(spatial, filters, attrs)
-    if not math.prod(filters) or not n or any(min(pad) < 0 for pad in geo.pads):
-        return "an empty filter, no images, or paddings that crop"
+    # the loops trust that there is a tap for each weight
+    if not math.prod(filters) or not n or filters[1] * geo.groups != c or any(min(pad) < 0 for pad in geo.pads):
+        return "an empty filter or one for other channels, no images, or paddings that crop"
     sizes = zip(spatial, geo.pads, geo.dilations, geo.ksize, geo.strides, strict=True)
     out = tuple((s + a + b - d * (q - 1) - 1) // t + 1 for s, (a, b), d, q, t in sizes)
     if min(out) < 1:
         return "windows that are larger than the input"
-    depthwise = filters[1] == 1 and geo.groups == c and filters[0] % c == 0
+    depthwise = filters[1] == 1 and filters[0] % c == 0
     if not depthwise and geo.groups != 1:
         return "groups of several channels"
     run = _depthwise if depthwise else _pointwise if geo.pointwise else _taps
@@ -179,17 +181,19 @@ def _code(text: str, loops: Any) -> tuple[Any, ...] | None:
     return (known[op_type], *given) if op_type in known else None
 
 
+def _is_of(array: Array | None, shape: tuple[int, ...]) -> bool:
+    """Whether an array is absent, or of a shape."""
+    return array is None or array.shape == shape
+
+
 def _row(array: Array | None) -> Array:
     return _NONE if array is None else np.ascontiguousarray(array).reshape(-1)
 
 
 # Kernels --------------------------------------------------------------------------------------------------------------
-_WINDOW = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
-
-
 def window_of(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     """How windows lie, by the attributes of an op, as something that can be compared."""
-    return tuple(tuple(v) if isinstance(v, list) else v for v in (attrs[name] for name in _WINDOW))
+    return tuple(tuple(v) if isinstance(v, list) else v for v in (attrs[name] for name in WINDOW))
 
 
 def _plain(window: tuple[Any, ...], x: Array, w: Array) -> Array:
@@ -244,6 +248,9 @@ def conv2d_post_ops(
     form = form_of(Input.shape, Filter.shape, window_of(ctx.attrs))
     if isinstance(form, str):
         return decline(form)
+    out = (Input.shape[0], Filter.shape[0], *form.out)
+    if not _is_of(Bias, Filter.shape[:1]) or not _is_of(Residual, out):
+        return decline("a bias or a residual of another shape")  # the loops trust these, too
     codes, numbers, rest = _post_ops(tuple(post_ops))
     y = form.run(form, Input, Filter, (_row(Bias), _row(Residual), codes, numbers))
     return after(y, 1, None, Residual, rest, ctx) if rest else y
@@ -262,8 +269,8 @@ def conv2d_transpose_post_ops(
     (n, c, height, width), (_, k, kh, kw) = Input.shape, Filter.shape
     strides, paddings, dilations, groups, algorithm = window_of(ctx.attrs)
     beside = strides == (kh, kw) and dilations == (1, 1) and groups == 1 and not any((*paddings, *output_padding))
-    if not beside or algorithm == "SAME" or not Input.size or not Filter.size:
-        return decline("windows that overlap or leave gaps, or nothing at all")
+    if not beside or algorithm == "SAME" or not Input.size or not Filter.size or not _is_of(Bias, (k,)):
+        return decline("windows that overlap or leave gaps, a bias of another shape, or nothing at all")
     from oprack_numba import loops  # imports numba
 
     codes, numbers, rest = _post_ops(tuple(post_ops))

@@ -10,7 +10,8 @@ from collections.abc import Collection
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack_nn.ops.precision import BFLOAT16, NAME, OUTPUT
-from oprack_nn.passes.post_ops import CONV_ATTRS, CONVOLUTIONS
+from oprack_nn.ops.with_post_ops import WINDOW
+from oprack_nn.passes.post_ops import CONVOLUTIONS
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.passes.int8 import known_attr
@@ -56,7 +57,7 @@ def _as_fused(graph: Graph, op: OpNode) -> bool:
         or known_attr(graph, op, "data_format") == "NHWC"
     ):
         return False
-    attrs = {name: known_attr(graph, op, name) for name in CONV_ATTRS}
+    attrs = {name: known_attr(graph, op, name) for name in WINDOW}
     graph.add_op("conv2d_post_ops", {"Input": [x], "Filter": [w]}, {"Output": [out]}, attrs, before=op)
     graph.remove_op(op)
     return True

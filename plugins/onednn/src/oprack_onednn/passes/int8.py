@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
-from oprack_nn.passes.post_ops import CONV_ATTRS, CONVOLUTIONS, PRODUCTS, plain_product
+from oprack_nn.ops.with_post_ops import WINDOW
+from oprack_nn.passes.post_ops import CONVOLUTIONS, PRODUCTS, plain_product
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.quantized import GREATEST, LEAST
@@ -157,7 +158,7 @@ def _as_convolution(graph: Graph, op: OpNode) -> bool:
     grid = multiples(w.reshape(len(w), -1))
     if grid is None:
         return False
-    attrs = {name: known_attr(graph, op, name) for name in CONV_ATTRS}
+    attrs = {name: known_attr(graph, op, name) for name in WINDOW}
     _replace(graph, op, _CONVOLUTION, found, "Filter", grid[0].reshape(w.shape), grid[1], attrs)
     return True
 
