@@ -82,6 +82,13 @@ def written_inside(op: OpDesc, program: ProgramDesc) -> list[str]:
     return _outer_names(op, program, lambda inner_op: inner_op.output_arg_names())
 
 
+def names_outside(block: BlockDesc) -> tuple[list[str], list[str]]:
+    """What the slots of a block's ops name of the blocks around it: what is read, and what is written, in order."""
+    read = dict.fromkeys(n for op in block.ops for n in op.input_arg_names() if n not in block.vars)
+    written = dict.fromkeys(n for op in block.ops for n in op.output_arg_names() if n not in block.vars)
+    return list(read), list(written)
+
+
 def _read_by(op: OpDesc, program: ProgramDesc, unread: Unread) -> Iterator[str]:
     skipped = unread(op)
     yield from (n for slot, names in op.inputs.items() if slot not in skipped for n in names)

@@ -7,27 +7,16 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from oprack.bridge import BridgedOp, bridged_op, bridged_ops
-from oprack.errors import UnimplementedError, UnknownOpError
-from oprack.packs.changes import on_change
+from oprack.bridge import BridgedFunctions, BridgedOp, bridged_op, bridged_ops
 from oprack.types import dtype_name
 
 from oprack_jax.calls import apply
 
-_functions: dict[str, Callable[..., Any]] = {}
-on_change(_functions.clear)
+_functions = BridgedFunctions(__name__, lambda name: _function(bridged_op(name)))
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = _functions.get(name)
-    if found is None:
-        try:
-            found = _functions[name] = _function(bridged_op(name))
-        except (UnknownOpError, UnimplementedError) as error:
-            raise AttributeError(str(error)) from error
-    return found
+    return _functions(name)
 
 
 def __dir__() -> list[str]:

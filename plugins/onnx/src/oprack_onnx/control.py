@@ -7,6 +7,7 @@ from typing import Protocol
 
 from onnx import GraphProto
 from oprack.desc import BlockDesc, OpDesc, VarDesc
+from oprack.desc.reach import names_outside
 from oprack.errors import CorruptModelError, UnimplementedError
 from oprack.types import AttrType, VarType
 
@@ -108,7 +109,7 @@ class ControlFlow:
             for value, target in zip(found, results, strict=True):
                 w.copy(value, target)
             w.block = outer
-            reads, writes = outer_names(block)
+            reads, writes = names_outside(block)
             attrs = {"sub_block": block.idx, "is_scalar_condition": True}
             inputs, outputs = {"Cond": [chosen.name], "Input": reads}, {"Out": writes, "Scope": [self._scopes()]}
             w.block.ops.append(OpDesc("conditional_block", inputs, outputs, attrs, {"sub_block": AttrType.BLOCK}))
@@ -222,7 +223,7 @@ class ControlFlow:
             self._go_on(go_on, again if again is not None else w.constant(True, VarType.BOOL), number, limit)
         finally:
             w.block = outer
-        reads, writes = outer_names(block)
+        reads, writes = names_outside(block)
         inputs = {"X": [n for n in reads if n != go_on.name], "Condition": [go_on.name]}
         outputs = {"Out": writes, "StepScopes": [self._scopes()]}
         attrs = {"sub_block": block.idx, "is_test": True}
@@ -271,14 +272,4 @@ def _open(value: Value) -> tuple[int, ...] | None:
     return None if value.shape is None else tuple(-1 for _ in value.shape)
 
 
-def outer_names(block: BlockDesc) -> tuple[list[str], list[str]]:
-    """What the ops of a block read and write of the blocks around it."""
-    reads: dict[str, None] = {}
-    writes: dict[str, None] = {}
-    for op in block.ops:
-        reads.update(dict.fromkeys(n for n in op.input_arg_names() if n not in block.vars))
-        writes.update(dict.fromkeys(n for n in op.output_arg_names() if n not in block.vars))
-    return list(reads), list(writes)
-
-
-__all__ = ["ControlFlow", "outer_names"]
+__all__ = ["ControlFlow"]

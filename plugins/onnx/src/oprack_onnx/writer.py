@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.desc.attr_values import RULES
 from oprack.errors import UnimplementedError, UnknownOpError
 from oprack.op import OpInfo
 from oprack.packs import op_info
@@ -224,30 +225,11 @@ def has_kernel(op: str, dtype: VarType) -> bool:
     return not kernels or any(not k.dtypes or dtype_name(dtype) in k.dtypes for k in kernels)
 
 
-_LISTS = {
-    AttrType.INTS: int,
-    AttrType.LONGS: int,
-    AttrType.FLOATS: float,
-    AttrType.FLOAT64S: float,
-    AttrType.BOOLEANS: bool,
-    AttrType.STRINGS: str,
-}
-_SINGLE = {
-    AttrType.INT: int,
-    AttrType.LONG: int,
-    AttrType.FLOAT: float,
-    AttrType.FLOAT64: float,
-    AttrType.BOOLEAN: bool,
-    AttrType.STRING: str,
-}
-
-
 def fitted(value: Any, type_: AttrType) -> Any:
     """A value as an attribute of a type has it. Raises UnimplementedError when it can't be one."""
+    rule = RULES[type_]
     try:
-        if type_ in _LISTS:
-            return [_LISTS[type_](v) for v in value]
-        return _SINGLE[type_](value) if type_ in _SINGLE else value
+        return [rule.convert_one(v) for v in value] if rule.is_list else rule.convert_one(value)
     except (TypeError, ValueError) as error:
         raise UnimplementedError(f"{value!r:.80} is no value of an attribute of type {type_.name}") from error
 

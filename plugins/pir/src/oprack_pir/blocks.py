@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.desc.reach import names_outside
 from oprack.errors import CorruptModelError
 from oprack.types import AttrType, VarType
 
@@ -13,7 +14,7 @@ from oprack_pir.document import Block, Operation
 from oprack_pir.encoding import TensorType
 from oprack_pir.forms import Forms
 from oprack_pir.table import row
-from oprack_pir.values import Frame, Value, Variables, is_array, outer_names, tensor_type
+from oprack_pir.values import Frame, Value, Variables, is_array, tensor_type
 
 
 class BlockTranslator(Forms):
@@ -61,7 +62,7 @@ class BlockTranslator(Forms):
             yields = self.block(region, inner)
             self._same_count(op, yields, results)
             self._assign(inner, yields, results)
-            reads, writes = outer_names(inner.block)
+            reads, writes = names_outside(inner.block)
             scope = self._scopes(frame)
             attrs = {"sub_block": inner.block.idx, "is_scalar_condition": True}
             inputs, outputs = {"Cond": [chosen], "Input": reads}, {"Out": writes, "Scope": [scope]}
@@ -91,7 +92,7 @@ class BlockTranslator(Forms):
         yields = self.block(region, inner)
         self._same_count(op, yields, carried)
         self._assign(inner, yields, carried)
-        reads, writes = outer_names(inner.block)
+        reads, writes = names_outside(inner.block)
         self.variables.hold(len(reads) + len(writes))
         inputs = {"X": [name for name in reads if name != condition], "Condition": [condition]}
         outputs = {"Out": writes, "StepScopes": [self._scopes(frame)]}

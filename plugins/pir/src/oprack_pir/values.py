@@ -145,16 +145,6 @@ class Variables:
         return Value((self.declare(frame, name, type),), type)
 
 
-def outer_names(block: BlockDesc) -> tuple[list[str], list[str]]:
-    """What the ops of a block read and write of the blocks around it."""
-    reads: dict[str, None] = {}
-    writes: dict[str, None] = {}
-    for op in block.ops:
-        reads.update(dict.fromkeys(n for n in op.input_arg_names() if n not in block.vars))
-        writes.update(dict.fromkeys(n for n in op.output_arg_names() if n not in block.vars))
-    return list(reads), list(writes)
-
-
 def tensor_type(value: Value) -> TensorType | None:
     """The type of a value that is no list."""
     return value.type if isinstance(value.type, TensorType) else None

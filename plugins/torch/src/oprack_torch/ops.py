@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from oprack.bridge import Gradient, bridged_ops, gradient_of, run
+from oprack.bridge import BridgedFunctions, Gradient, bridged_ops, gradient_of, run
 from oprack.cache import Cache
 from oprack.eager_tensor import Tensor
-from oprack.errors import UnimplementedError, UnknownOpError
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import OpExpr, attr_key
-from oprack.packs.changes import on_change
 from oprack.runtime.plan.codegen import generated_function
 from torch.autograd import forward_ad
 
@@ -26,20 +24,11 @@ from oprack_torch.sequences import Sequences, offsets_of
 _FORMS = 1024
 # torch.compile looks here for the names that a generated function reads before it leaves
 _compiling = torch.compiler.is_compiling
-_functions: dict[str, Callable[..., Any]] = {}
-on_change(_functions.clear)
+_functions = BridgedFunctions(__name__, lambda name: _function(name))
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = _functions.get(name)
-    if found is None:
-        try:
-            found = _functions[name] = _function(name)
-        except (UnknownOpError, UnimplementedError) as error:
-            raise AttributeError(str(error)) from error
-    return found
+    return _functions(name)
 
 
 def __dir__() -> list[str]:

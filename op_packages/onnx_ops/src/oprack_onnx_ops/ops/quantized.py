@@ -83,14 +83,9 @@ class OnnxQLinearMatMul(OnnxOp, type="onnx_qlinear_matmul"):
         dtypes(ctx, y=ctx.dtype("y_zero_point"))
 
 
-class OnnxConvInteger(OnnxOp, type="onnx_conv_integer"):
-    r"""$$y = (x - x_0) * (w - w_0)$$ in 32 bits."""
+class _Convolution(OnnxOp):
+    """What convolutions of integers share: x, w and y."""
 
-    x = Input("int8 or uint8 [batch, channels, *image].")
-    w = Input("int8 or uint8 [filters, channels / group, *kernel].")
-    x_zero_point = Input("One number; 0 where it is absent.", dispensable=True)
-    w_zero_point = Input("One number, or one for each filter; 0 where it is absent.", dispensable=True)
-    y = Output("int32 [batch, filters, *windows].")
     group = Attr(1, "Groups of channels.")
     strides = STRIDES
     dilations = DILATIONS
@@ -103,11 +98,21 @@ class OnnxConvInteger(OnnxOp, type="onnx_conv_integer"):
         if dims and filters:
             ctx.set_dim("y", [dims[0], filters[0], *window_sizes(ctx, dims, filters[2:])])
 
+
+class OnnxConvInteger(_Convolution, type="onnx_conv_integer"):
+    r"""$$y = (x - x_0) * (w - w_0)$$ in 32 bits."""
+
+    x = Input("int8 or uint8 [batch, channels, *image].")
+    w = Input("int8 or uint8 [filters, channels / group, *kernel].")
+    x_zero_point = Input("One number; 0 where it is absent.", dispensable=True)
+    w_zero_point = Input("One number, or one for each filter; 0 where it is absent.", dispensable=True)
+    y = Output("int32 [batch, filters, *windows].")
+
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         dtypes(ctx, y="int32")
 
 
-class OnnxQLinearConv(OnnxOp, type="onnx_qlinear_conv"):
+class OnnxQLinearConv(_Convolution, type="onnx_qlinear_conv"):
     r"""$$y = \operatorname{saturate}(\operatorname{rint}(((x - x_0) * (w - w_0) + B) \cdot x_s w_s / y_s) + y_0)$$"""
 
     x = Input("int8 or uint8 [batch, channels, *image].")
@@ -120,17 +125,6 @@ class OnnxQLinearConv(OnnxOp, type="onnx_qlinear_conv"):
     y_zero_point = Input("One number. Its dtype is that of y.")
     B = Input("int32 [filters], of scale x_scale * w_scale.", dispensable=True)
     y = Output("[batch, filters, *windows].")
-    group = Attr(1, "Groups of channels.")
-    strides = STRIDES
-    dilations = DILATIONS
-    pads = PADS
-    auto_pad = AUTO_PAD
-    expected_kernel_type = dtype_of("x")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        dims, filters = ctx.dim("x"), ctx.dim("w")
-        if dims and filters:
-            ctx.set_dim("y", [dims[0], filters[0], *window_sizes(ctx, dims, filters[2:])])
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         dtypes(ctx, y=ctx.dtype("y_zero_point"))

@@ -5,11 +5,12 @@ registers a function, the shapes of its results and its gradient.
 """
 
 from oprack.bridge.abstract import Abstract, infer_abstract, require_known
-from oprack.bridge.call import BridgedOp, bridged_op, bridged_ops, run
+from oprack.bridge.call import BridgedFunctions, BridgedOp, bridged_op, bridged_ops, run
 from oprack.bridge.gradient import Gradient, gradient_of
 
 __all__ = [
     "Abstract",
+    "BridgedFunctions",
     "BridgedOp",
     "Gradient",
     "bridged_op",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.errors import InvalidArgumentError, UnimplementedError, UnknownOpError
 from oprack.functional.op_function import OpFunction, op_function
 from oprack.interpreter.eager import EAGER, metas_of
 from oprack.interpreter.modes import current_mode
@@ -243,6 +243,41 @@ def bridged_ops() -> Iterator[str]:
             yield op_type
 
 
+class BridgedFunctions:
+    """The functions of a module that has one for each op, made on first use and kept until packs change.
+
+    Args:
+        module: The module's name, for messages.
+        make: Makes the function of an op type.
+    """
+
+    def __init__(self, module: str, make: Callable[[str], Callable[..., Any]]) -> None:
+        self._module, self._make, self._known = module, make, dict[str, Callable[..., Any]]()
+        on_change(self._known.clear)
+
+    def __call__(self, name: str) -> Callable[..., Any]:
+        """What the module's `__getattr__` returns.
+
+        Args:
+            name: The op type.
+
+        Returns:
+            Its function.
+
+        Raises:
+            AttributeError: No pack brings the op, or it is none for other frameworks.
+        """
+        if name.startswith("__"):
+            raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
+        found = self._known.get(name)
+        if found is None:
+            try:
+                found = self._known[name] = self._make(name)
+            except (UnknownOpError, UnimplementedError) as error:
+                raise AttributeError(str(error)) from error
+        return found
+
+
 def run(expr: OpExpr, tensors: Sequence[Any]) -> Sequence[Any]:
     """Run a call now, without recording it, by the kernels that the mode of this thread allows.
 
@@ -259,4 +294,4 @@ def run(expr: OpExpr, tensors: Sequence[Any]) -> Sequence[Any]:
     return found
 
 
-__all__ = ["BridgedOp", "BridgedOutput", "bridged_op", "bridged_ops", "run"]
+__all__ = ["BridgedFunctions", "BridgedOp", "BridgedOutput", "bridged_op", "bridged_ops", "run"]

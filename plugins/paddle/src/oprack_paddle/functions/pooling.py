@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,7 @@ def avg_pool2d(
     divisor_override: Any = None, data_format: str = "NCHW", name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The means of windows."""
-    padding = spatial(padding, data_format)
-    found = NF.avg_pool2d(
-        x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format
-    )
-    if divisor_override is None:
-        return found
-    size = _list(kernel_size, 2)
-    return found * (size[0] * size[1] / divisor_override)
+    return _avg_pool(2, x, (kernel_size, stride, padding, ceil_mode, exclusive), divisor_override, data_format)
 
 
 def avg_pool3d(
@@ -39,14 +33,15 @@ def avg_pool3d(
     divisor_override: Any = None, data_format: str = "NCDHW", name: Any = None,
 ) -> Tensor:  # fmt: skip
     """The means of windows."""
-    padding = spatial(padding, data_format)
-    found = NF.avg_pool3d(
-        x, kernel_size, stride, padding, ceil_mode, exclusive and divisor_override is None, data_format
-    )
-    if divisor_override is None:
-        return found
-    size = _list(kernel_size, 3)
-    return found * (size[0] * size[1] * size[2] / divisor_override)
+    return _avg_pool(3, x, (kernel_size, stride, padding, ceil_mode, exclusive), divisor_override, data_format)
+
+
+def _avg_pool(n: int, x: Tensor, args: tuple[Any, ...], divisor: Any, layout: str) -> Tensor:
+    """Windows of n dims; with a divisor, their sums divided by it."""
+    kernel, stride, padding, ceil_mode, exclusive = args
+    function, exclusive = getattr(NF, f"avg_pool{n}d"), exclusive and divisor is None
+    found = function(x, kernel, stride, spatial(padding, layout), ceil_mode, exclusive, layout)
+    return found if divisor is None else found * (math.prod(_list(kernel, n)) / divisor)
 
 
 def spatial(padding: Any, data_format: str) -> Any:
