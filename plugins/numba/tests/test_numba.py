@@ -6,7 +6,7 @@ import itertools
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import oprack
 import oprack_nn.kernels.conv as nn_conv
 import pytest
+import threadpoolctl
 from oprack import inference, io  # noqa: F401  they are named through oprack
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
@@ -142,6 +143,8 @@ POST_OPS = [case for case in collect_cases(NN_CASES) if case.op in ("conv2d_post
 def test_what_follows(case: OpCase, count: int, ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """By the formulas, for any size; a plan runs it a second time."""
     monkeypatch.setattr(conv, "_FEW", 0)
+    monkeypatch.setattr(conv, "_PART", 1 << 9)
+    monkeypatch.setattr(conv, "_LEAST_PART", 7)
     conv.form_of.cache_clear()
     executor, (want,) = Executor(excluded_libraries=WITHOUT_ONEDNN), case.outputs.values()
     with threads(count):
@@ -209,7 +212,58 @@ def test_hard_swish_is_numpys(count: int) -> None:
             np.testing.assert_allclose(y, plain_hard_swish(array, **numbers, xp=np), rtol=1e-6)
 
 
-@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "hard_swish"])
+FACTORS = [
+    ((2, 3), (3, 4)),
+    ((9, 3), (3, 2)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((1, 4, 2, 3), (5, 1, 3, 4)),
+    ((2, 1, 6, 3), (1, 3, 2)),
+    ((1, 1, 3), (1, 3, 8)),
+    ((2, 0), (0, 4)),
+    ((0, 3), (3, 4)),
+    ((4, 2, 3), (4, 3, 0)),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), FACTORS)
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_shares_of_products_are_numpys(left: tuple[int, ...], right: tuple[int, ...], count: int) -> None:
+    """Whatever dim is divided; of factors that lie one number behind the other, and of views."""
+    x, y = normal(*left), normal(*right)
+    views = normal(*left[:-2], left[-1], left[-2]).swapaxes(-1, -2), normal(*right[:-1], 2 * right[-1])[..., ::2]
+    with threads(count):
+        for a, b in ((x, y), views):
+            np.testing.assert_allclose(LIBRARY.product(a, b), np.matmul(a, b), rtol=1e-5, atol=1e-6)
+
+
+def test_products_leave_numpys_threads_as_they_were() -> None:
+    """Though several threads of Python have shares computed at one time, and some fail."""
+    blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    inside = list[int]()
+
+    def numbers() -> int:
+        return max(library["num_threads"] for library in blas.info())
+
+    def run(first: int, last: int) -> None:
+        inside.append(numbers())
+        if first and len(inside) % 7 == 0:
+            raise ArithmeticError("a part")
+
+    def call(_: int) -> None:
+        with threads(2), suppress(ArithmeticError):
+            LIBRARY.share_products(run, 4, 1 << 40)
+
+    before = numbers()
+    call(0)
+    assert set(inside) == {1} and numbers() == before
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(call, range(60)))
+    assert numbers() == before
+
+
+@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "hard_swish", "mul", "matmul", "matmul_v2"])
 def test_cases_of_paddle(op: str, ran: list[str]) -> None:
     """By executors that may not use oneDNN, op by op and as a plan, with the gradients of the pack behind them."""
     found = []
@@ -221,7 +275,7 @@ def test_cases_of_paddle(op: str, ran: list[str]) -> None:
                     reasons = differences(case, stage, run_case(case, stage, executor))
                     found += [f"{case.id} {stage}: {reason}" for reason in reasons]
     assert not found, "\n".join(found)
-    assert ran or op == "hard_swish"  # whose cases are small
+    assert ran or "conv" not in op  # cases of the others are small, or products
 
 
 def test_onednn_goes_first() -> None:

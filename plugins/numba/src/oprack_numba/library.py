@@ -7,17 +7,25 @@ when two threads of Python start one at the same time.
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import Predicate
+import numpy as np
+from oprack.kernel import Array, Predicate
 from oprack.python.workers import Workers
 
-_LEAST = 100_000
-"""Multiplications and additions, about, from which on another thread is worth its start."""
+if TYPE_CHECKING:
+    import threadpoolctl
+
+_LEAST = 1_000_000
+"""Multiplications and additions of a loop, about, from which on another thread is worth its start."""
+_PRODUCT = 4
+"""How many times as fast BLAS multiplies."""
 
 
 class _Own(threading.local):
@@ -51,6 +59,11 @@ class Library:
     def usable(self) -> bool:
         """Whether numba is installed; it is imported by the first kernel that runs."""
         return _installed()
+
+    @property
+    def shares_products(self) -> bool:
+        """Whether kernels multiply matrices on threads of their own, so that NumPy's products need none."""
+        return self.usable()
 
     def status(self) -> str:
         """One line for `oprack doctor`."""
@@ -105,6 +118,61 @@ class Library:
             for job, part in zip(jobs, parts[1:], strict=True):
                 # what nobody has begun is done here
                 part() if job.cancel() else job.wait()
+
+    def share_products(self, run: Callable[[int, int], object], count: int, work: int) -> None:
+        """As `share`, of parts that multiply matrices by NumPy, which takes no threads of its own meanwhile.
+
+        The threads of BLAS would wait for the next product on the CPUs that the parts have then.
+        """
+        if self._one_thread_for(work):
+            run(0, count)
+            return
+        with _blas().limit(limits=1):
+            self.share(run, count, work // _PRODUCT)
+
+    def _one_thread_for(self, products: int) -> bool:
+        return self.threads() < 2 or products // _PRODUCT < 2 * self._least
+
+    def product(self, x: Array, y: Array) -> Array:
+        """As numpy.matmul of arrays with two dims or more, on the threads that loops run on.
+
+        Args:
+            x: [..., rows, terms].
+            y: [..., terms, columns].
+
+        Returns:
+            [..., rows, columns].
+        """
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        shape = *batch, x.shape[-2], y.shape[-1]
+        work = math.prod(shape) * x.shape[-1]
+        if self._one_thread_for(work):
+            return np.matmul(x, y)
+        out = np.empty(shape, np.result_type(x, y))
+        # the first dim that is long enough, else the longer one of a matrix
+        few = (i for i, n in enumerate(batch) if n >= self.threads())
+        axis = next(few, len(batch) + (shape[-1] > shape[-2])) - len(shape)
+        left, right = axis != -1 and _along(x, axis), axis != -2 and _along(y, axis)
+
+        def run(first: int, last: int) -> None:
+            part: Any = ..., slice(first, last), *(slice(None),) * (-axis - 1)
+            np.matmul(x[part] if left else x, y[part] if right else y, out=out[part])
+
+        self.share_products(run, shape[axis], work)
+        return out
+
+
+def _along(factor: Array, axis: int) -> bool:
+    """Whether a factor has a part for each share along an axis, counted from the last."""
+    return factor.ndim >= -axis and (axis > -3 or factor.shape[axis] > 1)
+
+
+@cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    """The BLAS that NumPy multiplies by; nothing where that is Accelerate, whose threads are its own."""
+    import threadpoolctl
+
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 @cache

@@ -256,15 +256,29 @@ def _add_four(x: Array, w: Array, y0: Array, y1: Array, y2: Array, y3: Array) ->
 
 
 @_compiled
-def add_rows(y: Array, first: int, last: int, bias: Array, residual: Array, codes: Array, numbers: Array) -> None:
-    """What follows a product: planes `first` to `last` of y [planes, numbers] get a bias each, and the post-ops."""
-    flat, each = y.reshape(-1), y.shape[1]
-    for plane in range(first, last):
+def add_rows(
+    y: Array, at: int, size: int, each: int, bias: Array, residual: Array, codes: Array, numbers: Array, filters: int
+) -> None:
+    """What follows a product: some places of each row get the row's bias, and the post-ops.
+
+    Args:
+        y: The rows of an array, one behind the other, which are written.
+        at: Where the places of the first row begin.
+        size: How many places of a row there are.
+        each: Numbers of a row.
+        bias: A number for each row, or none at all.
+        residual: Like y, or empty.
+        codes: The post-ops, as `finish` takes them.
+        numbers: Theirs.
+        filters: How many rows there are.
+    """
+    for k in range(filters):
+        begin = at + k * each
         if bias.size:
-            target, added = y[plane], bias[plane % bias.size]
-            for j in range(each):
+            target, added = y[begin : begin + size], bias[k]
+            for j in range(size):
                 target[j] += added
-        finish(flat, residual, plane * each, (plane + 1) * each, codes, numbers)
+        finish(y, residual, begin, begin + size, codes, numbers)
 
 
 RESIDUAL, RELU, CLIP, LEAKY, HARD_SWISH, HARD_SIGMOID, LINEAR = range(7)

@@ -94,6 +94,9 @@ def taps(
 def resample(x: Array, axis: int, index: Array, weight: Array | None, xp: ArrayModule) -> Array:
     """Weighted sums of elements of x along an axis."""
     if weight is None:
+        times, rest = divmod(index.shape[1], x.shape[axis])
+        if not rest and (index[0] == np.arange(index.shape[1]) // max(times, 1)).all():
+            return x.repeat(times, axis=axis)
         return x.take(constant(index[0], xp), axis=axis)
     shape = (-1,) + (1,) * (x.ndim - axis - 1)
     total: Array | Any = None  # an array from the first tap on
@@ -191,7 +194,8 @@ def interp(
     if not steps:
         return X.copy()
     y = x.astype(work, copy=False)
-    for axis, index, weight in steps:
+    # what is taken as it is gives the same in any order, and the last dim is the cheapest while the others are short
+    for axis, index, weight in reversed(steps) if interp_method == "nearest" else steps:
         y = resample(y, axis, index, weight, xp)
     return from_channel_first(y, layout, xp).astype(X.dtype, copy=False)
 

@@ -79,15 +79,18 @@ class ThreadLimits:
     @cached_property
     def _limits(self) -> list[Callable[[Any], AbstractContextManager[Any]]]:
         """Functions that limit the threads of NumPy and kernel libraries; cached, as a failing import is slow."""
-        libraries = self._manager.extensions.libraries().values()
-        limits = [library.limit_threads for library in libraries if not isinstance(library, Exception)]
+        found = self._manager.extensions.libraries().values()
+        libraries = [library for library in found if not isinstance(library, Exception)]
+        limits = [library.limit_threads for library in libraries]
         try:
             import threadpoolctl
         except ImportError:
             reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
             say_once("Config.set_cpu_math_library_num_threads", reason)
         else:
-            limits.append(_loaded_math_libraries(threadpoolctl.ThreadpoolController).limit)
+            numpy = _loaded_math_libraries(threadpoolctl.ThreadpoolController)
+            shared = any(getattr(library, "shares_products", False) for library in libraries)
+            limits.append(numpy.limit_products if shared else numpy.limit)
         return limits
 
 
@@ -103,9 +106,16 @@ class _LoadedMathLibraries:
 
     def limit(self, count: int) -> AbstractContextManager[Any]:
         """The context manager that limits them to `count` threads."""
+        return self._limit(count)
+
+    def limit_products(self, count: int) -> AbstractContextManager[Any]:
+        """As `limit`, where products run on the threads that ask for them, as a library does with shares of them."""
+        return self._limit({"blas": 1, "openmp": count})
+
+    def _limit(self, limits: int | dict[str, int]) -> AbstractContextManager[Any]:
         if self._modules != len(sys.modules):  # an import may have loaded one
             self._found, self._modules = self._find(), len(sys.modules)
-        return self._found.limit(limits=count)  # type: ignore[no-any-return]
+        return self._found.limit(limits=limits)  # type: ignore[no-any-return]
 
 
 # Those of the process are the same for all its predictors and their clones

@@ -21,6 +21,8 @@ _NUMBERS = 1536
 """Numbers of a result that four filters make at a time: with what they read they stay in the first cache."""
 _FEW = 256
 """Positions from which on a convolution that adds up channels is worth the sorting of its weights."""
+_PART, _LEAST_PART = 1 << 17, 128
+"""Numbers that a part of a product has, about, and its columns at least: it stays in the second cache."""
 _NONE = np.zeros(0, np.float32)
 _CODES, _CODE_NUMBERS = np.zeros(0, np.int64), np.zeros((0, 3), np.float32)
 Finish = tuple[Array, Array, Array, Array]
@@ -108,14 +110,24 @@ def _depthwise(form: Form, x: Array, w: Array, finish: Finish) -> Array:
 
 
 def _pointwise(form: Form, x: Array, w: Array, finish: Finish) -> Array:
-    """A product of matrices, and one pass over what it gives."""
-    n, c, filters = x.shape[0], x.shape[1], w.shape[0]
-    y = np.matmul(w.reshape(filters, c), x.reshape(n, c, -1))
-    if finish[0].size or finish[2].size:
-        from oprack_numba import loops  # imports numba
+    """A product of matrices, a part of it at a time, which what follows finds in the cache."""
+    from oprack_numba import loops  # imports numba
 
-        planes = y.reshape(n * filters, -1)
-        LIBRARY.share(lambda first, last: loops.add_rows(planes, first, last, *finish), len(planes), 4 * planes.size)
+    n, c, filters, places = x.shape[0], x.shape[1], w.shape[0], math.prod(form.out)
+    weights, images = w.reshape(filters, c), x.reshape(n, c, places)
+    y = np.empty((n, filters, places), np.float32)
+    flat, more = y.reshape(-1), bool(finish[0].size or finish[2].size)
+    parts = -(-places // max(_LEAST_PART, _PART // max(c, filters)))
+
+    def run(first: int, last: int) -> None:
+        for part in range(first, last):
+            image, i = divmod(part, parts)
+            begin, end = places * i // parts, places * (i + 1) // parts
+            np.matmul(weights, images[image, :, begin:end], out=y[image, :, begin:end])
+            if more:
+                loops.add_rows(flat, image * filters * places + begin, end - begin, places, *finish, filters)
+
+    LIBRARY.share_products(run, n * parts, y.size * c)
     return y.reshape(n, filters, *form.out)
 
 
@@ -274,7 +286,7 @@ def conv2d_transpose_post_ops(
     from oprack_numba import loops  # imports numba
 
     codes, numbers, rest = _post_ops(tuple(post_ops))
-    product = np.matmul(Filter.reshape(c, k * kh * kw).T, Input.reshape(n, c, height * width))
+    product = LIBRARY.product(Filter.reshape(c, k * kh * kw).T, Input.reshape(n, c, height * width))
     y = np.empty((n * k, height * kh, width * kw), np.float32)
     arrays, finish = (product.reshape(n * k, kh, kw, -1), y), (_row(Bias), _NONE, codes, numbers)
     LIBRARY.share(lambda first, last: loops.spread(*arrays, first, last, width, *finish), n * k, 4 * y.size)
