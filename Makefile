@@ -51,9 +51,11 @@ stubs: $(STAMP)  ## write the type stubs of everything that is installed, for ed
 demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by Paddle
 	$(BIN)/python examples/ocr_demo.py
 
+# Each worker would spend ten seconds on rewriting asserts, so what failed runs once more, for its details.
 test: $(STAMP) $(CORE_VENV)/.setup-done  ## run every test, those of the core that can where it is installed alone
 	$(CORE_VENV)/bin/python -m pytest -q -n $(WORKERS) core/tests --passed-to=$(CORE_VENV)/passed.txt
-	$(BIN)/python -m pytest -n $(WORKERS) --without=$(CORE_VENV)/passed.txt
+	$(BIN)/python -m pytest -n $(WORKERS) --assert=plain --without=$(CORE_VENV)/passed.txt \
+		|| { $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures=none; exit 1; }
 
 # The room of tests comes without what it tests: eager calls, ranks and predictors
 $(CORE_VENV)/.setup-done: $(STAMP) core/pyproject.toml plugins/testing/pyproject.toml

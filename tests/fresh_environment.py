@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -23,10 +24,14 @@ def run(*command: object, cwd: Path | None = None, **variables: str) -> str:
 
 
 def build_wheel(folder: Path, target: Path) -> Path:
-    """Build the wheel of a project into `target`; nothing is written to `folder`."""
-    before = set(target.glob("*.whl"))
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=folder)
-    (wheel,) = set(target.glob("*.whl")) - before
+    """Build the wheel of a project into a folder of its own below `target`, unless another worker did so before."""
+    target = target / folder.name
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(target.glob("*.whl")):
+            run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=folder)
+        (wheel,) = target.glob("*.whl")
     return wheel
 
 

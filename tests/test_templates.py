@@ -123,10 +123,10 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureF
     assert _files(tmp_path / "oprack-my-pack") == {"mine"}
 
 
-def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path) -> None:
+def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path, wheels: Path) -> None:
     """Wheels of the package and of the baked pack in a fresh environment: nothing of this checkout is on its path."""
     environment = FreshEnvironment(tmp_path / "env")
-    core, *rooms = (build_wheel(folder, tmp_path / "wheels") for folder in PACKAGE)
+    core, *rooms = (build_wheel(folder, wheels) for folder in PACKAGE)
     environment.install(f"{core}[templates,test]", *rooms)
     # what is installed bakes the pack, from the template inside a wheel
     run(environment.path / "bin" / "oprack", "new-pack", tmp_path, "--no-input", "--native", "C", cwd=tmp_path)

@@ -82,9 +82,8 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> FreshEnvironment:
+def environment(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> FreshEnvironment:
     """Wheels of the core, of the packs that the models need, of oneDNN's plugin, and of the third party's pack."""
-    wheels = tmp_path_factory.mktemp("wheels")
     made = FreshEnvironment(tmp_path_factory.mktemp("third-party-library") / "env")
     made.install(*(build_wheel(folder, wheels) for folder in (*FOLDERS, ROOT / "plugins" / "onednn")))
     return made

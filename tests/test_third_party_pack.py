@@ -88,9 +88,8 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> FreshEnvironment:
+def environment(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> FreshEnvironment:
     """Wheels of the core, of the packs that the models need, and of the third party's pack."""
-    wheels = tmp_path_factory.mktemp("wheels")
     folders = [
         *PACKAGE,
         *(ROOT / "op_packages" / name for name in ("math", "nn", "random", "tensor")),

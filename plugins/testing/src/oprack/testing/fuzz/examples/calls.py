@@ -6,6 +6,7 @@ import contextlib
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def recorded(
     if _runs_blocks(op_type, manager):
         return []
     calls = [call for record in records if record.op == op_type for call in [_of_record(record, manager)] if call]
-    files = [f for folder in folders for f in sorted(folder.rglob("*.npz")) if _serves(f.stem, op_type)]
+    files = [f for folder in folders for stem, f in _case_files(folder) if _serves(stem, op_type)]
     rng = random.Random(f"{seed}/{op_type}")
     for file in files:
         cases = list(load_cases(file))
@@ -119,6 +120,12 @@ def recorded(
             if count >= most:
                 break
     return calls
+
+
+@cache
+def _case_files(folder: Path) -> list[tuple[str, Path]]:
+    """Names and paths of the files of cases; a search asks for them once for each op."""
+    return [(f.stem, f) for f in sorted(folder.rglob("*.npz"))]
 
 
 def _runs_blocks(op_type: str, manager: PackManager) -> bool:

@@ -104,6 +104,7 @@ class Paths:
         self._everything = tuple(self.libraries)
         # Asked for every example and path; packs do not change while a search runs.
         self._served_ops: dict[tuple[str, tuple[str, ...]], bool] = {}
+        self._rewritten: tuple[Example, set[str]] | None = None  # of the example that runs
 
     def reference(self, example: Example) -> list[Outcome]:
         """Op by op, without kernel libraries; notes whether the runs leave the parameters as they are."""
@@ -136,7 +137,8 @@ class Paths:
         for p in passes:
             needed = (p.library,) if p.library else ()
             tolerance = REORDERED if p.reorders_sums else ROUNDED
-            add(f"pass {p.name}", tolerance, self._pass([p], needed, [p.name]), p.name, "plan", *needed)
+            alone = self._alone(p, passes, self._pass([p], needed, [p.name]))
+            add(f"pass {p.name}", tolerance, alone, p.name, "plan", *needed)
         plain = [p for p in passes if p.library is None]
         names = [p.name for p in plain]
         add("predictor", SAME, lambda e: self._predictor(e, [], ()), "plan", "predictor")
@@ -226,6 +228,36 @@ class Paths:
                 return _run_all(executor, done.program, example, scope)
 
         return run
+
+    def _alone(
+        self, one: Pass, passes: Sequence[Pass], run: Callable[[Example], list[Outcome] | None]
+    ) -> Callable[[Example], list[Outcome] | None]:
+        """The path of one of the passes, which does not apply where it rewrites nothing."""
+
+        def alone(example: Example) -> list[Outcome] | None:
+            if self._rewritten is None or self._rewritten[0] is not example:
+                self._rewritten = example, self._rewrite(passes, example)
+            return run(example) if one.name in self._rewritten[1] else None
+
+        return alone
+
+    def _rewrite(self, passes: Sequence[Pass], example: Example) -> set[str]:
+        """Names of the passes of which each by itself rewrites the program, or fails.
+
+        All that come before the first one that rewrites it saw the program as it is, so one look tells of them all.
+        """
+        found, left = set[str](), self._chosen(passes, example)
+        while left:
+            scope = filled_scope(example.params)
+            given = {"keep": example.fetch, "passes": left, "manager": self.manager, "debug": False}
+            with warnings.catch_warnings(), without_size_limits(self.manager):
+                warnings.simplefilter("ignore", BrokenPackWarning)
+                reports = optimize(example.program.desc, scope, **given).reports
+            found |= {report.name for report in reports if report.error}
+            first = next((i for i, report in enumerate(reports) if report.matches), len(left))
+            found |= {p.name for p in left[first : first + 1]}
+            left = left[first + 1 :]
+        return found
 
     def _chosen(self, passes: Sequence[Pass], example: Example) -> list[Pass]:
         """Programs with gradients are for training, whose passes do not take parameters for constants."""
