@@ -249,10 +249,10 @@ class Paths:
         found, left = set[str](), self._chosen(passes, example)
         while left:
             scope = filled_scope(example.params)
-            given = {"keep": example.fetch, "passes": left, "manager": self.manager, "debug": False}
+            given: dict[str, Any] = {"keep": example.fetch, "manager": self.manager, "debug": False}
             with warnings.catch_warnings(), without_size_limits(self.manager):
                 warnings.simplefilter("ignore", BrokenPackWarning)
-                reports = optimize(example.program.desc, scope, **given).reports
+                reports = optimize(example.program.desc, scope, passes=left, **given).reports
             found |= {report.name for report in reports if report.error}
             first = next((i for i, report in enumerate(reports) if report.matches), len(left))
             found |= {p.name for p in left[first : first + 1]}
