@@ -189,3 +189,18 @@ def test_following_the_advice_ends_the_error(case: str) -> None:
     with pytest.raises(OprackError, match=text):
         wrong()
     right()
+
+
+def test_nobody_looks_for_advice_that_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """hasattr() asks tensors for members that they lack, in operators of two dtypes as well."""
+
+    def searched(*given: object) -> str:
+        raise AssertionError(given)
+
+    x, y = oprack.to_tensor([1.5]), oprack.to_tensor([2])
+    monkeypatch.setattr("oprack.functional.written.did_you_mean", searched)
+    assert not hasattr(x, "no_such_member")
+    assert (x + y).tolist() == [3.5]
+    monkeypatch.undo()
+    with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute or op 'rleu' \(did you mean relu, "):
+        x.rleu  # noqa: B018

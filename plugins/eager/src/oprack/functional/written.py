@@ -91,6 +91,18 @@ def forward_ops(op_types: Iterable[str]) -> list[str]:
     return [t for t in op_types if not t.endswith("_grad") and "_grad_" not in t]
 
 
+class _NoMember(AttributeError):
+    """A tensor has no such member. hasattr() asks for many, so what to write instead is looked for by who prints it."""
+
+    def __init__(self, owner: str, name: str) -> None:
+        super().__init__(owner, name)
+
+    def __str__(self) -> str:
+        owner, name = self.args
+        advice = instead("tensor", name) or did_you_mean(name, public_names())
+        return f"{owner!r} object has no attribute or op {name!r}{advice}"
+
+
 def method(owner: str, name: str) -> Callable[..., Any]:
     """What `x.<name>` calls where Tensor itself has no such member: a written function, else an op.
 
@@ -114,8 +126,7 @@ def method(owner: str, name: str) -> Callable[..., Any]:
             return other
         if home(NAMESPACE, name):
             default_manager().layer(NAMESPACE, name)  # raises: it names the pack to install
-        advice = instead("tensor", name) or did_you_mean(name, public_names())
-        raise AttributeError(f"{owner!r} object has no attribute or op {name!r}{advice}")
+        raise _NoMember(owner, name)
     try:
         return function_of(name)
     except UnknownOpError as error:  # of a pack that is not there, blocked or broken
