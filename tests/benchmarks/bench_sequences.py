@@ -1,11 +1,11 @@
-"""An encoder of transformer layers on sentences without padding, beside padded ones of oprack, PyTorch and ONNX Runtime.
+"""An encoder of transformers on sentences without padding, beside padded ones of oprack, PyTorch and ONNX Runtime.
 
     python tests/benchmarks/bench_sequences.py [--rounds 5] [--padding 0 0.6] [--threads 1] [--out FILE]
 
-4 layers, 512 wide, 8 heads, 2048 between, gelu; 32 sentences, the longest of 128 words, the others drawn so that the share
-of padding is as asked. Each engine is a process that waits for its turn; in a round each runs once forward and takes one
-training step (dropout 0.1, Adam), and a figure is the median over the rounds of the CPU's time, which other work on the
-machine changes less than the clock's. The ratio is the median of the rounds' ratios to PyTorch.
+4 layers, 512 wide, 8 heads, 2048 between, gelu; 32 sentences, the longest of 128 words, the others drawn so that the
+share of padding is as asked. Each engine is a process that waits for its turn; in a round each runs once forward, or
+takes one training step (dropout 0.1, Adam), and a figure is the median over the rounds of the CPU's time, which other
+work on the machine changes less than the clock's. Ratios are medians of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Turns:
 
     def __init__(self, engine: str, padding: float, options: argparse.Namespace, folder: Path) -> None:
         threads = str(options.threads)
-        environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
+        environment = os.environ | dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
+        )
         environment["OPRACK_CPU_THREADS"] = threads
         python = sys.executable if engine.startswith("oprack") else str(options.peers)
         command = [python, str(WORKER), engine, str(padding), threads, str(folder)]

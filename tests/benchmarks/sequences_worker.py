@@ -1,4 +1,4 @@
-"""One engine of bench_sequences.py: python sequences_worker.py ENGINE PADDING THREADS FOLDER, then a line for each run."""
+"""One engine of bench_sequences.py: sequences_worker.py ENGINE PADDING THREADS FOLDER, then a line for each run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lengths_of(padding: float) -> list[int]:
     draws = np.random.default_rng(1).beta(2, 3, SENTENCES)
     draws[0] = 1
     wanted = round(SENTENCES * LONGEST * (1 - padding))
-    low, high = 0.0, 10.0
+    low, high = 0.0, 1000.0
     for _ in range(50):  # the factor by which the sum is as wanted
         factor = (low + high) / 2
         found = np.clip(np.round(draws * factor * LONGEST), 1, LONGEST).astype(int)
@@ -113,9 +113,7 @@ def onnxruntime_runs(lengths: list[int], threads: int, folder: Path) -> Runs:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(
-        str(folder / "encoder.onnx"), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(str(folder / "encoder.onnx"), options, providers=["CPUExecutionProvider"])
     drawn = np.random.default_rng(0).standard_normal((SENTENCES, LONGEST, WIDTH)).astype("float32")
     names = [i.name for i in session.get_inputs()]
     feeds = dict(zip(names, (drawn, ~_mask(lengths)), strict=False))

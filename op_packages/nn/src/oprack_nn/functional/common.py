@@ -269,9 +269,9 @@ def scaled_dot_product_attention(
     if is_rows(query, 3):
         if attn_mask is not None:
             raise InvalidArgumentError(
-                f"scaled_dot_product_attention: query has shape {list(query.shape)} and LoD, and attn_mask shape "
-                f"{list(attn_mask.shape)}; expected no mask, as sequences without padding need none, and is_causal=True "
-                "where a position looks at those before it alone"
+                f"scaled_dot_product_attention: query has shape {list(query.shape)} and LoD, and attn_mask has shape "
+                f"{list(attn_mask.shape)}; expected no mask, as sequences without padding need none: leave it out, and "
+                "say is_causal=True where a position looks at those before it alone"
             )
         settings: dict[str, Any] = {"causal": is_causal, "dropout_p": float(dropout_p), "is_test": not training}
         return F.sequence_attention(query, key, value, **settings)

@@ -31,17 +31,17 @@ class Cache(NamedTuple):
         grows: Whether keys and values of what is attended to next are appended; otherwise these are all.
     """
 
-    k: Tensor | None = None
-    v: Tensor | None = None
+    k: Any = None
+    v: Any = None
     grows: bool = True
 
-    def followed_by(self, k: Tensor, v: Tensor) -> Cache:
-        """A cache with more places behind these, of each sequence for itself."""
-        if self.k is None or self.v is None:
-            return Cache(k, v)
+    def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of these places and of more behind them, of each sequence for itself."""
+        if self.k is None:
+            return k, v
         if C.is_rows(k, 3):
-            return Cache(F.sequence_concat([self.k, k]), F.sequence_concat([self.v, v]))
-        return Cache(F.concat([self.k, k], axis=1), F.concat([self.v, v], axis=1))
+            return F.sequence_concat([self.k, k]), F.sequence_concat([self.v, v])
+        return F.concat([self.k, k], axis=1), F.concat([self.v, v], axis=1)
 
 
 class MultiHeadAttention(Module):
@@ -103,16 +103,17 @@ class MultiHeadAttention(Module):
         key = query if key is None else key
         q = self._heads(self.q_proj(query))
         if cache is not None and not cache.grows:
-            seen = cache
+            k, v = cache.k, cache.v
         else:
-            seen = (cache or Cache()).followed_by(*self._keys_values(key, key if value is None else value))
+            k, v = self._keys_values(key, key if value is None else value)
+            if cache is not None:
+                k, v = cache.joined(k, v)
+                cache = Cache(k, v)
         if is_causal and cache is not None and q.ndim == 4:
-            attn_mask, is_causal = self._behind(q, seen, attn_mask), False
-        found = C.scaled_dot_product_attention(
-            q, seen.k, seen.v, attn_mask, self.dropout, is_causal, training=self.training
-        )
+            attn_mask, is_causal = self._behind(q, k, attn_mask), False
+        found = C.scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, is_causal, training=self.training)
         out = self.out_proj(C.lod_of(query, found.reshape([*[0] * (q.ndim - 2), self.embed_dim])))
-        return out if cache is None else (out, seen)
+        return out if cache is None else (out, cache)
 
     def gen_cache(self, key: Tensor | None = None, value: Tensor | None = None) -> Cache:
         """Start to generate.
@@ -136,12 +137,11 @@ class MultiHeadAttention(Module):
         return C.lod_of(x, x.reshape([*[0] * (x.ndim - 1), self.num_heads, self.embed_dim // self.num_heads]))
 
     @staticmethod
-    def _behind(q: Tensor, seen: Cache, mask: Tensor | None) -> Tensor:
-        """The mask by which the last query stands at the last key that was seen."""
-        assert seen.k is not None
-        length, places = q.shape[1], seen.k.shape[1]
-        ones = F.fill_constant(shape=[length, places], dtype=q.dtype, value=-1e9)
-        later = F.tril_triu(ones, diagonal=places - length + 1, lower=False)
+    def _behind(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+        """The mask by which the last query stands at the last key."""
+        length, places = q.shape[1], k.shape[1]
+        far = F.fill_constant(shape=[length, places], dtype=q.dtype, value=-1e9)
+        later = F.tril_triu(far, diagonal=places - length + 1, lower=False)
         return later if mask is None else later + mask
 
 
