@@ -129,6 +129,21 @@ def blocks(q_offsets: np.ndarray, k_offsets: np.ndarray, heads: int, width: int,
             yield from _parts(part, q, k, keys[part], heads, reach)
 
 
+def alike(offsets: np.ndarray, width: int) -> Iterator[Rows]:
+    """All rows, of sequences of like length together; those without rows are in none.
+
+    Args:
+        offsets: int64 [n + 1], where the sequences begin.
+        width: Elements of a row.
+
+    Yields:
+        The rows of some sequences.
+    """
+    lengths = np.diff(offsets)
+    for group in _groups(lengths, np.ones_like(lengths), width, width, False):
+        yield Rows(offsets[group], lengths[group])
+
+
 def _groups(queries: np.ndarray, keys: np.ndarray, heads: int, width: int, from_end: bool) -> Iterator[np.ndarray]:
     """Numbers of the sequences that are computed together.
 

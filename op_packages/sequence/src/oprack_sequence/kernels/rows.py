@@ -302,32 +302,31 @@ def _sequence_slice_rows(Offset: Array, Length: Array, ctx: KernelContext) -> tu
 def sequence_softmax(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Shifted by the largest element of each sequence."""
     offsets = sequence_offsets(ctx, "X")
-    flat = X.reshape(-1)
     ids = xp.asarray(segment_ids(offsets))
-    exps = xp.exp(flat - _segment_max(flat, offsets, xp)[ids])
+    exps = xp.exp(X - _segment_max(X, offsets, xp)[ids])
     exps /= segment_sum(exps, offsets, xp)[ids]
-    return exps.reshape(X.shape)
+    return exps
 
 
 @kernel("sequence_softmax_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_softmax_grad(Out: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Out (g - sum of Out g over the sequence)."""
     offsets = sequence_offsets(ctx, "X")
-    y, g = Out.reshape(-1), Out_grad.reshape(-1)
-    inner = segment_sum(y * g, offsets, xp)[xp.asarray(segment_ids(offsets))]
-    return (y * (g - inner)).reshape(Out.shape)
+    inner = segment_sum(Out * Out_grad, offsets, xp)[xp.asarray(segment_ids(offsets))]
+    return Out * (Out_grad - inner)
 
 
 def _segment_max(x: Array, offsets: Array, xp: ArrayModule) -> Array:
-    """[n]: largest element of each sequence of x [N]; 0 for an empty one."""
+    """[n, ...]: largest element of each sequence and column of x [N, ...]; 0 for an empty one."""
     lengths = np.diff(offsets)
-    out = xp.zeros(len(lengths), x.dtype)
+    out = xp.zeros((len(lengths), *x.shape[1:]), x.dtype)
     filled = np.flatnonzero(lengths)
     if not len(filled):
         return out
     if xp is np:
-        out[filled] = np.maximum.reduceat(x, offsets[filled])
+        out[filled] = np.maximum.reduceat(x, offsets[filled], axis=0)
         return out
-    rows, valid = padded_rows(offsets, int(lengths.max()))
-    padded = xp.where(xp.asarray(valid), x[xp.asarray(rows)], -xp.inf).max(axis=1)
-    return xp.where(xp.asarray(lengths > 0), padded, 0).astype(x.dtype)
+    rows, valid = padded_rows(offsets[np.append(filled, len(lengths))], int(lengths.max()))
+    valid = xp.asarray(valid.reshape(*valid.shape, *[1] * (x.ndim - 1)))
+    out[xp.asarray(filled)] = xp.where(valid, x[xp.asarray(rows)], -xp.inf).max(axis=1)
+    return out

@@ -293,9 +293,12 @@ class SequenceSliceGrad(GradOpDef, of=SequenceSlice, reads="Offset Length", shap
 
 
 class SequenceSoftmax(OpDef, type="sequence_softmax"):
-    r"""Softmax over the rows of each sequence: $$Out_i = \frac{e^{X_i}}{\sum_{j \in seq(i)} e^{X_j}}$$"""
+    r"""Softmax over the rows of each sequence: $$Out_i = \frac{e^{X_i}}{\sum_{j \in seq(i)} e^{X_j}}$$
 
-    X = Input("[N, 1] or [N] with LoD.")
+    Each column stands by itself. Paddle takes one.
+    """
+
+    X = Input("[N, ...] with LoD.")
     Out = Output("Shape and LoD of X.")
     use_cudnn = Attr(False, "Chooses a kernel library elsewhere.", extra=True)
     data_format = Attr("AnyLayout", "Has no effect.", extra=True)
