@@ -259,7 +259,7 @@ def _conv_of_rows(
 ) -> Tensor:
     """conv1d along each sequence of rows: a product of its windows, in each group of channels."""
     filters, channels, size = weight.shape
-    if padding == "SAME":
+    if str(padding).upper() == "SAME":
         dilation = 1  # as op conv2d takes it, Paddle's
     around = _around(padding, dilation * (size - 1), stride)
     windows = F.sequence_unfold(x, size=size, stride=stride, dilation=dilation, padding=around)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oprack import Tensor
 
 
-class Cache(NamedTuple):
+class KeyValueCache(NamedTuple):
     """Keys and values of the places that were seen, for generation step by step.
 
     Attributes:
@@ -82,7 +82,7 @@ class MultiHeadAttention(Module):
         key: Tensor | None = None,
         value: Tensor | None = None,
         attn_mask: Tensor | None = None,
-        cache: Cache | None = None,
+        cache: KeyValueCache | None = None,
         is_causal: bool = False,
     ) -> Any:
         """Attend.
@@ -108,14 +108,14 @@ class MultiHeadAttention(Module):
             k, v = self._keys_values(key, key if value is None else value)
             if cache is not None:
                 k, v = cache.joined(k, v)
-                cache = Cache(k, v)
+                cache = KeyValueCache(k, v)
         if is_causal and cache is not None and q.ndim == 4:
             attn_mask, is_causal = self._behind(q, k, attn_mask), False
         found = C.scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, is_causal, training=self.training)
         out = self.out_proj(C.lod_of(query, found.reshape([*[0] * (q.ndim - 2), self.embed_dim])))
         return out if cache is None else (out, cache)
 
-    def gen_cache(self, key: Tensor | None = None, value: Tensor | None = None) -> Cache:
+    def gen_cache(self, key: Tensor | None = None, value: Tensor | None = None) -> KeyValueCache:
         """Start to generate.
 
         Args:
@@ -126,8 +126,8 @@ class MultiHeadAttention(Module):
             A cache that stays as it is, or one without places that grows.
         """
         if key is None:
-            return Cache()
-        return Cache(*self._keys_values(key, key if value is None else value), grows=False)
+            return KeyValueCache()
+        return KeyValueCache(*self._keys_values(key, key if value is None else value), grows=False)
 
     def _keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
@@ -250,7 +250,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         memory: Tensor,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        cache: tuple[Cache, Cache] | None = None,
+        cache: tuple[KeyValueCache, KeyValueCache] | None = None,
         tgt_is_causal: bool = False,
     ) -> Any:
         """Compute the layer.
@@ -287,7 +287,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         tgt, _ = part(self.norm3, self.dropout3, tgt, self._feed_forward)
         return tgt if cache is None else (tgt, (own, others))
 
-    def gen_cache(self, memory: Tensor) -> tuple[Cache, Cache]:
+    def gen_cache(self, memory: Tensor) -> tuple[KeyValueCache, KeyValueCache]:
         """Start to generate behind nothing; memory: the result of the encoder, as forward takes it."""
         return self.self_attn.gen_cache(), self.cross_attn.gen_cache(memory)
 
@@ -333,7 +333,7 @@ class TransformerDecoder(Module):
         memory: Tensor,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        cache: Sequence[tuple[Cache, Cache]] | None = None,
+        cache: Sequence[tuple[KeyValueCache, KeyValueCache]] | None = None,
         tgt_is_causal: bool = False,
     ) -> Any:
         """As TransformerDecoderLayer, layer by layer; cache: those of all layers, from gen_cache or the step before."""
@@ -346,7 +346,7 @@ class TransformerDecoder(Module):
         out = tgt if self.norm is None else self.norm(tgt)
         return out if cache is None else (out, kept)
 
-    def gen_cache(self, memory: Tensor) -> list[tuple[Cache, Cache]]:
+    def gen_cache(self, memory: Tensor) -> list[tuple[KeyValueCache, KeyValueCache]]:
         """Start to generate behind nothing; memory: the result of the encoder."""
         return [layer.gen_cache(memory) for layer in self.layers]
 
