@@ -23,7 +23,11 @@ CALLS = {"GradOp", "OpDesc", "_apply", "append", "append_op", "apply", "create_o
 NAMESPACES = {"initializer", "layers", "nets", "nn", "optimizer"}
 # Ops that a distribution calls only for inputs that are sequences. Their distribution requires the caller, so that it
 # can't be required in turn; where it is missing, the error names it.
-WHERE_ASKED = {"oprack-nn": {"sequence_attention", "sequence_concat", "sequence_unfold"}}
+WHERE_ASKED = {
+    "oprack-nn": {
+        *("sequence_attention", "sequence_concat", "sequence_unfold", "sequence_pool", "sequence_expand_as"),
+    }
+}
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -101,6 +105,14 @@ def conv(x, act="sigmoid", name="tanh"): step("scale" if x else "add", x)
     found = {("ops", name) for name in ("relu", "mul", "sigmoid", "scale", "add")} | {("layers", "fc")}
     assert {entry[1:] for entry in called(ast.parse(code))} == found
     assert {"relu", "mul"} <= set(names("ops")) and home("layers", "fc") == "oprack-nn"
+
+
+def test_ops_that_only_sequences_lead_to_are_those_of_who_requires_the_caller() -> None:
+    for caller, ops in WHERE_ASKED.items():
+        for folder in (p for p in PACKS if project(p)["name"] in {home("ops", op) for op in ops}):
+            assert caller in {ours(r) for r in project(folder)["dependencies"]}
+        source = "".join(f.read_text("utf-8") for p in PACKS if project(p)["name"] == caller for f in p.rglob("*.py"))
+        assert {op for op in ops if f"F.{op}" not in source} == set()
 
 
 def test_no_circle_of_distributions() -> None:
