@@ -53,7 +53,7 @@ class Rows:
         self.even = bool((lengths == self.width).all())
         first, count = int(starts[0]), len(starts)
         self.view: slice | None = None
-        if self.even and (np.diff(starts) == self.width).all():
+        if count == 1 or (self.even and (np.diff(starts) == self.width).all()):
             self.view = slice(first, first + count * self.width)
             return
         step = np.arange(self.width)
