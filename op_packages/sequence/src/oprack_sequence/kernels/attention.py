@@ -331,7 +331,7 @@ def _weights(
         kept = settings.kept(draws, p, xp)
         if not block.q.even:
             p *= xp.asarray(block.q.valid)[:, None, :, None]
-        found[block.sequences, :, block.queries, block.keys] = p if kept is None else p * kept
+        found[xp.asarray(block.sequences), :, block.queries, block.keys] = p if kept is None else p * kept
     return found
 
 
