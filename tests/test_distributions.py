@@ -26,6 +26,7 @@ NAMESPACES = {"initializer", "layers", "nets", "nn", "optimizer"}
 WHERE_ASKED = {
     "oprack-nn": {
         *("sequence_attention", "sequence_concat", "sequence_unfold", "sequence_pool", "sequence_expand_as"),
+        "sequence_select",
     }
 }
 

@@ -13,6 +13,7 @@ import pytest
 from oprack import functional as F
 from oprack import nn, to_tensor
 from oprack.errors import InvalidArgumentError
+from oprack.inference import Config, create_predictor
 from oprack.tensor import LoDTensor
 
 WIDTH, HEADS = 8, 2
@@ -146,6 +147,29 @@ def test_padded_batches_generate_as_well() -> None:
     np.testing.assert_allclose(np.concatenate(made, 1), whole.numpy(), rtol=1e-4, atol=2e-6)
 
 
+def test_finished_sequences_leave_and_beams_copy_what_was_seen() -> None:
+    """A cache of chosen sequences goes on as if they had always been the batch."""
+    net, memory = decoder()
+    whole = net(to_tensor(X, lod=[OFFSETS]), memory, tgt_is_causal=True)
+    first, chosen = [min(n, 2) for n in LENGTHS], [5, 2, 2]
+    parts = [X[a:b] for a, b in pairwise(OFFSETS)]
+    rows = np.concatenate([p[:n] for p, n in zip(parts, first, strict=True)])
+    prompt = to_tensor(rows, lod=[np.cumsum([0, *first])])
+    _, cache = net(prompt, memory, cache=net.gen_cache(memory), tgt_is_causal=True)
+    index = to_tensor(chosen)
+    cache = [tuple(kept.select(index) for kept in of_layer) for of_layer in cache]
+    rest = [parts[i][2:] for i in chosen]
+    offsets = np.cumsum([0, *map(len, rest)])
+    out, _ = net(
+        to_tensor(np.concatenate(rest), lod=[offsets]),
+        F.sequence_select(memory, index),
+        cache=cache,
+        tgt_is_causal=True,
+    )
+    wanted = [whole.numpy()[OFFSETS[i] + 2 : OFFSETS[i + 1]] for i in chosen]
+    np.testing.assert_allclose(out.numpy(), np.concatenate(wanted), rtol=1e-4, atol=2e-6)
+
+
 class Reader(nn.Module):
     """Words to a vector for each text: embedding with learned positions, encoder, mean."""
 
@@ -180,6 +204,13 @@ def test_an_encoder_is_trained_compiled_saved_and_run_without_its_code(tmp_path:
     scope = oprack.Scope()
     model = oprack.io.load_inference_model(tmp_path / "net", scope)
     feeds = {model.feed_names[0]: LoDTensor(words, [OFFSETS])}
+    predictor = create_predictor(Config(str(tmp_path / "net.pdmodel"), str(tmp_path / "net.pdiparams")))
+    handle = predictor.get_input_handle(predictor.get_input_names()[0])
+    handle.copy_from_cpu(words)
+    handle.set_lod([OFFSETS])
+    predictor.run()
+    ran = predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu()
+    np.testing.assert_allclose(ran, wanted, rtol=1e-4, atol=1e-5)
     for prepared in (False, True):
         ran = oprack.Executor(prepared=prepared).run(model.program, feeds, model.fetch_names, scope)[0]
         np.testing.assert_allclose(ran, wanted, rtol=1e-4, atol=1e-5)

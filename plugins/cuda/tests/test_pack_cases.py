@@ -1,4 +1,4 @@
-"""The cases that packs bring themselves, at place cuda over strict arrays: outputs as expected, gradients as on the CPU."""
+"""Cases that packs bring themselves, at place cuda over strict arrays: outputs as expected, gradients as on CPUs."""
 
 from __future__ import annotations
 

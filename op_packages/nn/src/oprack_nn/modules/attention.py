@@ -43,6 +43,21 @@ class KeyValueCache(NamedTuple):
             return F.sequence_concat([self.k, k]), F.sequence_concat([self.v, v])
         return F.concat([self.k, k], axis=1), F.concat([self.v, v], axis=1)
 
+    def select(self, index: Tensor) -> KeyValueCache:
+        """The places of some sequences.
+
+        Args:
+            index: Their numbers, int32 or int64 [sequences], in any order: those that are not finished, or the parents
+                of the beams of a search.
+
+        Returns:
+            A cache of these sequences.
+        """
+        if self.k is None:
+            return self
+        chosen = F.sequence_select if C.is_rows(self.k, 3) else F.gather
+        return KeyValueCache(chosen(self.k, index), chosen(self.v, index), self.grows)
+
 
 class MultiHeadAttention(Module):
     r"""$$softmax(Q K^T / \sqrt d + mask) V$$ for each head, of linear maps of query, key and value.

@@ -18,6 +18,7 @@ from oprack_sequence.kernels._lod import (
     segment_ids,
     segment_sum,
     sequence_offsets,
+    sum_by_index,
     with_lod,
 )
 
@@ -257,6 +258,38 @@ def _places(Ids: Array, shape: tuple[int, ...], ctx: KernelContext, xp: ArrayMod
             f"from 0 to {shape[1] - 1}"
         )
     return xp.asarray(segment_ids(offsets)), Ids.reshape(-1)
+
+
+# sequence_select ------------------------------------------------------------------------------------------------------
+@kernel("sequence_select", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS | {"bool"})
+def sequence_select(X: Array, Index: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
+    """One gather of rows."""
+    rows, levels = _selected(Index, ctx)
+    return with_lod(X[xp.asarray(rows)], levels)
+
+
+@kernel("sequence_select_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
+def sequence_select_grad(X: ShapeOnly, Index: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    """One sum over the copies of each row."""
+    rows, _ = _selected(Index, ctx)
+    return sum_by_index(Out_grad, rows, X.shape[0], xp)
+
+
+def _selected(Index: Array, ctx: KernelContext) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(rows of X that Out has, its offsets)."""
+    chosen, levels = host(Index).reshape(-1).astype(np.int64), []
+    count = len(sequence_offsets(ctx, "X", level=0)) - 1
+    if len(chosen) and not (0 <= chosen.min() and chosen.max() < count):
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Index has numbers from {chosen.min()} to {chosen.max()}, and X {count} sequences; "
+            f"expected numbers from 0 to {count - 1}"
+        )
+    for level in ctx.lod("X"):
+        offsets = np.asarray(level, np.int64)
+        lengths = np.diff(offsets)[chosen]
+        levels.append(offsets_of(lengths))
+        chosen = row_ranges(offsets[:-1][chosen], lengths)
+    return chosen, levels
 
 
 # sequence_slice -------------------------------------------------------------------------------------------------------
