@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from oprack.errors import OprackError
-
 from oprack import functional as F
+from oprack.errors import OprackError
 
 
 def test_strict_masks_hold_0_and_1_alone() -> None:
     x, mask = np.zeros((1, 3, 2), "float32"), np.array([[1, 0.5, 0]], "float32")
-    assert F.unpad_by_mask(x, mask)[0].shape == [2, 2]
-    with pytest.raises(OprackError, match="Mask holds 0.5; expected 0 for padding and 1 for the rest"):
+    assert F.unpad_by_mask(x, mask)[0].shape == (2, 2)
+    with pytest.raises(OprackError, match=r"Mask holds 0\.5; expected 0 for padding and 1 for the rest"):
         F.unpad_by_mask(x, mask, strict=True)
 
 
