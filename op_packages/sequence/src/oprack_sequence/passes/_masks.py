@@ -12,6 +12,7 @@ from oprack_sequence.passes._sizes import Dim, Sizes, same
 ENOUGH = 9999.0
 """By how much a score is lowered, at least, so that its weight is 0: e^-9999 is far below what any float holds."""
 
+_FILLS = frozenset("fill_any_like fill_constant fill_constant_batch_size_like fill_zeros_like".split())
 _RESHAPES = frozenset("reshape reshape2 unsqueeze unsqueeze2 squeeze squeeze2".split())
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "elementwise_add": lambda a, b: a + b,
@@ -116,8 +117,9 @@ def mask_of(graph: Graph, sizes: Sizes, added: VarNode) -> Mask | None:
     places = batch_dims(sizes, flags.source)
     if not abs(gap) >= ENOUGH or places is None or not (same(places[0], dims[0]) and same(places[1], dims[3])):
         return None
-    if graph.constant(flags.source) is not None:
-        return None
+    maker = flags.source.producer
+    if graph.constant(flags.source) is not None or (maker is not None and maker.type in _FILLS):
+        return None  # nothing is padding, or the same is in every run
     return Mask(flags.source, int(gap > 0), places)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -215,16 +216,20 @@ def _size(number: int, sizes: dict[int, Size]) -> Dim:
 
 
 def _with_rest(wanted: Dims, x: Dims) -> Dims | None:
-    """Dims of a reshape, one of which may be -1."""
+    """Dims of a reshape of `x`, one of which may be -1; None where they can't be told."""
     if -1 not in wanted:
         return wanted
-    left = list(x)
+    left = [d.root() for d in x if isinstance(d, Size)]
     for d in wanted:
-        match = next((i for i, have in enumerate(left) if d != -1 and same(have, d)), None)
-        if match is not None:
-            del left[match]
-        elif d not in (-1, 1):
-            return None  # dims are split or joined
-    numbers = [d for d in left if d != 1]
-    rest = 1 if not numbers else numbers[0] if len(numbers) == 1 else Size()
-    return tuple(rest if d == -1 else d for d in wanted)
+        if isinstance(d, Size):
+            if d.root() not in left:
+                return None
+            left.remove(d.root())
+    have = math.prod(d for d in x if isinstance(d, int))
+    given = math.prod(d for d in wanted if isinstance(d, int) and d != -1)
+    rest: Dim | None = None
+    if not left and given and have % given == 0:
+        rest = have // given
+    elif len(left) == 1 and have == given:
+        rest = left[0]
+    return None if rest is None else tuple(rest if d == -1 else d for d in wanted)
