@@ -81,13 +81,16 @@ def sequence_unpad_grad(X: ShapeOnly, Out_grad: Array, *, ctx: KernelContext, xp
     return x_grad
 
 
+_LEAVE_OUT = "If pass unpad made this op, leave that pass out to use such a mask"
+
+
 # unpad_by_mask --------------------------------------------------------------------------------------------------------
 _ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
 
 
 @kernel("unpad_by_mask", place=("cpu", "cuda"), dtypes=_ANY)
 def unpad_by_mask(
-    X: Array, Mask: Array, *, strict: bool, ctx: KernelContext, xp: ArrayModule
+    X: Array, Mask: Array, *, strict: bool, contiguous: bool, ctx: KernelContext, xp: ArrayModule
 ) -> tuple[LoDTensor, Array]:
     """One gather of rows."""
     mask = host(Mask)
@@ -95,7 +98,12 @@ def unpad_by_mask(
     if strict and not ((mask == 1) | ~kept).all():
         raise InvalidArgumentError(
             f"op {ctx.op_type}: Mask holds {mask[kept & (mask != 1)][0]}; expected 0 for padding and 1 for the rest. "
-            "If pass unpad made this op, leave that pass out to use such a mask"
+            + _LEAVE_OUT
+        )
+    if contiguous and ((kept[:, 1:] & ~kept[:, :-1]).sum(axis=1) + kept[:, :1].sum(axis=1) > 1).any():
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Mask has padding between places that are kept; expected those of a sequence side by "
+            "side, where distances between them count. " + _LEAVE_OUT
         )
     index = np.flatnonzero(kept)
     places = xp.asarray(index)

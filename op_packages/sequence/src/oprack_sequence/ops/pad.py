@@ -116,6 +116,7 @@ class UnpadByMask(OpDef, type="unpad_by_mask"):
     Out = Output("[number of places kept, ...] with one LoD level of B sequences.")
     Index = Output("int64 [number of places kept]: b T + t of each row.", stop_gradient=True)
     strict = Attr(False, "Refuse a Mask that holds anything but 0 and 1.")
+    contiguous = Attr(False, "Refuse a Mask with padding between places of one b that are kept.")
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx: InferShapeContext) -> None:

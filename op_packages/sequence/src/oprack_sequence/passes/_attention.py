@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from oprack.ir import Graph, OpNode, VarNode
 
+from oprack_sequence.passes._distances import Distances
 from oprack_sequence.passes._masks import Mask, mask_of, number_of
 from oprack_sequence.passes._sizes import PRODUCTS, Sizes, same
 
@@ -20,12 +21,13 @@ class Turned(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """factor * queries * keys, [B, heads, S, S]; where `masked`, keys of padding are lowered."""
+    """factor * queries * keys + bias, [B, heads, S, S]; where `masked`, keys of padding are lowered."""
 
     q: VarNode
     k: VarNode
     factor: float
     masked: bool = False
+    bias: VarNode | None = None
 
 
 class Weights(NamedTuple):
@@ -54,11 +56,20 @@ class Forms:
         graph: The graph.
         sizes: The dims of its variables.
         mask: Which places are kept.
+        distances: What depends on two positions by their distance.
         is_rows: Whether a variable is [B, S, ...].
     """
 
-    def __init__(self, graph: Graph, sizes: Sizes, mask: Mask, is_rows: Callable[[VarNode | None], bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        sizes: Sizes,
+        mask: Mask,
+        distances: Distances,
+        is_rows: Callable[[VarNode | None], bool],
+    ) -> None:
         self._graph, self._sizes, self._mask, self._is_rows = graph, sizes, mask, is_rows
+        self._distances = distances
         self._of: dict[VarNode, Form] = {}
 
     def of(self, node: VarNode | None) -> Form | None:
@@ -93,9 +104,9 @@ class Forms:
         if op.type == "assign":
             return x
         if op.type == "elementwise_add":
-            return self._masked(op, x, y)
+            return self._added(op, x, y)
         factor = self._factor(op)
-        if factor is None or x is None or isinstance(x, Context) or (isinstance(x, Scores) and x.masked):
+        if factor is None or x is None or isinstance(x, Context) or (isinstance(x, Scores) and (x.masked or x.bias)):
             return None
         return x._replace(factor=x.factor * factor)
 
@@ -133,12 +144,18 @@ class Forms:
         kept = 1.0 if op.attr("dropout_implementation") == "upscale_in_train" else 1 - op.attr("dropout_prob", 0.5)
         return x._replace(factor=x.factor * kept)
 
-    def _masked(self, op: OpNode, x: Form | None, y: Form | None) -> Scores | None:
+    def _added(self, op: OpNode, x: Form | None, y: Form | None) -> Scores | None:
+        """Scores and a mask, or a bias of relative positions."""
         scores, added = (x, op.input("Y")) if isinstance(x, Scores) else (y, op.input("X"))
-        if not isinstance(scores, Scores) or scores.masked or added is None:
+        if not isinstance(scores, Scores) or added is None:
             return None
-        found = mask_of(self._graph, self._sizes, added)
-        return scores._replace(masked=True) if self._mask.is_of(found) else None
+        if not scores.masked and self._mask.is_of(mask_of(self._graph, self._sizes, added)):
+            return scores._replace(masked=True)
+        bias = self._distances.bias_of(added) if scores.bias is None else None
+        dims, q = self._sizes.dims(bias), self._sizes.dims(scores.q)
+        if bias is None or dims is None or q is None or not (same(dims[1], q[2]) and same(dims[3], self._mask.dims[1])):
+            return None
+        return scores._replace(bias=bias) if bias.dtype == scores.q.dtype is not None else None
 
     def _factor(self, op: OpNode) -> float | None:
         """The number with which an op multiplies."""

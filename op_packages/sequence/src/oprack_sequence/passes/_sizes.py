@@ -85,6 +85,8 @@ class Sizes:
             found = self._binary(op)
         elif op.type in RESHAPES or op.type == "fill_constant":
             found = self._by_values(op)
+        elif op.type == "range":
+            found = self._counted(op)
         elif op.type in PRODUCTS:
             self._merge_leading(op)
         for node, dims in self._by_rule(op) if found is None else found:
@@ -123,6 +125,13 @@ class Sizes:
             values = tuple(x[i] if d == 0 and i < len(x) else d for i, d in enumerate(values))
             values = _with_rest(values, x)
         return None if values is None else [(out, values)]
+
+    def _counted(self, op: OpNode) -> list[tuple[VarNode, Dims | None]] | None:
+        """Of 0, 1, 2, ... up to a size."""
+        (start, step), end = (self._joined(op.inputs.get(s, [])) for s in ("Start", "Step")), op.inputs.get("End", [])
+        values, out = self._joined(end), op.output("Out")
+        plain = start == (0,) and step == (1,) and values is not None and len(values) == 1
+        return [(out, values)] if plain and out is not None else None
 
     def _wanted(self, op: OpNode) -> Dims | None:
         """The dims that an op is told: by variables, else by an attribute."""

@@ -16,6 +16,7 @@ from oprack.ir.generic import remove_dead_code
 from oprack.types import EMPTY_VAR, VarType
 
 from oprack_sequence.passes._attention import Context, Forms
+from oprack_sequence.passes._distances import Distances
 from oprack_sequence.passes._masks import Mask, flags_of, mask_of
 from oprack_sequence.passes._rules import Rows, main_slot, on_rows
 from oprack_sequence.passes._sizes import PRODUCTS, RESHAPES, Sizes, same
@@ -64,7 +65,7 @@ class _Region:
 
     def __init__(self, graph: Graph, sizes: Sizes, mask: Mask) -> None:
         self.graph, self.sizes, self.mask = graph, sizes, mask
-        self.forms = Forms(graph, sizes, mask, self.is_rows)
+        self.forms = Forms(graph, sizes, mask, Distances(graph, sizes), self.is_rows)
         self.plans: dict[VarNode, _Again | Context] = {}
         self.made: dict[OpNode, list[VarNode]] = {}  # what an op gives that has a plan or a form
         self._free: dict[VarNode, bool] = {}
@@ -179,7 +180,20 @@ class _Region:
         """Who reads a variable as a whole batch, besides those that ask for its shape; its producer when it is kept."""
         found = [op for op in node.consumers if op not in self.made and op.type != "shape"]
         producer = node.producer
+        found += [op for op in node.consumers if op.type == "shape" and not self.asks_for_batch(op)]
         return [*found, producer] if self.graph.is_kept(node) and producer is not None else found
+
+    def asks_for_batch(self, op: OpNode) -> bool:
+        """Whether of what a shape op gives nothing but B and S is read."""
+        readers = [reader for n in op.writes() for reader in n.consumers]
+        kept = any(self.graph.is_kept(n) for n in op.writes())
+        return not kept and all(
+            reader.type == "slice"
+            and len(list(reader.reads())) == 1
+            and min(reader.attr("starts", (0,))) >= 0
+            and 0 < min(reader.attr("ends", (0,))) <= max(reader.attr("ends", (0,))) <= 2
+            for reader in readers
+        )
 
     def operands(self, node: VarNode) -> list[VarNode]:
         """The rows that a variable is made of."""
@@ -206,6 +220,10 @@ class _Region:
         return sum(len(self.sizes.dims(n) or ()) > 2 for n in found)
 
 
+def _is_biased(plan: _Again | Context) -> bool:
+    return isinstance(plan, Context) and plan.scores.bias is not None
+
+
 class _Writer:
     """Writes the ops of a region on rows."""
 
@@ -213,12 +231,16 @@ class _Writer:
         self._region, self._graph = region, region.graph
         self._rows: dict[VarNode, VarNode] = {}
         self._with_lod: dict[VarNode, VarNode] = {}
-        self._begin(next(iter(needed)))
+        self._biases: dict[VarNode, VarNode] = {}
+        self._begin(next(iter(needed)), any(_is_biased(region.plans[n]) for n in needed))
         for node in needed:
             if node not in self._rows:
                 self._write(node)
+            for reader in node.consumers:
+                if reader.type == "shape" and region.asks_for_batch(reader):
+                    self._graph.replace_input(reader, node, self._mask)
 
-    def _begin(self, first: VarNode) -> None:
+    def _begin(self, first: VarNode, biased: bool) -> None:
         """The mask as [B, S], and places and LoD of what it keeps."""
         mask, where = self._region.mask, first.producer
         kept, rank = mask.source, len(self._region.sizes.dims(mask.source) or ())
@@ -234,7 +256,7 @@ class _Writer:
             "unpad_by_mask",
             {"X": [kept], "Mask": [kept]},
             {"Out": [self._kept_rows], "Index": [self._index]},
-            {"strict": mask.source.dtype != "bool"},
+            {"strict": mask.source.dtype != "bool", "contiguous": biased},
             before=where,
         )
 
@@ -275,9 +297,28 @@ class _Writer:
     def _attention(self, context: Context, where: OpNode | None) -> VarNode:
         q, k = (self._sequences(n, where) for n in (context.scores.q, context.scores.k))
         inputs = {"Q": [q], "K": [k], "V": [self._of(context.v, where)]}
+        if context.scores.bias is not None:
+            inputs["RelativeBias"] = [self._bias(context.scores.bias, where)]
         attrs = {"scale": context.scores.factor, "is_test": True}
         out = self._add("sequence_attention", inputs, attrs, where)
         return out if context.factor == 1 else self._add("scale", {"X": [out]}, {"scale": context.factor}, where)
+
+    def _bias(self, node: VarNode, where: OpNode | None) -> VarNode:
+        """[1, heads, S, S] by distance: the first column from the last row on, and the first row."""
+        if node not in self._biases:
+            column, row = (
+                self._add(
+                    "slice",
+                    {"Input": [node]},
+                    {"axes": [0, axis], "starts": [0, 0], "ends": [1, 1], "decrease_axis": [0, axis]},
+                    where,
+                )
+                for axis in (3, 2)
+            )
+            column = self._add("flip", {"X": [column]}, {"axis": [1]}, where)
+            column = self._add("slice", {"Input": [column]}, {"axes": [1], "starts": [0], "ends": [-1]}, where)
+            self._biases[node] = self._add("concat", {"X": [column, row]}, {"axis": 1}, where)
+        return self._biases[node]
 
     def _sequences(self, node: VarNode, where: OpNode | None) -> VarNode:
         """Rows with LoD, which products drop."""
