@@ -23,10 +23,15 @@ _MOST_VALUES = 16
 
 
 class Size:
-    """A size that runs decide; two that an op takes for one are one from then on."""
+    """A size that runs decide; two that an op takes for one are one from then on.
 
-    def __init__(self) -> None:
+    Args:
+        declared: What the program says that it is; -1 where it does not.
+    """
+
+    def __init__(self, declared: int = -1) -> None:
         self._same: Size | None = None
+        self._declared = declared
 
     def root(self) -> Size:
         """The one that stands for all that are the same."""
@@ -40,6 +45,11 @@ class Size:
         a, b = self.root(), other.root()
         if a is not b:
             b._same = a
+            a._declared = max(a._declared, b._declared)
+
+    def is_declared(self, number: int) -> bool:
+        """Whether the program says that it is this number."""
+        return self.root()._declared == number
 
 
 Dim: TypeAlias = "int | Size"
@@ -70,9 +80,16 @@ class Sizes:
             return None
         if node not in self._dims:
             # A size that is fed is one of its own even where the program fixes it: 128 may be a width elsewhere.
-            fixed = node.producer is None and node.persistable
+            fixed = node.persistable or not (node.producer is None or node.producer.type == "feed")
             shape = node.shape
-            self._dims[node] = None if shape is None else tuple(d if fixed and d >= 0 else Size() for d in shape)
+            expected = node.expected_shape or ()
+            if shape is not None and len(expected) != len(shape):
+                expected = shape
+            self._dims[node] = (
+                None
+                if shape is None
+                else tuple(d if fixed and d >= 0 else Size(e) for d, e in zip(shape, expected, strict=True))
+            )
         return self._dims[node]
 
     def _follow(self, op: OpNode) -> None:
@@ -89,6 +106,8 @@ class Sizes:
             found = self._counted(op)
         elif op.type in PRODUCTS:
             self._merge_leading(op)
+        elif op.type == "concat":
+            self._merge_beside(op)
         for node, dims in self._by_rule(op) if found is None else found:
             self._dims[node] = dims
 
@@ -114,6 +133,16 @@ class Sizes:
         if x is not None and y is not None and len(x) == len(y):
             for a, b in zip(x[:-2], y[:-2], strict=True):
                 _broadcast(a, b)
+
+    def _merge_beside(self, op: OpNode) -> None:
+        """What is joined along one dim has the same others."""
+        first, *others = (self.dims(n) for n in op.inputs.get("X", []))
+        for dims in others:
+            if first is None or dims is None or len(first) != len(dims) or not first:
+                return
+            for i, (a, b) in enumerate(zip(first, dims, strict=True)):
+                if i != op.attr("axis", 0) % len(first):
+                    _broadcast(a, b)
 
     def _by_values(self, op: OpNode) -> list[tuple[VarNode, Dims | None]] | None:
         """Of an op whose result has the dims that variables hold."""
@@ -210,7 +239,7 @@ def _broadcast(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(a, Size) or isinstance(b, Size):
         number, size = (b, a) if isinstance(a, Size) else (a, b)
-        return size if number == 1 else number
+        return size if number == 1 or size.is_declared(number) else number
     return max(a, b)
 
 

@@ -180,20 +180,23 @@ class _Region:
         """Who reads a variable as a whole batch, besides those that ask for its shape; its producer when it is kept."""
         found = [op for op in node.consumers if op not in self.made and op.type != "shape"]
         producer = node.producer
-        found += [op for op in node.consumers if op.type == "shape" and not self.asks_for_batch(op)]
+        found += [op for op in node.consumers if op.type == "shape" and self.asks_for_batch(op) is None]
         return [*found, producer] if self.graph.is_kept(node) and producer is not None else found
 
-    def asks_for_batch(self, op: OpNode) -> bool:
-        """Whether of what a shape op gives nothing but B and S is read."""
-        readers = [reader for n in op.writes() for reader in n.consumers]
-        kept = any(self.graph.is_kept(n) for n in op.writes())
-        return not kept and all(
-            reader.type == "slice"
-            and len(list(reader.reads())) == 1
-            and min(reader.attr("starts", (0,))) >= 0
-            and 0 < min(reader.attr("ends", (0,))) <= max(reader.attr("ends", (0,))) <= 2
-            for reader in readers
-        )
+    def asks_for_batch(self, op: OpNode) -> dict[OpNode, slice] | None:
+        """What those who read a shape take of B and S; None where one takes more."""
+        rank, found = len(self.sizes.dims(op.input("Input")) or ()), dict[OpNode, slice]()
+        if any(self.graph.is_kept(n) for n in op.writes()):
+            return None
+        for reader in (reader for n in op.writes() for reader in n.consumers):
+            ends = [reader.attr(name, ()) for name in ("starts", "ends")]
+            if reader.type != "slice" or len(list(reader.reads())) != 1 or list(map(len, ends)) != [1, 1]:
+                return None
+            taken = range(rank)[ends[0][0] : ends[1][0]]
+            if not taken or taken[-1] > 1:
+                return None
+            found[reader] = slice(taken[0], taken[-1] + 1)
+        return found
 
     def operands(self, node: VarNode) -> list[VarNode]:
         """The rows that a variable is made of."""
@@ -237,8 +240,8 @@ class _Writer:
             if node not in self._rows:
                 self._write(node)
             for reader in node.consumers:
-                if reader.type == "shape" and region.asks_for_batch(reader):
-                    self._graph.replace_input(reader, node, self._mask)
+                if reader.type == "shape":
+                    self._ask_mask(reader, node)
 
     def _begin(self, first: VarNode, biased: bool) -> None:
         """The mask as [B, S], and places and LoD of what it keeps."""
@@ -259,6 +262,16 @@ class _Writer:
             {"strict": mask.source.dtype != "bool", "contiguous": biased},
             before=where,
         )
+
+    def _ask_mask(self, op: OpNode, node: VarNode) -> None:
+        """Let a shape op that asks for B and S ask the mask."""
+        taken = self._region.asks_for_batch(op)
+        if taken is None:
+            return
+        self._graph.replace_input(op, node, self._mask)
+        for reader, part in taken.items():
+            reader.desc.set_attr("starts", [part.start])
+            reader.desc.set_attr("ends", [part.stop])
 
     def _add(
         self, op_type: str, inputs: dict[str, list[VarNode]], attrs: dict[str, Any], before: OpNode | None
