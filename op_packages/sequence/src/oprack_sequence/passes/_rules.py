@@ -6,7 +6,6 @@ the same for each row. It returns the attributes that differ when these dims are
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -121,15 +120,11 @@ def _lookup(rows: Rows) -> dict[str, Any] | None:
 
 def _reshape(rows: Rows) -> dict[str, Any] | None:
     """One that leaves the dims of rows as they are; the new ones have to be numbers."""
-    x, out = rows.dims("X"), rows.dims("Out")
-    if x is None or out is None or not (rows.is_rows(rows.op.input("X")) and rows.is_rows(rows.op.output("Out"))):
+    out = rows.sizes.dims(rows.op.output("Out"))
+    if out is None or not (rows.is_rows(rows.op.input("X")) and rows.is_rows(rows.op.output("Out"))):
         return None
-    old, new = x[rows.lead :], out[rows.lead :]
-    if not all(isinstance(d, int) and d > 0 for d in (*old, *new)):
-        return None
-    numbers = [d for d in new if isinstance(d, int)]
-    fits = math.prod(numbers) == math.prod(d for d in old if isinstance(d, int))
-    return {"shape": [0, *numbers]} if fits else None
+    inner = [d for d in out[rows.lead :] if isinstance(d, int) and d > 0]
+    return {"shape": [0, *inner]} if len(inner) == len(out) - rows.lead else None
 
 
 def _transpose(rows: Rows) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from oprack.desc import VarDesc
@@ -54,6 +54,7 @@ class Size:
 
 Dim: TypeAlias = "int | Size"
 Dims: TypeAlias = "tuple[Dim, ...]"
+Found: TypeAlias = "list[tuple[VarNode, Dims | None]]"
 
 
 def same(a: Dim, b: Dim) -> bool:
@@ -97,22 +98,15 @@ class Sizes:
             return
         if op.type in ("shape", "slice", "cast", "scale", "assign", "concat", "stack"):
             self._follow_values(op)
-        found: Sequence[tuple[VarNode, Dims | None]] | None = None
-        if op.type in BINARY:
-            found = self._binary(op)
-        elif op.type in RESHAPES or op.type == "fill_constant":
-            found = self._by_values(op)
-        elif op.type == "range":
-            found = self._counted(op)
-        elif op.type in PRODUCTS:
-            self._merge_leading(op)
-        elif op.type == "concat":
+        if op.type == "concat":
             self._merge_beside(op)
+        own = next((rule for types, rule in _OWN if op.type in types), None)
+        found = None if own is None else own(self, op)
         for node, dims in self._by_rule(op) if found is None else found:
             self._dims[node] = dims
 
     # Dims -------------------------------------------------------------------------------------------------------------
-    def _binary(self, op: OpNode) -> list[tuple[VarNode, Dims | None]] | None:
+    def _binary(self, op: OpNode) -> Found | None:
         x, y, out = self.dims(op.input("X")), self.dims(op.input("Y")), op.output("Out")
         if x is None or y is None or out is None:
             return None
@@ -127,12 +121,21 @@ class Sizes:
             found[i] = _broadcast(found[i], d)
         return [(out, tuple(found))]
 
-    def _merge_leading(self, op: OpNode) -> None:
-        """The dims before the last two of two factors are the same."""
-        x, y = self.dims(op.input("X")), self.dims(op.input("Y"))
-        if x is not None and y is not None and len(x) == len(y):
-            for a, b in zip(x[:-2], y[:-2], strict=True):
-                _broadcast(a, b)
+    def _product(self, op: OpNode) -> Found | None:
+        """Of two factors, whose dims before the last two are the same."""
+        x, y, out = self.dims(op.input("X")), self.dims(op.input("Y")), op.output("Out")
+        if x is None or y is None or out is None or min(len(x), len(y)) < 2 or op.attr("head_number", 1) != 1:
+            return None
+        rows = x[-1] if op.attr("transpose_X", op.attr("trans_x", False)) else x[-2]
+        columns = y[-2] if op.attr("transpose_Y", op.attr("trans_y", False)) else y[-1]
+        longer, shorter = (x[:-2], y[:-2]) if len(x) >= len(y) else (y[:-2], x[:-2])
+        start = len(longer) - len(shorter)
+        leading = [*longer[:start], *map(_broadcast, longer[start:], shorter)]
+        return [(out, (*leading, rows, columns))]
+
+    def _layer_norm(self, op: OpNode) -> Found | None:
+        out = op.output("Y")
+        return None if out is None else [(out, self.dims(op.input("X")))]
 
     def _merge_beside(self, op: OpNode) -> None:
         """What is joined along one dim has the same others."""
@@ -144,7 +147,7 @@ class Sizes:
                 if i != op.attr("axis", 0) % len(first):
                     _broadcast(a, b)
 
-    def _by_values(self, op: OpNode) -> list[tuple[VarNode, Dims | None]] | None:
+    def _by_values(self, op: OpNode) -> Found | None:
         """Of an op whose result has the dims that variables hold."""
         values, out = self._wanted(op), op.output("Out")
         if values is None or out is None:
@@ -155,7 +158,7 @@ class Sizes:
             values = _with_rest(values, x)
         return None if values is None else [(out, values)]
 
-    def _counted(self, op: OpNode) -> list[tuple[VarNode, Dims | None]] | None:
+    def _counted(self, op: OpNode) -> Found | None:
         """Of 0, 1, 2, ... up to a size."""
         (start, step), end = (self._joined(op.inputs.get(s, [])) for s in ("Start", "Step")), op.inputs.get("End", [])
         values, out = self._joined(end), op.output("Out")
@@ -172,7 +175,7 @@ class Sizes:
             return self._joined([one])
         return self._joined(several) if several else tuple(op.attr("shape", ()))
 
-    def _by_rule(self, op: OpNode) -> list[tuple[VarNode, Dims | None]]:
+    def _by_rule(self, op: OpNode) -> Found:
         """By the op's own rule, with numbers for sizes; what it does not tell is what holds in every run."""
         stand_ins: dict[Size, int] = {}
 
@@ -230,6 +233,15 @@ class Sizes:
                 held = tuple(known.reshape(-1).tolist())
             found += held
         return tuple(found)
+
+
+_OWN: tuple[tuple[frozenset[str], Callable[[Sizes, OpNode], Found | None]], ...] = (
+    (BINARY, Sizes._binary),
+    (PRODUCTS, Sizes._product),
+    (RESHAPES | {"fill_constant"}, Sizes._by_values),
+    (frozenset(("range",)), Sizes._counted),
+    (frozenset(("layer_norm",)), Sizes._layer_norm),
+)
 
 
 def _broadcast(a: Dim, b: Dim) -> Dim:

@@ -111,9 +111,11 @@ class _Region:
         return all(self._is_harmless(op, node) for op in node.consumers)
 
     def _is_harmless(self, op: OpNode, node: VarNode) -> bool:
-        if op in self.made:
-            return all(self._free[out] for out in self.made[op])
-        return node in self.plans and self.ends_here(op, node)
+        return self._goes_on(op) or (node in self.plans and self.ends_here(op, node))
+
+    def _goes_on(self, op: OpNode) -> bool:
+        """Whether an op may run on rows."""
+        return op in self.made and all(self._free[out] for out in self.made[op])
 
     def ends_here(self, op: OpNode, node: VarNode) -> bool:
         """Whether an op may read whole rows with zeros for padding."""
@@ -178,7 +180,7 @@ class _Region:
 
     def _outside(self, node: VarNode) -> list[OpNode]:
         """Who reads a variable as a whole batch, besides those that ask for its shape; its producer when it is kept."""
-        found = [op for op in node.consumers if op not in self.made and op.type != "shape"]
+        found = [op for op in node.consumers if not self._goes_on(op) and op.type != "shape"]
         producer = node.producer
         found += [op for op in node.consumers if op.type == "shape" and self.asks_for_batch(op) is None]
         return [*found, producer] if self.graph.is_kept(node) and producer is not None else found
