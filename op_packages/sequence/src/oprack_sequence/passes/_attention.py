@@ -46,6 +46,7 @@ class Context(NamedTuple):
 
 
 Form: TypeAlias = "Turned | Scores | Weights | Context"
+_SERVED = ({"float32"}, {"float64"})
 TRANSPOSES = frozenset(("transpose", "transpose2"))
 
 
@@ -127,6 +128,8 @@ class Forms:
         if turned or not isinstance(y, Turned):
             return None
         alpha = float(op.attr("alpha", 1.0))
+        if {n.dtype for n in op.reads()} not in _SERVED:
+            return None
         if isinstance(x, Turned) and not x.flipped and swapped != y.flipped and self._same_heads(x.rows, y.rows, 2):
             return Scores(x.rows, y.rows, x.factor * y.factor * alpha)
         if isinstance(x, Weights) and not swapped and not y.flipped and self._same_heads(x.scores.k, y.rows, 1):
