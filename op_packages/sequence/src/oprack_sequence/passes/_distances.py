@@ -39,7 +39,7 @@ class Distances:
         dims = self._sizes.dims(node)
         if dims is None or len(dims) != 4 or dims[0] != 1 or not same(dims[2], dims[3]):
             return None
-        return node if self._axes.get(node) == {2, 3} else None
+        return node if self._axes.get(node) == frozenset((2, 3)) else None
 
     def _made(self, op: OpNode) -> Axes | None:
         if op.type == "range":

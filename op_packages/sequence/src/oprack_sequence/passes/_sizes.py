@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from oprack.desc import VarDesc
 from oprack.ir import Graph, OpNode, VarNode
@@ -249,10 +249,9 @@ def _broadcast(a: Dim, b: Dim) -> Dim:
     if isinstance(a, Size) and isinstance(b, Size):
         a.merge(b)
         return a
-    if isinstance(a, Size) or isinstance(b, Size):
-        number, size = (b, a) if isinstance(a, Size) else (a, b)
-        return size if number == 1 or size.is_declared(number) else number
-    return max(a, b)
+    if isinstance(a, Size):
+        return a if b == 1 or a.is_declared(cast("int", b)) else b
+    return _broadcast(b, a) if isinstance(b, Size) else max(a, b)
 
 
 def _number(dim: Dim, stand_ins: dict[Size, int]) -> int:

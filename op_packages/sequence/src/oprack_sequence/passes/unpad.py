@@ -9,7 +9,7 @@ written again on rows; what reads whole batches gets them back with zeros for pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
@@ -149,7 +149,7 @@ class _Region:
 
     def _is_of_batch(self, node: VarNode | None) -> bool:
         dims = self.sizes.dims(node)
-        return bool(dims) and same(cast("tuple", dims)[0], self.mask.dims[0])
+        return dims is not None and len(dims) > 0 and same(dims[0], self.mask.dims[0])
 
     def _masks_padding(self, op: OpNode, node: VarNode) -> bool:
         """Whether an op multiplies rows of padding with 0, as means over what is kept do."""

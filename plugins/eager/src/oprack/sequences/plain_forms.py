@@ -17,7 +17,7 @@ from oprack.tensor import LoDTensor, check_lod
 def rows_of(array: np.ndarray, lod: Sequence[Any]) -> Tensor:
     """A tensor on the memory of an array, with offsets for each level. Raises InvalidLoDError when these do not fit."""
     offsets = check_lod([np.asarray(level).tolist() for level in lod], array.shape[0])
-    return cast("Tensor", new_tensor(array, tensor_meta(LoDTensor, array.dtype, CPU, len(offsets)), offsets))
+    return new_tensor(array, tensor_meta(LoDTensor, array.dtype, CPU, len(offsets)), offsets)
 
 
 def memory_of(x: Tensor) -> np.ndarray:
@@ -34,7 +34,7 @@ def innermost(x: Tensor, what: str) -> list[int]:
             f"{what}: got {got}; expected rows with LoD, as oprack.sequences.from_list(arrays) or "
             "oprack.to_tensor(rows, lod=[[0, ...]]) make them"
         )
-    return cast("list[int]", x.lod[-1])
+    return x.lod[-1]
 
 
 def one_level(x: Tensor, what: str) -> list[int]:
