@@ -124,6 +124,7 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_use.py --threads 2,1 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_ranks.py --out docs/benchmarks/ranks.txt
+	$(BIN)/python tests/benchmarks/bench_sequences.py --out docs/benchmarks/sequences.txt
 	$(BIN)/python tests/benchmarks/accuracy.py --out docs/benchmarks
 
 review: $(STAMP)  ## review all packs as their authors do, in some minutes: oprack check

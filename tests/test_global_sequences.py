@@ -68,6 +68,34 @@ def test_a_tagger_trains_as_on_one_rank(ranks):
             np.testing.assert_allclose(found, alone, atol=1e-5)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_an_encoder_without_padding_trains_as_on_one_rank(ranks):
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2)
+
+        def forward(self, x: oprack.Tensor, tags: oprack.Tensor) -> oprack.Tensor:
+            return nn.functional.cross_entropy(self.encoder(x), tags)
+
+    oprack.seed(5)
+    start = {name: value.numpy() for name, value in Encoder().state_dict().items()}
+
+    def rank(world: parallel.Communicator) -> list[float]:
+        grid, net = parallel.placement(), Encoder()
+        net.set_state_dict(start)
+        parallel.to_global(net, grid)
+        return losses(net, *(tensor(v, LOD).to_global(grid, "S(0)", from_whole=True) for v in (X, TAGS)))
+
+    net = Encoder()
+    net.set_state_dict(start)
+    alone = losses(net, tensor(X, LOD), tensor(TAGS, LOD))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no op gathers its inputs
+        for found in ThreadWorld(ranks).run(rank):
+            np.testing.assert_allclose(found, alone, atol=1e-5)
+
+
 def test_ranks_bring_sequences_of_their_own_and_get_them_back():
     """Two levels: documents of sentences; a rank has whole documents."""
     lod = [[0, 2, 3, 3], [0, 1, 4, 6]]

@@ -162,3 +162,52 @@ def test_images_in_sequences_are_learned_from_and_saved(tmp_path: Any) -> None:
     np.testing.assert_allclose(
         oprack.Executor().run(model.program, feeds, model.fetch_names, scope)[0], found.numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+# Modules that look beyond a row, at the other rows of its sequence alone: how to make them, and how the rows of one
+# sequence [L, 4] are given to them where they are a batch of one
+BEYOND_A_ROW: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "Conv1D": (lambda: nn.Conv1D(4, 3, 3, padding=1), lambda f: lambda x: f(x.t().unsqueeze(0)).squeeze(0).t()),
+    "Conv1D, groups": (
+        lambda: nn.Conv1D(4, 6, 2, padding=[1, 0], groups=2),
+        lambda f: lambda x: f(x.t().unsqueeze(0)).squeeze(0).t(),
+    ),
+    "Conv1D, steps": (
+        lambda: nn.Conv1D(4, 3, 3, 2, [2, 1], bias_attr=False),
+        lambda f: lambda x: f(x.t().unsqueeze(0)).squeeze(0).t(),
+    ),
+    "InstanceNorm1D": (lambda: nn.InstanceNorm1D(4), lambda f: lambda x: f(x.t().unsqueeze(0)).squeeze(0).t()),
+    "MultiHeadAttention": (lambda: nn.MultiHeadAttention(4, 2), lambda f: lambda x: f(x.unsqueeze(0)).squeeze(0)),
+    "TransformerEncoder": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 2),
+        lambda f: lambda x: f(x.unsqueeze(0)).squeeze(0),
+    ),
+    "LSTM": (lambda: nn.LSTM(4, 3), lambda f: lambda x: f(x.unsqueeze(0))[0].squeeze(0)),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND_A_ROW)
+def test_rows_of_a_sequence_are_those_of_a_batch_of_it_alone(name: str) -> None:
+    make, of_a_batch = BEYOND_A_ROW[name]
+    oprack.seed(1)
+    module = make()
+    module.eval()
+    for p in module.parameters():  # norms and biases begin as if they were not there
+        p.set_value(np.random.default_rng(p.size).normal(size=p.shape).astype("float32"))
+    x = np.random.default_rng(2).normal(size=ROWS).astype("float32")
+    found = module(to_tensor(x, lod=LOD))
+    found = found[0] if isinstance(found, tuple) else found
+    parts = [of_a_batch(module)(to_tensor(x[a:b])).numpy() if b > a else x[:0] for a, b in ((0, 2), (2, 2), (2, 6))]
+    assert found.lod == [np.cumsum([0, *map(len, parts)]).tolist()]
+    np.testing.assert_allclose(found.numpy(), np.concatenate([p for p in parts if len(p)]), rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_norm_of_rows_has_no_padding_in_its_statistics() -> None:
+    x = np.random.default_rng(2).normal(size=ROWS).astype("float32")
+    found = nn.BatchNorm1D(4)(to_tensor(x, lod=LOD)).numpy()
+    np.testing.assert_allclose(found, (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5), rtol=1e-4, atol=1e-5)
+
+
+def test_a_convolution_of_rows_with_steps_refuses_same() -> None:
+    with pytest.raises(oprack.errors.InvalidArgumentError, match="padding is 'SAME' and stride 2 for sequences"):
+        nn.Conv1D(4, 3, 3, 2, "SAME")(to_tensor(np.zeros(ROWS, "float32"), lod=LOD))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SequenceSampler,
         Subset,
         TensorDataset,
+        TokenBatchSampler,
         WeightedRandomSampler,
         random_split,
     )
@@ -46,6 +47,7 @@ _HOMES = {
     "SequenceSampler": "data.dataset",
     "Subset": "data.dataset",
     "TensorDataset": "data.dataset",
+    "TokenBatchSampler": "data.dataset",
     "WeightedRandomSampler": "data.dataset",
     "WorkerInfo": "data.workers",
     "default_collate": "data.data_loader",
@@ -80,6 +82,7 @@ __all__ = [
     "SequenceSampler",
     "Subset",
     "TensorDataset",
+    "TokenBatchSampler",
     "WeightedRandomSampler",
     "WorkerInfo",
     "default_collate",

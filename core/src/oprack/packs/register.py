@@ -389,6 +389,7 @@ class Register:
         inference_only: bool = True,
         precision: str = "",
         ops: Sequence[str] = (),
+        optional: bool = False,
     ) -> None:
         """Register a pass, which rewrites graphs.
 
@@ -407,6 +408,8 @@ class Register:
             inference_only: Whether it treats parameters as constants.
             precision: The dtype that ops compute in after it, which users have to ask for; "" for their own.
             ops: With a precision, the op types that it is about, by which users may choose.
+            optional: Whether it runs for those alone who ask for it by name (`Config.enable_pass`), as one that changes
+                what somebody may read has to.
 
         Raises:
             DefinitionError: An argument has the wrong type, the stage is unknown, or this pack registered the name
@@ -434,6 +437,7 @@ class Register:
             "inference_only": inference_only,
             "precision": precision,
             "ops": list(ops),
+            "optional": optional,
         }
         if any(kind == "pass" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: pass {name!r} is registered twice by this pack")

@@ -23,3 +23,17 @@ def oprack_ops(register: Register) -> None:
 def oprack_layers(register: Register) -> None:
     """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
+
+
+@hookimpl
+def oprack_passes(register: Register) -> None:
+    """Rewrites of graphs."""
+    register.pass_(
+        "unpad",
+        f"{__package__}.passes.unpad:unpad",
+        stage="canonicalize",
+        after=["fuse_layer_norm", "fuse_activations"],
+        before=["hoist_slices"],
+        reorders_sums=True,
+        optional=True,
+    )

@@ -1,4 +1,4 @@
-"""oprack passes MODEL [--int8] [--bf16] [--plan --feed NAME=FILE.npy [--cast]] [--json]"""
+"""oprack passes MODEL [--enable NAME] [--int8] [--bf16] [--plan --feed NAME=FILE.npy [--cast]] [--json]"""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run once with the --feed files, and print the code that the rewritten program runs as",
     )
     add_feeds(parser)
+    parser.add_argument(
+        "--enable", action="append", default=[], metavar="NAME", help="also run this optional pass, such as unpad"
+    )
     add_precisions(parser)
     add_json(parser)
     add_block(parser)
@@ -45,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from oprack.io import load_inference_model
+    from oprack.ir import find_pass, select_passes
     from oprack.ir.models import optimize_model, pass_records
     from oprack.runtime import Executor
     from oprack.tensor import Scope
@@ -54,9 +58,12 @@ def run(args: argparse.Namespace) -> int:
     path, model_filename, params = model_arguments(args)
     scope, executor = Scope(), Executor(manager=manager_of(args))
     precisions = precisions_of(args)
+    for name in args.enable:
+        find_pass(name, executor.manager)
+    passes = select_passes(executor.place, manager=executor.manager, precisions=precisions, enabled=args.enable)
     with working("reading and rewriting the model"):
         model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
-        rewritten, optimized = optimize_model(model, scope, executor, precisions=precisions)
+        rewritten, optimized = optimize_model(model, scope, executor, passes)
     for note in unused_precisions(precisions, optimized, executor.manager):
         print(f"oprack passes: {note}", file=sys.stderr)
     report: dict[str, Any] = {"passes": pass_records(optimized, executor.manager)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
@@ -42,6 +42,19 @@ def lod_of(x: Tensor, found: Tensor) -> Tensor:
         The result, under the LoD of x where it has none.
     """
     return F.lod_reset(found, x) if getattr(x, "lod_level", 0) and not found.lod_level else found
+
+
+def is_rows(x: Tensor, rank: int = 2) -> bool:
+    """Whether x has the rows of sequences, one after the other, in place of a batch and a length dim.
+
+    Args:
+        x: A tensor, or an array, which has no LoD.
+        rank: The rank of rows [N, ...]; a batch has one more.
+
+    Returns:
+        Whether it has LoD and that rank.
+    """
+    return bool(getattr(x, "lod_level", 0)) and x.ndim == rank
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -233,19 +246,35 @@ def scaled_dot_product_attention(
 
     $$softmax(Q K^T / \sqrt d + mask) V$$ for each head.
 
+    Rows of sequences, [N, heads, d] with LoD, attend within their sequence, without padding: op sequence_attention of
+    the pack sequence.
+
     Args:
-        query: Queries [batch, queries, heads, d].
-        key: Keys [batch, keys, heads, d].
-        value: Values [batch, keys, heads, d_v].
+        query: Queries [batch, queries, heads, d], or rows [N, heads, d] with LoD.
+        key: Keys [batch, keys, heads, d], or rows [M, heads, d] with LoD of as many sequences.
+        value: Values [batch, keys, heads, d_v], or rows [M, heads, d_v].
         attn_mask: Broadcast to [batch, heads, queries, keys]: floats are added to the scores; bools say where to look.
             None: everywhere.
         dropout_p: Probability with which an attention weight is dropped in training.
-        is_causal: Whether a position attends to itself and those before it alone.
+        is_causal: Whether a position attends to itself and those before it alone. In rows of sequences the last query
+            of a sequence stands at its last key; of batches, the first query at the first key.
         training: Whether dropout is applied.
 
     Returns:
-        Tensor [batch, queries, heads, d_v].
+        Tensor [batch, queries, heads, d_v], or rows [N, heads, d_v] with the LoD of query.
+
+    Raises:
+        InvalidArgumentError: There is a mask for rows of sequences, which have no common length.
     """
+    if is_rows(query, 3):
+        if attn_mask is not None:
+            raise InvalidArgumentError(
+                f"scaled_dot_product_attention: query has shape {list(query.shape)} and LoD, and attn_mask has shape "
+                f"{list(attn_mask.shape)}; expected no mask, as sequences without padding need none: leave it out, and "
+                "say is_causal=True where a position looks at those before it alone"
+            )
+        settings: dict[str, Any] = {"causal": is_causal, "dropout_p": float(dropout_p), "is_test": not training}
+        return F.sequence_attention(query, key, value, **settings)
     q, k, v = (F.transpose2(t, axis=[0, 2, 1, 3]) for t in (query, key, value))
     scores = F.matmul_v2(q, k, trans_y=True) * (1.0 / math.sqrt(query.shape[-1]))
     if is_causal:

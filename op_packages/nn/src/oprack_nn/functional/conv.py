@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
+from oprack.errors import InvalidArgumentError
 
 from oprack_nn.functional._windows import Sizes, channels_first, line, line_paddings, paddings, per_dim, row
-from oprack_nn.functional.common import lod_of
+from oprack_nn.functional.common import is_rows, lod_of
 
 if TYPE_CHECKING:
     from oprack import Tensor
@@ -26,10 +27,11 @@ def conv1d(
 ) -> Tensor:
     r"""Applies a 1-D convolution (cross-correlation) to a batch of sequences.
 
-    $$out_{n, k} = b_k + \sum_c w_{k, c} \star x_{n, c}$$; computed by op conv2d over images of height 1.
+    $$out_{n, k} = b_k + \sum_c w_{k, c} \star x_{n, c}$$; computed by op conv2d over images of height 1. Rows of
+    sequences, which have LoD, are convolved each sequence for itself: op sequence_unfold of the pack sequence.
 
     Args:
-        x: Sequences [N, C, L], or [N, L, C] with data_format="NLC".
+        x: Sequences [N, C, L], or [N, L, C] with data_format="NLC"; or rows [N, C] with LoD.
         weight: Filters [filters, C / groups, size], of the dtype of x.
         bias: One number per filter, [filters]; None: no bias.
         stride: Step between windows, one number or one per spatial dim.
@@ -40,12 +42,14 @@ def conv1d(
         data_format: "NCL" or "NLC", the order of the dims of x and of the result.
 
     Returns:
-        The sequences [N, filters, L_out], in the order of dims of x.
+        The sequences [N, filters, L_out], in the order of dims of x; or rows [M, filters] with LoD.
 
     Raises:
         InvalidArgumentError: A size has another number of elements, or padding or data_format is not one of those
-            above.
+            above; or padding is "SAME" with another stride than 1 for rows of sequences.
     """
+    if is_rows(x):
+        return _conv_of_rows(x, weight, bias, per_dim(stride, 1)[0], padding, per_dim(dilation, 1)[0], int(groups))
     attrs = line_paddings(padding) | {"strides": line(stride, 1), "dilations": line(dilation, 1), "groups": int(groups)}
     images = x.unsqueeze(row(data_format))
     found = F.conv2d(images, weight.unsqueeze(2), data_format=channels_first(data_format, 1), **attrs)
@@ -248,6 +252,40 @@ def conv3d_transpose(
     attrs = paddings(padding, 3) | more | {"strides": per_dim(stride, 3), "dilations": per_dim(dilation, 3)}
     found = F.conv3d_transpose(x, weight, groups=int(groups), data_format=format_, **attrs)
     return _biased(x, found, bias, data_format)
+
+
+def _conv_of_rows(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: Sizes | str, dilation: int, groups: int
+) -> Tensor:
+    """conv1d along each sequence of rows: a product of its windows, in each group of channels."""
+    filters, channels, size = weight.shape
+    if str(padding).upper() == "SAME":
+        dilation = 1  # as op conv2d takes it, Paddle's
+    around = _around(padding, dilation * (size - 1), stride)
+    windows = F.sequence_unfold(x, size=size, stride=stride, dilation=dilation, padding=around)
+    if groups == 1:
+        y = F.mul(windows, weight.transpose([2, 1, 0]).reshape([size * channels, filters]))
+    else:
+        by_group = windows.reshape([0, size, groups, channels]).transpose([2, 0, 1, 3])
+        flat = by_group.reshape([groups, -1, size * channels])
+        filter_ = weight.reshape([groups, filters // groups, channels, size]).transpose([0, 3, 2, 1])
+        y = F.matmul_v2(flat, filter_.reshape([groups, size * channels, filters // groups]))
+        y = lod_of(windows, y.transpose([1, 0, 2]).reshape([-1, filters]))
+    return y if bias is None else F.elementwise_add(y, bias)
+
+
+def _around(padding: Sizes | str, reach: int, stride: int) -> list[int]:
+    """Rows of zeros before and behind a sequence, where windows reach over so many rows behind their first."""
+    found = paddings(padding, 1)
+    if found.get("padding_algorithm") == "SAME":
+        if stride != 1:
+            raise InvalidArgumentError(
+                f"conv1d: padding is {padding!r} and stride {stride} for sequences of many lengths; expected numbers, "
+                "or stride 1"
+            )
+        return [reach // 2, reach - reach // 2]
+    sizes = found.get("paddings", [0])
+    return [int(sizes[0]), int(sizes[-1])]
 
 
 def _conv(

@@ -1,9 +1,14 @@
-"""Attention and the layers of transformers, on padded batches [batch, length, width]."""
+"""Attention and the layers of transformers, on padded batches [batch, length, width] or rows of sequences.
+
+Rows [N, width] with LoD are sequences one after the other, without padding: attention is within each sequence, all else
+row by row, and what comes out has their LoD.
+"""
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
@@ -15,6 +20,43 @@ from oprack_nn.modules.norm import LayerNorm
 
 if TYPE_CHECKING:
     from oprack import Tensor
+
+
+class KeyValueCache(NamedTuple):
+    """Keys and values of the places that were seen, for generation step by step.
+
+    Attributes:
+        k: [batch, places, heads, width of a head], or rows [M, heads, width of a head] with LoD; None: none so far.
+        v: As k.
+        grows: Whether keys and values of what is attended to next are appended; otherwise these are all.
+    """
+
+    k: Any = None
+    v: Any = None
+    grows: bool = True
+
+    def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of these places and of more behind them, of each sequence for itself."""
+        if self.k is None:
+            return k, v
+        if C.is_rows(k, 3):
+            return F.sequence_concat([self.k, k]), F.sequence_concat([self.v, v])
+        return F.concat([self.k, k], axis=1), F.concat([self.v, v], axis=1)
+
+    def select(self, index: Tensor) -> KeyValueCache:
+        """The places of some sequences.
+
+        Args:
+            index: Their numbers, int32 or int64 [sequences], in any order: those that are not finished, or the parents
+                of the beams of a search.
+
+        Returns:
+            A cache of these sequences.
+        """
+        if self.k is None:
+            return self
+        chosen = F.sequence_select if C.is_rows(self.k, 3) else F.gather
+        return KeyValueCache(chosen(self.k, index), chosen(self.v, index), self.grows)
 
 
 class MultiHeadAttention(Module):
@@ -50,26 +92,72 @@ class MultiHeadAttention(Module):
         self.out_proj = Linear(embed_dim, embed_dim, bias_attr=bias_attr)
 
     def forward(
-        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, attn_mask: Tensor | None = None
-    ) -> Tensor:
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        is_causal: bool = False,
+    ) -> Any:
         """Attend.
 
         Args:
-            query: [batch, length, embed_dim].
-            key: [batch, places, kdim]; default: query.
-            value: [batch, places, vdim]; default: key.
+            query: [batch, length, embed_dim], or rows [N, embed_dim] with LoD.
+            key: [batch, places, kdim], or rows [M, kdim] with LoD of as many sequences; default: query.
+            value: [batch, places, vdim], or rows [M, vdim]; default: key.
             attn_mask: Added to the scores, or bool with True where to look; broadcast to
-                [batch, heads, length, places].
+                [batch, heads, length, places]. Rows take none.
+            cache: Keys and values from gen_cache or the step before.
+            is_causal: Whether a place looks at itself and those before it alone, behind those of the cache.
 
         Returns:
-            [batch, length, embed_dim].
+            [batch, length, embed_dim], or rows [N, embed_dim] with the LoD of query; with a cache, a pair of this and
+            the cache of the next step.
         """
         key = query if key is None else key
-        value = key if value is None else value
-        q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
-        q, k, v = (t.reshape([0, 0, self.num_heads, self.embed_dim // self.num_heads]) for t in (q, k, v))
-        found = C.scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, training=self.training)
-        return self.out_proj(found.reshape([0, 0, self.embed_dim]))
+        q = self._heads(self.q_proj(query))
+        if cache is not None and not cache.grows:
+            k, v = cache.k, cache.v
+        else:
+            k, v = self._keys_values(key, key if value is None else value)
+            if cache is not None:
+                k, v = cache.joined(k, v)
+                cache = KeyValueCache(k, v)
+        if is_causal and cache is not None and q.ndim == 4:
+            attn_mask, is_causal = self._behind(q, k, attn_mask), False
+        found = C.scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, is_causal, training=self.training)
+        out = self.out_proj(C.lod_of(query, found.reshape([*[0] * (q.ndim - 2), self.embed_dim])))
+        return out if cache is None else (out, cache)
+
+    def gen_cache(self, key: Tensor | None = None, value: Tensor | None = None) -> KeyValueCache:
+        """Start to generate.
+
+        Args:
+            key: What is attended to in every step, such as the result of an encoder; None: what the steps bring.
+            value: The same for the values; default: key.
+
+        Returns:
+            A cache that stays as it is, or one without places that grows.
+        """
+        if key is None:
+            return KeyValueCache()
+        return KeyValueCache(*self._keys_values(key, key if value is None else value), grows=False)
+
+    def _keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """[..., width] as [..., heads, width of a head]."""
+        return C.lod_of(x, x.reshape([*[0] * (x.ndim - 1), self.num_heads, self.embed_dim // self.num_heads]))
+
+    @staticmethod
+    def _behind(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+        """The mask by which the last query stands at the last key."""
+        length, places = q.shape[1], k.shape[1]
+        far = F.fill_constant(shape=[length, places], dtype=q.dtype, value=-1e9)
+        later = F.tril_triu(far, diagonal=places - length + 1, lower=False)
+        return later if mask is None else later + mask
 
 
 class _TransformerLayer(Module):
@@ -116,13 +204,22 @@ class TransformerEncoderLayer(_TransformerLayer):
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.normalize_before = normalize_before
 
-    def forward(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
-        """[batch, length, d_model] to the same; src_mask: as attn_mask of MultiHeadAttention."""
+    def forward(self, src: Tensor, src_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+        """Compute the layer.
+
+        Args:
+            src: [batch, length, d_model], or rows [N, d_model] with LoD.
+            src_mask: As attn_mask of MultiHeadAttention.
+            is_causal: Whether a place looks at itself and those before it alone.
+
+        Returns:
+            As src.
+        """
         if self.normalize_before:
             x = self.norm1(src)
-            src = src + self.dropout1(self.self_attn(x, attn_mask=src_mask))
+            src = src + self.dropout1(self.self_attn(x, attn_mask=src_mask, is_causal=is_causal))
             return src + self.dropout2(self._feed_forward(self.norm2(src)))
-        src = self.norm1(src + self.dropout1(self.self_attn(src, attn_mask=src_mask)))
+        src = self.norm1(src + self.dropout1(self.self_attn(src, attn_mask=src_mask, is_causal=is_causal)))
         return self.norm2(src + self.dropout2(self._feed_forward(src)))
 
 
@@ -163,16 +260,51 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.normalize_before = normalize_before
 
     def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None
-    ) -> Tensor:
-        """[batch, length, d_model] and the encoder's [batch, places, d_model] to [batch, length, d_model]."""
-        if self.normalize_before:
-            tgt = tgt + self.dropout1(self.self_attn(self.norm1(tgt), attn_mask=tgt_mask))
-            tgt = tgt + self.dropout2(self.cross_attn(self.norm2(tgt), memory, memory, memory_mask))
-            return tgt + self.dropout3(self._feed_forward(self.norm3(tgt)))
-        tgt = self.norm1(tgt + self.dropout1(self.self_attn(tgt, attn_mask=tgt_mask)))
-        tgt = self.norm2(tgt + self.dropout2(self.cross_attn(tgt, memory, memory, memory_mask)))
-        return self.norm3(tgt + self.dropout3(self._feed_forward(tgt)))
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        cache: tuple[KeyValueCache, KeyValueCache] | None = None,
+        tgt_is_causal: bool = False,
+    ) -> Any:
+        """Compute the layer.
+
+        Args:
+            tgt: [batch, length, d_model], or rows [N, d_model] with LoD.
+            memory: Result of the encoder [batch, places, d_model], or rows [M, d_model] with LoD of as many sequences.
+            tgt_mask: As attn_mask of MultiHeadAttention, of tgt to itself.
+            memory_mask: The same of tgt to memory.
+            cache: From gen_cache or the step before; tgt are the places behind it.
+            tgt_is_causal: Whether a place of tgt looks at itself and those before it alone.
+
+        Returns:
+            As tgt; with a cache, a pair of this and the cache of the next step.
+        """
+        own, others = (None, None) if cache is None else cache
+        before = self.normalize_before
+
+        def part(norm: Module, dropout: Module, x: Tensor, computed: Callable[[Tensor], Any]) -> tuple[Tensor, Any]:
+            found = computed(norm(x) if before else x)
+            found, kept = found if isinstance(found, tuple) else (found, None)
+            x = x + dropout(found)
+            return (x if before else norm(x)), kept
+
+        tgt, own = part(
+            self.norm1,
+            self.dropout1,
+            tgt,
+            lambda x: self.self_attn(x, attn_mask=tgt_mask, cache=own, is_causal=tgt_is_causal),
+        )
+        tgt, others = part(
+            self.norm2, self.dropout2, tgt, lambda x: self.cross_attn(x, memory, memory, memory_mask, others)
+        )
+        tgt, _ = part(self.norm3, self.dropout3, tgt, self._feed_forward)
+        return tgt if cache is None else (tgt, (own, others))
+
+    def gen_cache(self, memory: Tensor) -> tuple[KeyValueCache, KeyValueCache]:
+        """Start to generate behind nothing; memory: the result of the encoder, as forward takes it."""
+        return self.self_attn.gen_cache(), self.cross_attn.gen_cache(memory)
 
 
 class TransformerEncoder(Module):
@@ -189,9 +321,10 @@ class TransformerEncoder(Module):
         self.layers = ModuleList([encoder_layer, *(_fresh(encoder_layer) for _ in range(num_layers - 1))])
         self.norm = norm
 
-    def forward(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+    def forward(self, src: Tensor, src_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+        """As TransformerEncoderLayer, layer by layer."""
         for layer in self.layers:
-            src = layer(src, src_mask)
+            src = layer(src, src_mask, is_causal)
         return src if self.norm is None else self.norm(src)
 
 
@@ -210,11 +343,27 @@ class TransformerDecoder(Module):
         self.norm = norm
 
     def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None
-    ) -> Tensor:
-        for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask, memory_mask)
-        return tgt if self.norm is None else self.norm(tgt)
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        cache: Sequence[tuple[KeyValueCache, KeyValueCache]] | None = None,
+        tgt_is_causal: bool = False,
+    ) -> Any:
+        """As TransformerDecoderLayer, layer by layer; cache: those of all layers, from gen_cache or the step before."""
+        kept = []
+        for i, layer in enumerate(self.layers):
+            tgt = layer(tgt, memory, tgt_mask, memory_mask, None if cache is None else cache[i], tgt_is_causal)
+            if cache is not None:
+                tgt, of_layer = tgt
+                kept.append(of_layer)
+        out = tgt if self.norm is None else self.norm(tgt)
+        return out if cache is None else (out, kept)
+
+    def gen_cache(self, memory: Tensor) -> list[tuple[KeyValueCache, KeyValueCache]]:
+        """Start to generate behind nothing; memory: the result of the encoder."""
+        return [layer.gen_cache(memory) for layer in self.layers]
 
 
 class Transformer(Module):
@@ -256,9 +405,12 @@ class Transformer(Module):
         src_mask: Tensor | None = None,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
     ) -> Tensor:
-        """[batch, places, d_model] and [batch, length, d_model] to [batch, length, d_model]."""
-        return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
+        """[batch, places, d_model] and [batch, length, d_model] to [batch, length, d_model]; rows with LoD to rows."""
+        memory = self.encoder(src, src_mask)
+        found: Tensor = self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_is_causal=tgt_is_causal)
+        return found
 
     @staticmethod
     def generate_square_subsequent_mask(length: int) -> Tensor:

@@ -63,6 +63,8 @@ class _Convolution(Module):
 class Conv1D(_Convolution):
     """Applies a 1-D convolution to sequences [N, C, L]: op conv2d over images of height 1.
 
+    It takes rows [N, C] with LoD as well, and convolves each sequence for itself.
+
     Args:
         in_channels: Channels of the input, a multiple of groups.
         out_channels: Channels of the result: the number of filters, a multiple of groups.

@@ -12,6 +12,8 @@ from oprack import initializer
 from oprack.errors import InvalidArgumentError
 from oprack.nn import Module
 
+from oprack_nn.functional.common import is_rows
+
 if TYPE_CHECKING:
     from oprack import Tensor
     from oprack.layers import ParamAttrLike
@@ -222,6 +224,8 @@ class InstanceNorm(_Affine):
 class InstanceNorm1D(InstanceNorm):
     """Normalizes each channel of each sequence [N, C, L]; see InstanceNorm.
 
+    It takes rows [N, C] with LoD as well, which are those of the sequences one after the other.
+
     Args:
         num_features: Number of channels.
         epsilon: Added to the variance against division by zero.
@@ -230,7 +234,18 @@ class InstanceNorm1D(InstanceNorm):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.unsqueeze(2)).squeeze(2)
+        return self._of_rows(x) if is_rows(x) else super().forward(x.unsqueeze(2)).squeeze(2)
+
+    def _of_rows(self, x: Tensor) -> Tensor:
+        centred = x - self._means(x)
+        y = centred / F.sqrt(self._means(centred * centred) + self.epsilon)
+        y = y if self.weight is None else y * self.weight
+        return y if self.bias is None else y + self.bias
+
+    @staticmethod
+    def _means(x: Tensor) -> Tensor:
+        """In each row the mean of its sequence."""
+        return F.sequence_expand_as(F.sequence_pool(x, pooltype="AVERAGE"), x)
 
 
 class InstanceNorm2D(InstanceNorm):

@@ -6,7 +6,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import LoDTensor, ShapeOnly, numpy_dtype
-from oprack.types import FLOATS, INTEGERS
+from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import host, offsets_of, positions, segment_ids, sequence_offsets, with_lod
 
@@ -79,3 +79,55 @@ def sequence_unpad_grad(X: ShapeOnly, Out_grad: Array, *, ctx: KernelContext, xp
     rows = Out_grad if X.ndim > 2 else Out_grad.reshape(-1)
     x_grad[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))] = rows
     return x_grad
+
+
+_LEAVE_OUT = "If pass unpad made this op, leave that pass out to use such a mask"
+
+
+# unpad_by_mask --------------------------------------------------------------------------------------------------------
+_ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
+
+
+@kernel("unpad_by_mask", place=("cpu", "cuda"), dtypes=_ANY)
+def unpad_by_mask(
+    X: Array, Mask: Array, *, strict: bool, contiguous: bool, ctx: KernelContext, xp: ArrayModule
+) -> tuple[LoDTensor, Array]:
+    """One gather of rows."""
+    mask = host(Mask)
+    kept = mask != 0
+    if strict and not ((mask == 1) | ~kept).all():
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Mask holds {mask[kept & (mask != 1)][0]}; expected 0 for padding and 1 for the rest. "
+            + _LEAVE_OUT
+        )
+    if contiguous and ((kept[:, 1:] & ~kept[:, :-1]).sum(axis=1) + kept[:, :1].sum(axis=1) > 1).any():
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Mask has padding between places that are kept; expected those of a sequence side by "
+            "side, where distances between them count. " + _LEAVE_OUT
+        )
+    index = np.flatnonzero(kept)
+    places = xp.asarray(index)
+    rows = X.reshape(-1, *X.shape[2:])[places] if X.size else xp.zeros((len(index), *X.shape[2:]), X.dtype)
+    return with_lod(rows, [offsets_of(np.count_nonzero(kept, axis=1))]), places
+
+
+# pad_by_index ---------------------------------------------------------------------------------------------------------
+@kernel("pad_by_index", place=("cpu", "cuda"), dtypes=_ANY)
+def pad_by_index(X: Array, Index: Array, Like: ShapeOnly, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    """One scatter of rows into zeros."""
+    batch, length = Like.shape[:2]
+    index, inner = host(Index), X.shape[1:]
+    if len(index) and not (0 <= index.min() and index.max() < batch * length):
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Index has places from {index.min()} to {index.max()}; expected 0 to "
+            f"{batch * length - 1}, as Like has shape {list(Like.shape)}"
+        )
+    out = xp.zeros((batch * length, *inner), X.dtype)
+    out[xp.asarray(index)] = X
+    return out.reshape(batch, length, *inner)
+
+
+@kernel("pad_by_index_grad", place=("cpu", "cuda"), dtypes=_ANY)
+def pad_by_index_grad(X: ShapeOnly, Index: Array, Out_grad: Array) -> Array:
+    """One gather of rows; of an empty array no reshape tells how many there are."""
+    return Out_grad.reshape(-1, *X.shape[1:])[Index] if Out_grad.size else Out_grad.reshape(X.shape)

@@ -18,6 +18,7 @@ from oprack_sequence.kernels._lod import (
     segment_ids,
     segment_sum,
     sequence_offsets,
+    sum_by_index,
     with_lod,
 )
 
@@ -259,6 +260,38 @@ def _places(Ids: Array, shape: tuple[int, ...], ctx: KernelContext, xp: ArrayMod
     return xp.asarray(segment_ids(offsets)), Ids.reshape(-1)
 
 
+# sequence_select ------------------------------------------------------------------------------------------------------
+@kernel("sequence_select", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS | {"bool"})
+def sequence_select(X: Array, Index: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
+    """One gather of rows."""
+    rows, levels = _selected(Index, ctx)
+    return with_lod(X[xp.asarray(rows)], levels)
+
+
+@kernel("sequence_select_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
+def sequence_select_grad(X: ShapeOnly, Index: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    """One sum over the copies of each row."""
+    rows, _ = _selected(Index, ctx)
+    return sum_by_index(Out_grad, rows, X.shape[0], xp)
+
+
+def _selected(Index: Array, ctx: KernelContext) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(rows of X that Out has, its offsets)."""
+    chosen, levels = host(Index).reshape(-1).astype(np.int64), []
+    count = len(sequence_offsets(ctx, "X", level=0)) - 1
+    if len(chosen) and not (0 <= chosen.min() and chosen.max() < count):
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: Index has numbers from {chosen.min()} to {chosen.max()}, and X {count} sequences; "
+            f"expected numbers from 0 to {count - 1}"
+        )
+    for level in ctx.lod("X"):
+        offsets = np.asarray(level, np.int64)
+        lengths = np.diff(offsets)[chosen]
+        levels.append(offsets_of(lengths))
+        chosen = row_ranges(offsets[:-1][chosen], lengths)
+    return chosen, levels
+
+
 # sequence_slice -------------------------------------------------------------------------------------------------------
 @kernel("sequence_slice", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
 def sequence_slice(X: Array, Offset: Array, Length: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
@@ -302,32 +335,31 @@ def _sequence_slice_rows(Offset: Array, Length: Array, ctx: KernelContext) -> tu
 def sequence_softmax(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Shifted by the largest element of each sequence."""
     offsets = sequence_offsets(ctx, "X")
-    flat = X.reshape(-1)
     ids = xp.asarray(segment_ids(offsets))
-    exps = xp.exp(flat - _segment_max(flat, offsets, xp)[ids])
+    exps = xp.exp(X - _segment_max(X, offsets, xp)[ids])
     exps /= segment_sum(exps, offsets, xp)[ids]
-    return exps.reshape(X.shape)
+    return exps
 
 
 @kernel("sequence_softmax_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_softmax_grad(Out: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Out (g - sum of Out g over the sequence)."""
     offsets = sequence_offsets(ctx, "X")
-    y, g = Out.reshape(-1), Out_grad.reshape(-1)
-    inner = segment_sum(y * g, offsets, xp)[xp.asarray(segment_ids(offsets))]
-    return (y * (g - inner)).reshape(Out.shape)
+    inner = segment_sum(Out * Out_grad, offsets, xp)[xp.asarray(segment_ids(offsets))]
+    return Out * (Out_grad - inner)
 
 
 def _segment_max(x: Array, offsets: Array, xp: ArrayModule) -> Array:
-    """[n]: largest element of each sequence of x [N]; 0 for an empty one."""
+    """[n, ...]: largest element of each sequence and column of x [N, ...]; 0 for an empty one."""
     lengths = np.diff(offsets)
-    out = xp.zeros(len(lengths), x.dtype)
+    out = xp.zeros((len(lengths), *x.shape[1:]), x.dtype)
     filled = np.flatnonzero(lengths)
     if not len(filled):
         return out
     if xp is np:
-        out[filled] = np.maximum.reduceat(x, offsets[filled])
+        out[filled] = np.maximum.reduceat(x, offsets[filled], axis=0)
         return out
-    rows, valid = padded_rows(offsets, int(lengths.max()))
-    padded = xp.where(xp.asarray(valid), x[xp.asarray(rows)], -xp.inf).max(axis=1)
-    return xp.where(xp.asarray(lengths > 0), padded, 0).astype(x.dtype)
+    rows, valid = padded_rows(offsets[np.append(filled, len(lengths))], int(lengths.max()))
+    valid = xp.asarray(valid.reshape(*valid.shape, *[1] * (x.ndim - 1)))
+    out[xp.asarray(filled)] = xp.where(valid, x[xp.asarray(rows)], -xp.inf).max(axis=1)
+    return out

@@ -7,6 +7,8 @@ import itertools
 from oprack.op import (
     REQUIRED,
     Attr,
+    ForwardOp,
+    GradOp,
     GradOpDef,
     InferShapeContext,
     InferVarTypeContext,
@@ -101,3 +103,67 @@ class SequenceUnpad(OpDef, type="sequence_unpad"):
 
 class SequenceUnpadGrad(GradOpDef, of=SequenceUnpad, shape_of="X", grads_of="X"):
     """Puts the rows back at their places; the padding gets zero."""
+
+
+class UnpadByMask(OpDef, type="unpad_by_mask"):
+    r"""$$Out_n = X_{b,t}$$ for the places (b, t) with $Mask_{b,t} \neq 0$, in their order: rows without padding.
+
+    The places that are kept may lie anywhere; those of one b are a sequence of Out.
+    """
+
+    X = Input("[B, T, ...].")
+    Mask = Input("[B, T], bool or numbers; what is not 0 is kept.")
+    Out = Output("[number of places kept, ...] with one LoD level of B sequences.")
+    Index = Output("int64 [number of places kept]: b T + t of each row.", stop_gradient=True)
+    strict = Attr(False, "Refuse a Mask that holds anything but 0 and 1.")
+    contiguous = Attr(False, "Refuse a Mask with padding between places of one b that are kept.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        dim, mask = ctx.dim("X"), ctx.require_rank("Mask", 2)
+        ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected [B, T, ...]")
+        ctx.require(
+            all(m == d or min(m, d) < 0 for m, d in zip(mask, dim, strict=False)),
+            f"Mask has shape {list(mask)} and X {list(dim)}; expected the first two dims of X",
+        )
+        ctx.set_dim("Out", (-1, *dim[2:]))
+        ctx.set_lod_level("Out", 1)
+        ctx.set_dim("Index", (-1,))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        ctx.set_dtype("Out", ctx.dtype("X"))
+        ctx.set_dtype("Index", VarType.INT64)
+
+    def make_grad(fwd: ForwardOp) -> GradOp:
+        return GradOp(
+            "pad_by_index",
+            X=fwd.output_grad("Out"),
+            Index=fwd.output("Index"),
+            Like=fwd.input("Mask"),
+            Out=fwd.input_grad("X"),
+        )
+
+
+class PadByIndex(OpDef, type="pad_by_index"):
+    r"""$$Out_{b,t} = X_n$$ where Index_n = b T + t, and 0 elsewhere: undoes unpad_by_mask."""
+
+    X = Input("[N, ...].")
+    Index = Input("int64 [N], places from 0 to B T - 1 without repeats, as unpad_by_mask gives them.")
+    Like = Input("[B, T, ...]; only its first two dims are read.")
+    Out = Output("[B, T, ...] with the inner dims of X; no LoD.")
+    no_need_buffer_vars = ("Like",)
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        dim, like, (places,) = ctx.dim("X"), ctx.dim("Like"), ctx.require_rank("Index", 1)
+        ctx.require(len(dim) >= 1, "X is a single number; expected rows [N, ...]")
+        ctx.require(len(like) >= 2, f"Like has shape {list(like)}; expected [B, T, ...]")
+        ctx.require(
+            dim[0] == places or min(dim[0], places) < 0,
+            f"X has {dim[0]} rows and Index {places} places; expected a place for each row",
+        )
+        ctx.set_dim("Out", (*like[:2], *dim[1:]))
+
+
+class PadByIndexGrad(GradOpDef, of=PadByIndex, reads="Index", shape_of="X Like", grads_of="X", linear=True):
+    """Takes the rows out of the padded gradient."""

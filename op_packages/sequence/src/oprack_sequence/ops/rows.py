@@ -272,6 +272,28 @@ class SequenceScatterGrad(
                 ctx.set_dtype(slot, ctx.dtype("Out@GRAD"))
 
 
+class SequenceSelect(OpDef, type="sequence_select"):
+    r"""$$Out^{(i)} = X^{(Index_i)}$$: whole sequences by their numbers, in any order, more than once or not at all.
+
+    Of several levels the outermost is chosen from, with all that lies in it.
+    """
+
+    X = Input("[N, ...] with LoD.")
+    Index = Input("Numbers of sequences, int32 or int64, [sequences of Out] or [sequences of Out, 1].")
+    Out = Output("[rows, ...] with as many LoD levels as X.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.require_lod("X")
+        ctx.require_rank("Index", 1, 2)
+        ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
+        ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
+
+
+class SequenceSelectGrad(GradOpDef, of=SequenceSelect, reads="Index", shape_of="X", grads_of="X"):
+    """Each row takes the sum of the gradients of its copies."""
+
+
 class SequenceSlice(OpDef, type="sequence_slice"):
     r"""$$Out^{(i)}_t = X^{(i)}_{Offset_i + t}, \quad 0 \le t < Length_i$$"""
 
@@ -293,9 +315,12 @@ class SequenceSliceGrad(GradOpDef, of=SequenceSlice, reads="Offset Length", shap
 
 
 class SequenceSoftmax(OpDef, type="sequence_softmax"):
-    r"""Softmax over the rows of each sequence: $$Out_i = \frac{e^{X_i}}{\sum_{j \in seq(i)} e^{X_j}}$$"""
+    r"""Softmax over the rows of each sequence: $$Out_i = \frac{e^{X_i}}{\sum_{j \in seq(i)} e^{X_j}}$$
 
-    X = Input("[N, 1] or [N] with LoD.")
+    Each column stands by itself. Paddle takes one.
+    """
+
+    X = Input("[N, ...] with LoD.")
     Out = Output("Shape and LoD of X.")
     use_cudnn = Attr(False, "Chooses a kernel library elsewhere.", extra=True)
     data_format = Attr("AnyLayout", "Has no effect.", extra=True)

@@ -11,6 +11,7 @@ from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 from oprack_sequence.kernels import expand as plain_expand
 from oprack_sequence.kernels import pad as plain_pad
+from oprack_sequence.kernels import rows as plain_rows
 from oprack_sequence.kernels._lod import host, offsets_of, sequence_offsets, with_lod
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch, launch_rows
@@ -96,6 +97,8 @@ def sequence_unpad(X: Array, Length: Array, *, ctx: KernelContext, xp: ArrayModu
 
 @cuda_kernel("sequence_softmax", FLOATS)
 def sequence_softmax(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    if X.size != len(X):
+        return plain_rows.sequence_softmax(X, ctx=ctx, xp=xp)
     offsets, x = sequence_offsets(ctx, "X"), dense(xp, X)
     y, count = xp.empty(x.shape, x.dtype), len(offsets) - 1
     longest = int(np.diff(offsets).max(initial=0))
@@ -106,6 +109,8 @@ def sequence_softmax(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
 
 @cuda_kernel("sequence_softmax_grad", FLOATS)
 def sequence_softmax_grad(Out: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+    if Out.size != len(Out):
+        return plain_rows.sequence_softmax_grad(Out, Out_grad, ctx=ctx, xp=xp)
     offsets, y, dy = sequence_offsets(ctx, "X"), dense(xp, Out), dense(xp, Out_grad)
     dx, count = xp.empty(y.shape, y.dtype), len(offsets) - 1
     longest = int(np.diff(offsets).max(initial=0))

@@ -281,3 +281,63 @@ class BatchSampler:
     def __len__(self) -> int:
         size = len(self.sampler)
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
+
+
+class TokenBatchSampler:
+    """Lists of numbers of examples, one list for each batch, with about as many tokens in each.
+
+    Batches of sequences without padding cost what their tokens cost, however these are spread over sequences: neither
+    buckets of like lengths nor an order by length is needed.
+
+    Args:
+        lengths: How many tokens each example has.
+        max_tokens: How many a batch may have; an example that alone has more is a batch of its own.
+        sampler: Says the order; default: SequenceSampler, or RandomSampler with shuffle.
+        shuffle: Whether the order is random; the number of batches depends on it, so there is no len() then.
+        drop_last: Whether a last batch that others could be added to is left out.
+
+    Raises:
+        InvalidArgumentError: max_tokens is below 1, or lengths are no integers of at least 0.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        max_tokens: int,
+        sampler: Iterable[int] | None = None,
+        shuffle: bool = False,
+        drop_last: bool = False,
+    ) -> None:
+        self.lengths = np.asarray(lengths).reshape(-1)
+        if max_tokens < 1:
+            raise InvalidArgumentError(f"TokenBatchSampler: max_tokens is {max_tokens}; expected at least 1")
+        if (self.lengths.dtype.kind not in "iu" and self.lengths.size) or (self.lengths < 0).any():
+            raise InvalidArgumentError(
+                f"TokenBatchSampler: lengths are {self.lengths[:8].tolist()}...; expected an integer of at least 0 for "
+                "each example"
+            )
+        self.sampler: Any = repeated(sampler, "sampler")
+        if sampler is None:
+            self.sampler = RandomSampler(self.lengths) if shuffle else SequenceSampler(self.lengths)
+        self.max_tokens, self.drop_last = max_tokens, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        tokens = 0
+        for index in self.sampler:
+            length = int(self.lengths[index])
+            if batch and tokens + length > self.max_tokens:
+                yield batch
+                batch, tokens = [], 0
+            batch.append(index)
+            tokens += length
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        if not isinstance(self.sampler, SequenceSampler):
+            raise TypeError(
+                "TokenBatchSampler has no len() with a sampler or with shuffle=True: how many batches there are "
+                "depends on the order"
+            )
+        return sum(1 for _ in self)

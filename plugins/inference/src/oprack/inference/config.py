@@ -334,12 +334,29 @@ class Config:
             excluded_libraries=(*self.excluded_libraries(), *self.libraries_by_attr()),
             strict=self._strict_sums,
             precisions=self.precisions(),
+            enabled=self._passes.enabled,
         )
         return self._passes.show([p.name for p in selected], [p.name for p in registered_passes()])
 
     def delete_pass(self, name: str) -> None:
         """Exclude a pass."""
         self.pass_builder().delete_pass(name, stacklevel=5)
+
+    def enable_pass(self, name: str) -> None:
+        """Include a pass that runs only for those who ask for it, such as `unpad`, at its place among the others.
+
+        Not in Paddle.
+
+        Args:
+            name: The pass; `oprack.ir.registered_passes()` lists those there are.
+
+        Raises:
+            NotFoundError: No installed pack brings it; the message lists the passes.
+        """
+        from oprack.ir import find_pass
+
+        find_pass(name)
+        self._passes.enable_pass(name)
 
     def pass_changes(self) -> list[list[object]]:
         """The changes that the client made to the list of passes."""

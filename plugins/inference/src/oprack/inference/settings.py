@@ -164,6 +164,7 @@ class PassBuilder:
 
     Attributes:
         deleted: Names that the client took out.
+        enabled: Names of optional passes that the client asked for.
         debug: Whether graphs are verified after every pass.
     """
 
@@ -172,6 +173,7 @@ class PassBuilder:
         self._known = set(passes)
         self._added: list[tuple[int | None, str]] = []
         self.deleted: set[str] = set()
+        self.enabled: set[str] = set()
         self.debug = False
 
     def show(self, selected: Sequence[str], known: Sequence[str]) -> PassBuilder:
@@ -180,8 +182,9 @@ class PassBuilder:
         return self
 
     def changes(self) -> list[list[object]]:
-        """What the client changed: the names that it took out, and [position, name] of those that it put in."""
-        return [[*sorted(self.deleted)], [list(pair) for pair in self._added]]
+        """What the client changed: the names that it took out, [position, name] of those that it put in, and the names
+        of optional ones that it asked for."""
+        return [[*sorted(self.deleted)], [list(pair) for pair in self._added], [*sorted(self.enabled)]]
 
     def all_passes(self) -> list[str]:
         """The passes that will run, in order."""
@@ -202,6 +205,11 @@ class PassBuilder:
         if name not in self._known:
             self._say_unknown("PassBuilder.append_pass", name, 5)
         self._added.append((index, name))
+
+    def enable_pass(self, name: str) -> None:
+        """Let an optional pass run, at its place."""
+        self.enabled.add(name)
+        self.deleted.discard(name)
 
     def delete_pass(self, name: str | int, stacklevel: int = 4) -> None:
         """Take a pass out, by name or position. Said once when it is no pass of an installed pack."""

@@ -45,6 +45,7 @@ class Pass:
         inference_only: Whether it treats parameters as constants.
         precision: The dtype that ops compute in after it; "" for their own.
         ops: With a precision, the op types that it is about.
+        optional: Whether it runs for those alone who ask for it by name.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Pass:
     inference_only: bool = True
     precision: str = ""
     ops: tuple[str, ...] = ()
+    optional: bool = False
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -157,6 +159,7 @@ def select_passes(
     strict: bool = False,
     inference: bool = True,
     precisions: Mapping[str, Collection[str] | None] = _NONE,
+    enabled: Collection[str] = (),
 ) -> list[Pass]:
     """The passes that serve a place and the kernel libraries that may run there, in order.
 
@@ -167,6 +170,7 @@ def select_passes(
         strict: Whether to leave out those that change the order of sums.
         inference: Whether to include those that take parameters for constants.
         precisions: Dtypes that ops may compute in other than their own, each with the op types that may; None: all.
+        enabled: Names of optional passes that run.
 
     Returns:
         The passes.
@@ -174,6 +178,7 @@ def select_passes(
     manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
     passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
+    passes = [p for p in passes if not p.optional or p.name in enabled]
     if wanted := {p.library for p in passes if p.library}:  # asking for the libraries loads them
         libraries = manager.extensions.libraries()
         idle = {name for name in wanted & libraries.keys() if not _is_usable(libraries[name])}

@@ -68,7 +68,7 @@ class OpCase:
             built = build(self, self.inputs)
             # the first prepared run of a program is traced, the second one runs generated code
             for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
-                found += self._check_outputs(executor, built)
+                found += self.differences(executor, built)
         except (DefinitionError, PackError):
             raise
         except OprackError as error:
@@ -77,7 +77,8 @@ class OpCase:
             return [f"{self.id}: {type(error).__name__}: {error}"]
         return found + (self.check_gradient() if self.grads and not found else [])
 
-    def _check_outputs(self, executor: Executor, built: Built) -> list[str]:
+    def differences(self, executor: Executor, built: Built) -> list[str]:
+        """What one run of `build(case, case.inputs)` gives other than expected; [] when all agree."""
         values = executor.run(built.program, built.feed, built.fetch, built.scope(), return_numpy=False)
         found = []
         for name, want, got in zip(built.fetch, built.expected, values, strict=True):

@@ -17,6 +17,7 @@ from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
 from oprack.packs.manager import default_manager
 from oprack.parallel.communicator import Communicator
+from oprack.parallel.eager.sequences import whole_lod
 from oprack.parallel.layouts.signatures import candidates
 from oprack.parallel.world import placement
 from oprack.tensor import LoDTensor
@@ -123,7 +124,7 @@ def _cotangent(y: Tensor) -> Tensor:
 
     values = np.cos(np.arange(y.size, dtype=np.float64)).reshape(y.shape).astype(y._meta.dtype)
     layout = y.layout
-    start = oprack.to_tensor(values)
+    start = oprack.to_tensor(values, lod=whole_lod(y) or None)  # of ops that are their own gradient it is an input
     return start if layout is None else start.to_global(layout.placement, "B", from_whole=True)
 
 
