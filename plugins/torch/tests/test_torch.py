@@ -61,7 +61,7 @@ def test_gradients_of_first_and_second_order() -> None:
 
 def test_nothing_is_copied_in_or_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel sees the memory of torch's tensor, and torch's result is what the kernel made."""
-    from oprack_torch import library
+    from oprack_torch import draws
 
     x, seen = torch.arange(6.0), []
 
@@ -71,8 +71,8 @@ def test_nothing_is_copied_in_or_out(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.extend(t._value.ctypes.data for t in results)
         return results
 
-    run = library.run
-    monkeypatch.setattr(library, "run", watched)
+    run = draws.run
+    monkeypatch.setattr(draws, "run", watched)
     y = torch.ops.oprack.square(x)
     y = torch.ops.oprack.square(x) if len(seen) != 2 else y
     assert seen[-2:] == [x.data_ptr(), y.data_ptr()]
