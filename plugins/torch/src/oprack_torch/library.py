@@ -454,6 +454,8 @@ def _registered(name: str) -> TorchOp:
 class _Namespace(torch._ops._OpNamespace):
     """torch.ops.oprack, which registers an op when somebody asks for it."""
 
+    __module__ = torch._ops._OpNamespace.__module__  # compilers look ops up by the name that follows from it
+
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and name not in _ops and name not in _being_registered:
             try:
