@@ -1,4 +1,4 @@
-"""Calls of ops with arrays of jax: at once where values are known, by callbacks where jax traces."""
+"""Calls of ops with arrays of jax: at once where values are known, from compiled functions where jax traces."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from oprack.errors import InvalidLoDError, UnimplementedError
 from oprack.interpreter.op_expr import OpExpr
 
 from oprack_jax.arrays import abstract_of, array_of, from_jax, struct_of, to_jax
+from oprack_jax.ffi import call
 from oprack_jax.sequences import Lod, offsets_of, values_of, with_offsets
 
 _by_offsets = Cache(1024)
@@ -68,7 +69,8 @@ def _traced(expr: OpExpr, lods: tuple[Lod, ...], *arrays: Any) -> Any:
     given = [abstract_of(a) for a in arrays]
     results = [Abstract(s.shape, s.dtype.name) for s in made.structs]
     whole = not any((*lods, *made.lods)) and takes_batches(expr, given, results)
-    return jax.pure_callback(host, made.structs, *arrays, vmap_method="broadcast_all" if whole else "sequential")
+    key = expr, lods, tuple(given), tuple(zip(made.structs, made.lods, strict=True))
+    return call(key, host, made.structs, arrays, "broadcast_all" if whole else "sequential")
 
 
 def _forward(expr: OpExpr, lods: tuple[Lod, ...], *arrays: Any) -> Any:
@@ -150,7 +152,7 @@ def _tried(
     pairs = [(y, a) for y, a in zip(run(expr, tensors), abstract, strict=True) if a is not None]
     # what a kernel leaves out is empty where no rule says its size
     structs = [
-        struct_of(a._replace(shape=[max(d, 0) for d in a.shape or (0,)], dtype=a.dtype or "float32"))
+        struct_of(a._replace(shape=tuple(max(d, 0) for d in a.shape or (0,)), dtype=a.dtype or "float32"))
         if y is None
         else jax.ShapeDtypeStruct(array_of(y).shape, array_of(y).dtype)
         for y, a in pairs

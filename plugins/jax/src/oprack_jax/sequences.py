@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -71,8 +72,7 @@ class Sequences:
         Returns:
             An array for each.
         """
-        level = self.offsets[-1]
-        return [self.values[a:b] for a, b in zip(level, level[1:], strict=False)]
+        return [self.values[a:b] for a, b in pairwise(self.offsets[-1])]
 
     def tree_flatten(self) -> tuple[tuple[Any], tuple[tuple[int, ...], ...]]:
         """What jax transforms, and what is constant to it."""

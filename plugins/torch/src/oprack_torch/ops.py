@@ -63,7 +63,9 @@ class OpFunction:
             return self._with_lod(named, {n: v for n, v in given.items() if n != "num_outputs"}, counts)
         if torch_op.in_place:
             return self._written(values, torch_op.overload(*values, **given))
-        plain = key is not None and not torch.compiler.is_compiling() and alone(tuple(v for v in values if v is not None))
+        plain = (
+            key is not None and not torch.compiler.is_compiling() and alone(tuple(v for v in values if v is not None))
+        )
         if plain:
             expr, flat = op.expression(named, {n: v for n, v in given.items() if n != "num_outputs"}, counts)
             if any(torch_op.levels(expr, flat)):

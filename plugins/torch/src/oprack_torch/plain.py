@@ -153,7 +153,7 @@ def real_part(g: Any, dtype: torch.dtype) -> Any:
 
 
 def alone(tensors: tuple[Any, ...]) -> bool:
-    """Whether nobody but autograd looks at a call outside of the dispatcher: no mode, transform or subclass of torch."""
+    """Whether nobody but autograd would look at a call: no mode, transform or subclass of torch."""
     if (
         torch._C._len_torch_dispatch_stack()
         or torch._C._is_torch_function_mode_enabled()
@@ -200,8 +200,8 @@ def with_plain_calls(
     heads = [f"{n}=None" if optional else n for n, optional in parameters]
     values = f"({''.join(f'{n}, ' for n, _ in parameters)})"
     keys = ["_keys"] if kernel else []
-    lines = [f"def {op.name}({', '.join([*keys, *heads, '**_attrs'])}):", *before.replace("_values", values).split("\n")]
-    lines += ["    _key = None"]
+    lines = [f"def {op.name}({', '.join([*keys, *heads, '**_attrs'])}):"]
+    lines += [*before.replace("_values", values).split("\n"), "    _key = None"]
     if op.may_be_plain:
         lines += _looked_up(op, parameters, kernel)
     lines += [f"    return _otherwise({', '.join([*keys, values])}, _attrs, _key)"]
@@ -225,7 +225,7 @@ def with_plain_calls(
 
 def _looked_up(op: TorchOp, parameters: list[tuple[str, bool]], kernel: bool) -> list[str]:
     """The part that looks for a plain call, and makes it."""
-    dtypes = ", ".join(f"None if {n} is None else {n}.dtype" if optional else f"{n}.dtype" for n, optional in parameters)
+    dtypes = ", ".join(f"None if {n} is None else {n}.dtype" if o else f"{n}.dtype" for n, o in parameters)
     wants = [f"({n} is not None and {n}.requires_grad)" if o else f"{n}.requires_grad" for n, o in parameters]
     by_slot = {p.slot.name: p.name for p in op.op.signature.parameters if p.slot is not None}
     given = f"({''.join(f'{by_slot[s]}, ' for s in op.op.info.proto.inputs)})"  # as expressions have them
