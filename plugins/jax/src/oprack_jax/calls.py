@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from oprack.bridge import Abstract, gradient_of, infer_abstract, require_known, run, takes_batches
 from oprack.cache import Cache
-from oprack.errors import InvalidLoDError, UnimplementedError
+from oprack.errors import InvalidLoDError, OprackError, UnimplementedError
 from oprack.interpreter.op_expr import OpExpr
 
 from oprack_jax.arrays import abstract_of, array_of, from_jax, struct_of, to_jax
@@ -113,7 +113,7 @@ def _results(expr: OpExpr, lods: tuple[Lod, ...], arrays: Sequence[Any]) -> _Res
     given = [abstract_of(a, len(lod)) for a, lod in zip(arrays, lods, strict=True)]
     abstract = infer_abstract(expr, given)
     open_ = any(a is not None and any(isinstance(d, int) and d < 0 for d in a.shape or ()) for a in abstract)
-    if any(lods) and (open_ or any(a is not None and a.lod_level for a in abstract)):
+    if any(a is not None and a.lod_level for a in abstract) or (any(lods) and open_):
         return _of_offsets(expr, lods, given, abstract)
     require_known(expr, abstract)
     if open_:
@@ -137,7 +137,10 @@ def _of_offsets(
     key = expr, lods, tuple(given)
     found: _Results | None = _by_offsets[key]
     if found is None:
-        zeros, ones = (_tried(expr, lods, given, abstract, fill) for fill in (np.zeros, np.ones))
+        try:
+            zeros, ones = (_tried(expr, lods, given, abstract, fill) for fill in (np.zeros, np.ones))
+        except OprackError as error:  # such as offsets that a tensor holds
+            raise _open(expr, [a.shape for a in abstract if a is not None]) from error
         if zeros != ones:
             raise _open(expr, [(-1,) if a != b else a.shape for a, b in zip(zeros.structs, ones.structs, strict=True)])
         found = _by_offsets[key] = zeros

@@ -33,11 +33,11 @@ from typing import Any
 
 
 _BRIDGES = {
-    "oprack_torch": "from oprack_torch.sequences import Sequences\nfrom torch import Tensor\n\n_Input = Tensor | Sequences",
-    "oprack_jax": "from jax import Array as Tensor\nfrom jax.typing import ArrayLike\n"
-    "from oprack_jax.sequences import Sequences\n\n_Input = ArrayLike | Sequences",
+    "oprack_torch": ("from torch import Tensor", "Tensor"),
+    "oprack_jax": ("from jax import Array as Tensor\nfrom jax.typing import ArrayLike", "ArrayLike"),
 }
-"""Packages whose `ops` has a function for each op, as those of oprack.functional, and what their tensors are."""
+"""Packages whose `ops` has a function for each op, as those of oprack.functional: what their tensors are, and what
+their functions take for one beside Sequences."""
 
 
 def stub_package() -> dict[str, str]:
@@ -60,14 +60,15 @@ def bridge_stubs() -> dict[str, dict[str, str]]:
     """Contents of the files of the stub packages of ops in other frameworks, by package, where it is installed."""
     text = stubs()
     return {
-        f"{name}-stubs": {"py.typed": "partial\n", "ops.pyi": _in_framework(text, head)}
-        for name, head in _BRIDGES.items()
+        f"{name}-stubs": {"py.typed": "partial\n", "ops.pyi": _in_framework(text, name, imported, taken)}
+        for name, (imported, taken) in _BRIDGES.items()
         if importlib.util.find_spec(name) is not None
     }
 
 
-def _in_framework(text: str, head: str) -> str:
+def _in_framework(text: str, package: str, imported: str, taken: str) -> str:
     """The stub of oprack.functional with another framework's tensors; what is passed may have LoD as well."""
+    head = f"{imported}\nfrom {package}.sequences import Sequences\n\n_Input = {taken} | Sequences"
     text = text.replace("from oprack import Tensor\n", head + "\n", 1)
     return re.sub(r"^def .*\) -> ", lambda m: re.sub(r"\bTensor\b", "_Input", m.group()), text, flags=re.MULTILINE)
 
