@@ -31,10 +31,10 @@ def test_packs_of_the_examples(pack: str, ops: int) -> None:
 
 
 def test_kernels_for_ops_of_another_pack(tmp_path: Path) -> None:
-    """oprack-special brings kernels and no op: the ops of the math pack run by them in torch."""
+    """oprack-special brings kernels and no op: the ops of the math pack run by them in torch and jax."""
     code = (
         "import sys; from types import SimpleNamespace as N\n"
-        "import importlib_metadata, torch, oprack_torch\n"
+        "import importlib_metadata, jax, numpy, torch, oprack_jax, oprack_torch\n"
         "from oprack.packs.manager import PackManager, use_manager\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "point = N(name='special', value='oprack_special.pack', dist=N(name='oprack-special', version='0.1.0'))\n"
@@ -43,6 +43,9 @@ def test_kernels_for_ops_of_another_pack(tmp_path: Path) -> None:
         "    y = oprack_torch.ops.lgamma(x); y.sum().backward()\n"
         "    torch.testing.assert_close(y, torch.lgamma(x)); torch.testing.assert_close(x.grad, torch.digamma(x))\n"
         "    assert 'oprack_special.kernels.lgamma' in sys.modules\n"
+        "    jax.config.update('jax_enable_x64', True)\n"
+        "    slope = jax.jit(jax.grad(lambda x: oprack_jax.ops.lgamma(x).sum()))(x.detach().numpy())\n"
+        "    numpy.testing.assert_allclose(slope, x.grad)\n"
     )
     source = ROOT / "examples" / "packs" / "oprack-special" / "src"
     done = subprocess.run([sys.executable, "-c", code, str(source)], capture_output=True, text=True, check=False)
