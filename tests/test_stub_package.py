@@ -18,7 +18,8 @@ from joined import join
 from language_server import LanguageServer
 from oprack import PackManager, use_manager
 from oprack.cli.main import main
-from oprack.functional.stub_package import stub_package
+from oprack.functional.stub_package import bridge_stubs, stub_package
+from oprack.functional.stubs import stubs
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +27,7 @@ PROJECTS = [ROOT / "core", *sorted(ROOT.glob("op_packages/*/")), *sorted(ROOT.gl
 
 USER = """
 import oprack
+import oprack_torch
 from oprack.layers.helper import LayerHelper
 reveal_type(oprack.to_tensor([1]))
 reveal_type(oprack.nn.Linear(2, 3))
@@ -39,6 +41,7 @@ reveal_type(LayerHelper("x"))
 reveal_type(oprack.to_tensor([1]).relu() + 1)
 oprack.nn.Lniear
 oprack.functional.relu(x=3)
+oprack_torch.ops.leaky_relu(oprack_torch.Sequences(1, ()), alpha="steep")
 """
 FOUND = [
     '"oprack.eager_tensor.tensor.Tensor"',
@@ -54,6 +57,7 @@ FOUND = [
     '"oprack.eager_tensor.tensor.Tensor"',
     'error: Module has no attribute "Lniear"; maybe "Linear"?',
     'Argument "x" to "relu" has incompatible type "int"; expected "Tensor"',
+    'Argument "alpha" to "leaky_relu" has incompatible type "str"; expected "float"',
 ]
 SEEN_BY_PYRIGHT = [
     'is "Tensor"',
@@ -68,6 +72,7 @@ SEEN_BY_PYRIGHT = [
     'is "Tensor"',
     '"Lniear" is not a known attribute of module',
     'cannot be assigned to parameter "x" of type "Tensor"',
+    'cannot be assigned to parameter "alpha" of type "float"',
 ]
 # What an editor offers behind the last character
 COMPLETIONS = {
@@ -84,6 +89,9 @@ def test_stubs_parse_and_keep_the_cores_own_names() -> None:
     files = stub_package()
     assert files["py.typed"] == "partial\n"
     trees = {name: ast.parse(text) for name, text in files.items() if name.endswith(".pyi")}
+    for package in bridge_stubs().values():  # as many functions as oprack.functional has ops
+        functions = [node for node in ast.parse(package["ops.pyi"]).body if isinstance(node, ast.FunctionDef)]
+        assert len(functions) == len([n for n in ast.parse(stubs()).body if isinstance(n, ast.FunctionDef)])
     packages = {f"{name}/__init__.pyi" for name in ("functional", "layers", "nn")}
     assert packages | {"optimizer.pyi", "initializer.pyi"} <= set(trees)
     import oprack
@@ -200,7 +208,7 @@ def test_help_of_a_method_is_that_of_its_op() -> None:
 
 def test_the_path_that_would_hide_oprack_is_not_taken(tmp_path: Path) -> None:
     assert main(["stubs", str(tmp_path / "typings" / "oprack")]) == 0
-    assert [p.name for p in (tmp_path / "typings").iterdir()] == ["oprack-stubs"]
+    assert {p.name for p in (tmp_path / "typings").iterdir()} == {"oprack-stubs", *bridge_stubs()}
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)

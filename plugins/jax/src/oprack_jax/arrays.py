@@ -13,18 +13,21 @@ from oprack.errors import InvalidArgumentError
 from oprack.tensor import LoDTensor, numpy_dtype
 from oprack.types import dtype_name
 
+from oprack_jax.sequences import Lod
 
-def from_jax(array: Any) -> Tensor:
+
+def from_jax(array: Any, lod: Lod = ()) -> Tensor:
     """An array as a tensor of oprack, on the same memory where it lies on the CPU.
 
     Args:
         array: An array of jax or NumPy.
+        lod: Offsets of its sequences per level, outermost first.
 
     Returns:
         The tensor.
     """
     value = np.asarray(array)
-    return new_tensor(value, tensor_meta(LoDTensor, value.dtype))
+    return new_tensor(value, tensor_meta(LoDTensor, value.dtype, lod_level=len(lod)), [list(level) for level in lod])
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
@@ -68,9 +71,9 @@ def to_jax(tensor: Tensor) -> jax.Array:
     return jax.numpy.array(value)
 
 
-def abstract_of(array: Any) -> Abstract:
+def abstract_of(array: Any, lod_level: int = 0) -> Abstract:
     """What an op's rules may know of an array, which may be traced."""
-    return Abstract(tuple(array.shape), dtype_name(np.dtype(array.dtype)))
+    return Abstract(tuple(array.shape), dtype_name(np.dtype(array.dtype)), lod_level)
 
 
 def struct_of(a: Abstract) -> jax.ShapeDtypeStruct:

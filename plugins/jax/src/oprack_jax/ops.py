@@ -11,6 +11,7 @@ from oprack.bridge import BridgedFunctions, BridgedOp, bridged_op, bridged_ops
 from oprack.types import dtype_name
 
 from oprack_jax.calls import apply
+from oprack_jax.sequences import Sequences
 
 _functions = BridgedFunctions(__name__, lambda name: _function(bridged_op(name)))
 
@@ -42,6 +43,8 @@ def _function(op: BridgedOp) -> Callable[..., Any]:
 def _arrays(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_arrays(v) for v in value]
+    if isinstance(value, Sequences) and not hasattr(value.values, "dtype"):
+        return Sequences(jnp.asarray(value.values), value.offsets)
     return value if value is None or hasattr(value, "dtype") else jnp.asarray(value)
 
 

@@ -95,13 +95,13 @@ def to_torch(tensor: Tensor, inputs: Iterable[Tensor] = ()) -> torch.Tensor:
 def torch_of(value: Any, inputs: Iterable[Tensor] = ()) -> torch.Tensor:
     """As `to_torch`, of an array."""
     array = value if value.__class__ is np.ndarray else np.asarray(value)
-    flags = array.flags
-    if not flags.c_contiguous or not flags.writeable or not array.dtype.isnative:
+    flags, dtype = array.flags, array.dtype
+    if not flags.carray or not dtype.isnative:  # rows without gaps, aligned and writeable
         array = np.array(array, array.dtype.newbyteorder("="), order="C")
     elif not flags.owndata or any([array is x._value for x in inputs]):
         if any(np.may_share_memory(array, x._value) for x in inputs):
             array = array.copy()
-    if array.dtype == _BFLOAT16:
+    if dtype.kind == "V":  # as NumPy sees bfloat16
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 

@@ -4,29 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from threading import RLock
 from typing import Any
 
 import torch
-from oprack.bridge import Abstract, BridgedOp, Gradient, bridged_op, gradient_of, infer_abstract, require_known, run
+from oprack.bridge import (
+    Abstract,
+    BridgedOp,
+    Gradient,
+    bridged_op,
+    gradient_of,
+    infer_abstract,
+    require_known,
+)
 from oprack.cache import Cache
-from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import InvalidLoDError, NotDifferentiableError, UnimplementedError, UnknownOpError
-from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.op_expr import OpExpr, attr_key
+from oprack.packs.changes import on_change
 from torch._C._functorch import TransformType
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from oprack_torch.arrays import DTYPES, abstract_of, from_torch, to_torch
 from oprack_torch.dims import of_torch
+from oprack_torch.draws import run_seeded
+from oprack_torch.plain import DIRECT, PlainCall, plain_call, real_part, with_plain_calls
 from oprack_torch.schema import LOD, schema_of
 from oprack_torch.sequences import Item, Sequences, joined, lod_of, offsets_of, values_of
+from oprack_torch.transforms import casting, over_batch
 
 LIBRARY = torch.library.Library("oprack", "FRAGMENT")
 _ops: dict[str, TorchOp] = {}
 _being_registered: set[str] = set()
 _lock = RLock()
 _levels = Cache(4096)
+_FORMS = 1024
+_DIRECT = (torch._C.DispatchKey.CPU, torch._C.DispatchKey.ADInplaceOrView)
 
 
 class TorchOp:
@@ -40,27 +55,34 @@ class TorchOp:
         type: The op.
         in_place: Input slot -> output slot that is written to it.
         overload: What torch calls.
+        may_be_plain: Whether there may be plain calls: no input is a list or written to.
+        plain_calls: Plain calls by the mode, the dtypes of the inputs and the attributes; False where there is none.
     """
 
     def __init__(self, name: str, op: BridgedOp, in_place: bool) -> None:
         self.name, self.type = name, op.type
         self.in_place = dict(op.info.inplace) if in_place else {}
+        slots = [p.slot for p in op.signature.parameters if p.slot is not None]
         self._tensors = [p.name for p in op.signature.parameters if p.slot is not None]
+        self.may_be_plain = bool(slots) and not in_place and not any(s.duplicable for s in slots)
+        self.plain_calls, self._made = Cache(_FORMS), Cache(_FORMS)
         tags = [torch.Tag.pt2_compliant_tag]
         if "seed" in op.info.proto.attrs:  # two equal calls are two draws
             tags.append(torch.Tag.nondeterministic_seeded)
         # a call without tensors has no place of its own, and runs on the CPU
-        placed = any(p.slot is not None and not p.slot.dispensable for p in op.signature.parameters)
+        placed = any(not s.dispensable for s in slots)
+        record = with_plain_calls(self, self.record, kernel=True)
         for lod in (False,) if in_place else (False, True):
             LIBRARY.define(schema_of(op, in_place, lod), tags=tags)
             full = f"{name}.{LOD}" if lod else name
             LIBRARY.impl(
                 full, self.compute_lod if lod else self.compute, "CPU" if placed else "CompositeExplicitAutograd"
             )
-            LIBRARY.impl(full, self.record_lod if lod else self.record, "Autograd", with_keyset=True)
+            LIBRARY.impl(full, self.record_lod if lod else record, "Autograd", with_keyset=True)
+            LIBRARY.impl(full, partial(casting, self, lod), "AutocastCPU")
             torch.library.register_fake(f"oprack::{full}", self.fake_lod if lod else self.fake, lib=LIBRARY)
         if not in_place:
-            torch.library.register_vmap(f"oprack::{name}", self.over_batch, lib=LIBRARY)
+            torch.library.register_vmap(f"oprack::{name}", partial(over_batch, self), lib=LIBRARY)
         packet = _namespace_get(name)
         self.overload: Any = packet.default
         self.with_lod: Any = None if in_place else getattr(packet, LOD)
@@ -99,6 +121,11 @@ class TorchOp:
         *result, lods = self.with_lod(**values, **attrs, levels=levels, offsets=offsets)
         return joined(self.flat(expr, result[0] if len(result) == 1 else result), made, lods)
 
+    @staticmethod
+    def apply(expr: OpExpr, items: Sequence[Item]) -> Sequence[Item]:
+        """Call the op of torch that an expression names."""
+        return torch_op(expr.type).called(expr, items)
+
     def levels(self, expr: OpExpr, items: Sequence[Item]) -> list[int]:
         """How many LoD levels each result of a call has, by the op's rules."""
         kinds = tuple(None if x is None else (values_of(x).dtype, len(offsets_of(x))) for x in items)
@@ -114,7 +141,7 @@ class TorchOp:
         outputs = self.op.outputs
         return self.op.flat(expr, [result] if len(outputs) == 1 else [] if result is None else list(result))
 
-    def _returned(self, expr: OpExpr, flat: Sequence[Any]) -> Any:
+    def returned(self, expr: OpExpr, flat: Sequence[Any]) -> Any:
         """Results as the schema has them."""
         formed = self.op.formed(expr, flat)
         written = self.in_place.values()
@@ -127,12 +154,15 @@ class TorchOp:
         expr, flat = self.expression(args, attrs)
         tensors = [None if t is None else from_torch(t) for t in flat]
         given = [t for t in tensors if t is not None]
-        made = [None if y is None else to_torch(y, given) for y in run_seeded(expr, tensors)]
+        results = run_seeded(expr, tensors)
+        made = [None if y is None else to_torch(y, given) for y in results]
+        if self.may_be_plain and not any(y is not None and y._lod for y in results):
+            self._keep_plain(expr, flat, made)
         if any(y is None for y in made):
             made = _filled(made, expr, flat)
         for tensor, result in self._written(expr, flat, made):
             tensor.copy_(result)
-        return self._returned(expr, made)
+        return self.returned(expr, made)
 
     def compute_lod(self, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
         """The kernel, on the CPU, with LoD."""
@@ -153,7 +183,7 @@ class TorchOp:
             lods += [torch.tensor(list(o), dtype=torch.int64) for o in lod]
         if any(y is None for y in made):
             made = _filled(made, expr, items)
-        return self._with_lods(self._returned(expr, made), lods)
+        return self._with_lods(self.returned(expr, made), lods)
 
     def _with_lods(self, returned: Any, lods: Sequence[Any]) -> Any:
         parts = () if returned is None else (returned,) if len(self.op.outputs) == 1 else returned
@@ -166,7 +196,7 @@ class TorchOp:
         results = infer_abstract(expr, [abstract_of(t) for t in flat])
         require_known(expr, results)
         made = [_fake(a, device) for a in results]
-        return self._returned(expr, made)
+        return self.returned(expr, made)
 
     def fake_lod(self, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
         """Results and their offsets without values, by the op's rules."""
@@ -174,22 +204,46 @@ class TorchOp:
         results = infer_abstract(expr, [_abstract(x) for x in joined(flat, levels, offsets)])
         require_known(expr, results)
         lods = [_fake(Abstract((-1,), "int64"), torch.device("cpu")) for a in results if a for _ in range(a.lod_level)]
-        return self._with_lods(self._returned(expr, [_fake(a, torch.device("cpu")) for a in results]), lods)
+        return self._with_lods(self.returned(expr, [_fake(a, torch.device("cpu")) for a in results]), lods)
 
-    def record(self, keys: Any, *args: Any, **attrs: Any) -> Any:
-        """A call that autograd sees."""
-        if not _is_recorded(args, attrs):
+    def record(self, keys: Any, values: tuple[Any, ...], attrs: Mapping[str, Any], key: Any) -> Any:
+        """A call that autograd sees, and that is no plain call yet."""
+        below = keys & torch._C._after_autograd_keyset
+        if not _is_recorded(values, attrs):
             with torch._C._AutoDispatchBelowAutograd():
-                return self.overload.redispatch(keys & torch._C._after_autograd_keyset, *args, **attrs)
-        if self.in_place:
+                found = self.overload.redispatch(below, *values, **attrs)
+        elif self.in_place:
             raise NotDifferentiableError(
                 f"torch.ops.oprack.{self.name} writes to its inputs, so it has no gradient; call it inside "
                 f"torch.no_grad(), or call torch.ops.oprack.{self.type}, which returns new tensors"
             )
-        expr, flat = self.expression(args, attrs)
-        with _one_level():
-            made = Recorded.apply(self, expr, (0,) * len(flat), *flat)
-        return self._returned(expr, made)
+        else:
+            expr, flat = self.expression(values, attrs)
+            with _one_level():
+                made = Recorded.apply(self, expr, (0,) * len(flat), *flat)
+            found = self.returned(expr, made)
+        if key is not None and below.highestPriorityTypeId() in _DIRECT:
+            DIRECT.add(keys.raw_repr())
+            self.remember(key, *self.expression(values, attrs))
+        return found
+
+    def remember(self, key: Any, expr: OpExpr, flat: Sequence[Any]) -> None:
+        """Have a call that was made found as a plain one by a key, or noted as none."""
+        found = self._made[_kind(expr, flat)]
+        if found is not None:
+            self.plain_calls[key] = found
+
+    def forget(self) -> None:
+        """Drop all plain calls: packs have changed."""
+        self.plain_calls.clear()
+        self._made.clear()
+
+    def _keep_plain(self, expr: OpExpr, flat: Sequence[Any], made: Sequence[Any]) -> None:
+        kind = _kind(expr, flat)
+        if self._made[kind] is None:
+            found: PlainCall | bool = plain_call(self, expr, flat, made) or False
+            if not isinstance(found, PlainCall) or found.call is not None:  # else it comes with a later call
+                self._made[kind] = found
 
     def record_lod(self, keys: Any, *args: Any, levels: Sequence[int], offsets: Sequence[Any], **attrs: Any) -> Any:
         """A call with LoD that autograd sees."""
@@ -201,18 +255,7 @@ class TorchOp:
         with _one_level():
             made = Recorded.apply(self, expr, tuple(levels), *flat, *offsets)
         count = sum(len(flags) for _, flags in expr.outputs)
-        return self._with_lods(self._returned(expr, made[:count]), made[count:])
-
-    def over_batch(self, info: Any, in_dims: Sequence[Any], *args: Any, **attrs: Any) -> Any:
-        """A call for each example of a batch, one after the other: an op of a pack has no rule of batches."""
-        rows = [
-            self.overload(*[_at(a, d, i) for a, d in zip(args, in_dims, strict=True)], **attrs)
-            for i in range(info.batch_size)
-        ]
-        if isinstance(rows[0], torch.Tensor | list):
-            return _stacked(rows)
-        pairs = [_stacked(column) for column in zip(*rows, strict=True)]
-        return tuple(values for values, _ in pairs), tuple(dims for _, dims in pairs)
+        return self._with_lods(self.returned(expr, made[:count]), made[count:])
 
     def _written(self, expr: OpExpr, flat: Sequence[Any], made: Sequence[Any]) -> list[tuple[Any, Any]]:
         """Pairs of a tensor that is written to and its new value."""
@@ -223,62 +266,12 @@ class TorchOp:
         return [pair for x, y in pairs for pair in zip(inputs[x], outputs[y], strict=True)]
 
 
-_draws = Cache(4096)  # by expression: an op that is told to infer draws nothing
-_drawing = RLock()
-
-
-def run_seeded(expr: OpExpr, tensors: Sequence[Any]) -> Sequence[Any]:
-    """Run a call; what it draws follows from `torch.manual_seed`, and does not change what oprack itself draws.
-
-    Args:
-        expr: The call.
-        tensors: oprack's tensors.
-
-    Returns:
-        oprack's tensors.
-    """
-    known = _draws[expr]
-    if known is False:
-        return run(expr, tensors)
-    with _drawing:
-        before = RANDOM.state()
-        if known is None:
-            found = run(expr, tensors)
-            _draws[expr] = RANDOM.state() != before
-            if not _draws[expr]:
-                return found
-        try:
-            RANDOM.load_state({"seed": int(torch.randint(1 << 62, ())), "draws": {}})
-            return run(expr, tensors)
-        finally:
-            RANDOM.load_state(before)
-
-
-def draws(expr: OpExpr) -> bool:
-    """Whether a call, which was made before, draws random numbers."""
-    return bool(_draws[expr])
-
-
 def _by_slot(counts: Sequence[tuple[str, int]], flat: Sequence[Any]) -> dict[str, list[Any]]:
     found, k = {}, 0
     for slot, n in counts:
         found[slot] = list(flat[k : k + n])
         k += n
     return found
-
-
-def _at(argument: Any, dim: Any, i: int) -> Any:
-    """An argument of example i of a batch."""
-    if isinstance(argument, list | tuple) and isinstance(dim, list | tuple):
-        return [_at(a, d, i) for a, d in zip(argument, dim, strict=True)]
-    return argument.select(dim, i) if isinstance(argument, torch.Tensor) and dim is not None else argument
-
-
-def _stacked(rows: Sequence[Any]) -> tuple[Any, Any]:
-    """A result of all examples, and its dim of the batch."""
-    if isinstance(rows[0], list | tuple):
-        return [torch.stack(list(column)) for column in zip(*rows, strict=True)], [0] * len(rows[0])
-    return torch.stack(list(rows)), 0
 
 
 def _filled(made: Sequence[Any], expr: OpExpr, items: Sequence[Item]) -> list[Any]:
@@ -400,14 +393,21 @@ def _is_recorded(args: Any, attrs: Any) -> bool:
     return (torch.is_grad_enabled() and torch._C._any_requires_grad(*args, **attrs)) or forward_ad._current_level >= 0
 
 
-def real_part(g: Any, dtype: torch.dtype) -> Any:
-    """The gradient of a real argument, which can't move along the imaginary axis."""
-    return g.real if g is not None and g.is_complex() and not dtype.is_complex else g
+apply = TorchOp.apply
 
 
-def apply(expr: OpExpr, items: Sequence[Item]) -> Sequence[Item]:
-    """Call the op of torch that an expression names."""
-    return torch_op(expr.type).called(expr, items)
+def _kind(expr: OpExpr, flat: Sequence[Any]) -> Any:
+    """What plain calls depend on; a default that is passed makes the same call."""
+    dtypes = tuple([None if t is None else t.dtype for t in flat])
+    return current_or_none(), expr.inputs, expr.outputs, attr_key(expr.attrs), dtypes
+
+
+def _forget() -> None:
+    for op in _ops.values():
+        op.forget()
+
+
+on_change(_forget)
 
 
 def torch_op(name: str) -> TorchOp:
@@ -453,6 +453,8 @@ def _registered(name: str) -> TorchOp:
 
 class _Namespace(torch._ops._OpNamespace):
     """torch.ops.oprack, which registers an op when somebody asks for it."""
+
+    __module__ = torch._ops._OpNamespace.__module__  # compilers look ops up by the name that follows from it
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and name not in _ops and name not in _being_registered:

@@ -32,6 +32,14 @@ from typing import Any
 '''
 
 
+_BRIDGES = {
+    "oprack_torch": ("from torch import Tensor", "Tensor"),
+    "oprack_jax": ("from jax import Array as Tensor\nfrom jax.typing import ArrayLike", "ArrayLike"),
+}
+"""Packages whose `ops` has a function for each op, as those of oprack.functional: what their tensors are, and what
+their functions take for one beside Sequences."""
+
+
 def stub_package() -> dict[str, str]:
     """Contents of the files of `oprack-stubs` by path: one for each namespace that packs fill, and one for methods."""
     files = {"py.typed": "partial\n", "eager_tensor/op_methods.pyi": _methods()}
@@ -48,14 +56,31 @@ def stub_package() -> dict[str, str]:
     return files
 
 
+def bridge_stubs() -> dict[str, dict[str, str]]:
+    """Contents of the files of the stub packages of ops in other frameworks, by package, where it is installed."""
+    text = stubs()
+    return {
+        f"{name}-stubs": {"py.typed": "partial\n", "ops.pyi": _in_framework(text, name, imported, taken)}
+        for name, (imported, taken) in _BRIDGES.items()
+        if importlib.util.find_spec(name) is not None
+    }
+
+
+def _in_framework(text: str, package: str, imported: str, taken: str) -> str:
+    """The stub of oprack.functional with another framework's tensors; what is passed may have LoD as well."""
+    head = f"{imported}\nfrom {package}.sequences import Sequences\n\n_Input = {taken} | Sequences"
+    text = text.replace("from oprack import Tensor\n", head + "\n", 1)
+    return re.sub(r"^def .*\) -> ", lambda m: re.sub(r"\bTensor\b", "_Input", m.group()), text, flags=re.MULTILINE)
+
+
 def write_stub_package(folder: Path) -> Path:
-    """Write `oprack-stubs` into a folder; returns its path."""
-    root = folder / "oprack-stubs"
-    for name, text in stub_package().items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return root
+    """Write `oprack-stubs` into a folder, and those of bridges that are installed; returns the path of the first."""
+    for package, files in {"oprack-stubs": stub_package(), **bridge_stubs()}.items():
+        for name, text in files.items():
+            path = folder / package / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return folder / "oprack-stubs"
 
 
 def _methods() -> str:

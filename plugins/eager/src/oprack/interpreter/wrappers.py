@@ -20,6 +20,7 @@ from oprack.runtime.profiler import current_profiler, watch
 from oprack.tensor import SparseValue
 from oprack.types import HALF_FLOATS, dtype_name
 
+_CAST = (*HALF_FLOATS, "float32")
 _served: dict[tuple[str, str, str], bool] = {}
 """Whether an op has kernels, by its type, dtype and kind of place."""
 on_change(_served.clear)
@@ -35,23 +36,14 @@ class Autocast(Wrapped):
     def __init__(self, inner: Interpreter, dtype: str, half: Collection[str], single: Collection[str]) -> None:
         super().__init__(inner)
         self.dtype, self.half, self.single = dtype, half, single
+        self._target = _Casting(dtype, frozenset(half), frozenset(single)).target
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
-        dtypes = {a.dtype for a in args if a is not None and a.dtype in (*HALF_FLOATS, "float32")}
-        # A cast would be cast again without end, and what is written in place has to stay the caller's tensor.
-        if expr.type == op_for("convert") or not dtypes or expr.in_place:
-            return self.inner.apply(expr, args)
-        bare = expr.type.removesuffix("_grad")
-        if bare in self.half:
-            target = self.dtype
-        # float32 is the widest of the dtypes that are cast; float64 is left alone.
-        elif bare in self.single or len(dtypes) > 1:
-            target = "float32"
-        else:
-            (target,) = dtypes
-        if target != "float32" and not _serves(expr.type, target, args):
-            target = "float32"
-        if dtypes == {target}:
+        dtypes = {a.dtype for a in args if a is not None}
+        place = next((a.place for a in args if isinstance(a, Tensor)), None) or home()
+        # what is written in place has to stay the caller's tensor
+        target = None if expr.in_place else self._target(expr.type, dtypes, place.kind)
+        if target is None:
             return self.inner.apply(expr, args)
         try:
             return self.inner.apply(expr, [self._cast(a, target) for a in args])
@@ -64,19 +56,18 @@ class Autocast(Wrapped):
 
     @staticmethod
     def _cast(value: Any, dtype: str) -> Any:
-        if value is None or value.dtype == dtype or value.dtype not in (*HALF_FLOATS, "float32"):
+        if value is None or value.dtype == dtype or value.dtype not in _CAST:
             return value
         return value.astype(dtype)
 
 
-def _serves(op_type: str, dtype: str, args: Sequence[Any]) -> bool:
-    """Whether an op and its gradient have kernels for a dtype where the arguments are."""
-    place = next((a.place for a in args if isinstance(a, Tensor)), None) or home()
-    key = op_type, dtype, place.kind
+def _serves(op_type: str, dtype: str, kind: str) -> bool:
+    """Whether an op and its gradient have kernels for a dtype at a kind of place."""
+    key = op_type, dtype, kind
     if key not in _served:
         manager = default_manager()
         types = [t for t in (op_type, f"{op_type}_grad") if manager.has_op(t)]
-        _served[key] = all(_has_kernel(manager, t, dtype, place.kind) for t in types)
+        _served[key] = all(_has_kernel(manager, t, dtype, kind) for t in types)
     return _served[key]
 
 
@@ -93,6 +84,29 @@ class _Casting:
     dtype: str
     half: frozenset[str]
     single: frozenset[str]
+
+    def target(self, op_type: str, dtypes: Collection[str], kind: str) -> str | None:
+        """The dtype that floating arguments are cast to; None where they stay.
+
+        Args:
+            op_type: The op.
+            dtypes: Those of its arguments.
+            kind: The kind of place where they are.
+        """
+        cast = {d for d in dtypes if d in _CAST}
+        if op_type == op_for("convert") or not cast:  # a cast would be cast again without end
+            return None
+        bare = op_type.removesuffix("_grad")
+        if bare in self.half:
+            target = self.dtype
+        # float32 is the widest of the dtypes that are cast; float64 is left alone.
+        elif bare in self.single or len(cast) > 1:
+            target = "float32"
+        else:
+            (target,) = cast
+        if target != "float32" and not _serves(op_type, target, kind):
+            target = "float32"
+        return None if cast == {target} else target
 
     def __call__(self, inner: Interpreter) -> Interpreter:
         return Autocast(inner, self.dtype, self.half, self.single)
@@ -120,8 +134,22 @@ class autocast(wrapped):
             raise InvalidArgumentError(
                 f"autocast: dtype is {name}; expected {' or '.join(sorted(HALF_FLOATS))}; enable=False casts nothing"
             )
-        super().__init__(_Casting(name, frozenset(half), frozenset(single)))
+        self._casting = _Casting(name, frozenset(half), frozenset(single))
+        super().__init__(self._casting)
         self._enable = bool(enable)
+
+    def target(self, op_type: str, dtypes: Collection[str], kind: str) -> str | None:
+        """The dtype that floating arguments of an op are cast to, for who makes calls of a framework of its own.
+
+        Args:
+            op_type: The op.
+            dtypes: Those of its arguments.
+            kind: The kind of place where they are, such as "cpu".
+
+        Returns:
+            The dtype; None where they stay as they are.
+        """
+        return self._casting.target(op_type, dtypes, kind) if self._enable else None
 
     def _changed(self, now: Mode) -> Mode:
         others = tuple(w for w in now.wrappers if not isinstance(w, _Casting))
