@@ -33,7 +33,7 @@ class Graph:
         self.dims: dict[str, Dims] = outer.dims if outer is not None else {}
         self.dtypes: dict[str, VarType] = outer.dtypes if outer is not None else {}
         self._names: set[str] = outer._names if outer is not None else set()
-        self.foreign: dict[str, int] = outer.foreign if outer is not None else {}
+        self.lods: dict[str, list[str]] = {}
 
     # Names ------------------------------------------------------------------------------------------------------------
     def fresh(self, base: str) -> str:
@@ -62,6 +62,15 @@ class Graph:
                 return True
             graph = graph.outer
         return False
+
+    def lod(self, variable: str) -> list[str]:
+        """The values with the offsets of each level of a variable's LoD, outermost first; none when it has no LoD."""
+        graph: Graph | None = self
+        while graph is not None:
+            if variable in graph.lods:
+                return graph.lods[variable]
+            graph = graph.outer
+        return []
 
     def dtype(self, variable: str) -> VarType:
         """The dtype of a variable."""
@@ -108,6 +117,8 @@ class Call:
 
     def __init__(self, op: OpDesc, graph: Graph) -> None:
         self.op, self.graph, self.type = op, graph, op.type
+        self.told: set[str] = set()
+        """Outputs whose LoD the form has set."""
         self._defaults: Mapping[str, Any] = {n: a.default for n, a in op_info(op.type).proto.attrs.items()}
 
     def attr(self, name: str) -> Any:

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 from oprack.errors import UnimplementedError
 from oprack.program import Program
 from oprack.types import AttrType, VarType
 
 from oprack_onnx.export.graph import FORMS, Call, Graph, tensor
+from oprack_onnx.export.lod import share_lod
 from oprack_onnx.values import ELEM_TYPES
 
 OPSET = 20
 """The version of ONNX's opset that is written."""
 
 DOMAIN = "oprack"
-_MODULES = ("numbers", "shapes", "nets", "control")
+_MODULES = ("numbers", "elementwise", "shapes", "indexing", "nets", "images", "sequences", "recurrent", "control")
 
 
 def export_model(
@@ -50,9 +51,15 @@ def export_model(
         importlib.import_module(f"oprack_onnx.export.{module}")
     graph = Graph(program.desc.blocks[0])
     inputs = []
+    for name in set(fetch_names) - set(feed_names) - set(parameters):
+        graph.fresh(name)  # what a node gives on the way has another name
     for name in feed_names:
         graph.values[name] = graph.fresh(name)
         inputs.append(_info(graph, name, name))
+        var = graph.block.find_var_recursive(name)
+        levels = [graph.fresh(offsets_name(name, i)) for i in range(var.lod_level if var is not None else 0)]
+        graph.lods[name] = levels
+        inputs += [helper.make_tensor_value_info(level, TensorProto.INT64, [None]) for level in levels]
     for name, array in parameters.items():
         graph.values[name] = graph.fresh(name)
         graph.initializers[graph.values[name]] = array
@@ -66,6 +73,10 @@ def export_model(
             wanted = graph.fresh(f"{name}.out")
         graph.nodes.append(helper.make_node("Identity", [value], [wanted]))
         outputs.append(_info(graph, name, wanted))
+        for i, level in enumerate(graph.lod(name)):
+            told = graph.fresh(offsets_name(name, i))
+            graph.nodes.append(helper.make_node("Identity", [level], [told]))
+            outputs.append(helper.make_tensor_value_info(told, TensorProto.INT64, [None]))
     used = {i for n in _all_nodes(graph) for i in n.input}
     held = [tensor(n, a) for n, a in graph.initializers.items() if n in used]
     made = helper.make_graph(graph.nodes, "program", inputs, outputs, held)
@@ -74,6 +85,11 @@ def export_model(
         opsets.append(helper.make_opsetid(DOMAIN, 1))
     model = helper.make_model(made, opset_imports=opsets, producer_name="oprack", ir_version=9)
     return model, [f"{op}: {why}" for op, why in sorted(lacking.items())]
+
+
+def offsets_name(variable: str, level: int) -> str:
+    """The input or output that has the offsets of a level of a variable's LoD."""
+    return f"{variable}.lod{level}"
 
 
 def _all_nodes(graph: Graph) -> list[onnx.NodeProto]:
@@ -117,6 +133,7 @@ def write_block(graph: Graph, lacking: dict[str, str]) -> None:
             if form is None:
                 raise UnimplementedError("ONNX has no counterpart that oprack-onnx knows")
             form(call)
+            share_lod(call)
         except UnimplementedError as error:
             del graph.nodes[kept:]
             if op.block_attrs():

@@ -43,8 +43,6 @@ _UNARY = {
     "share_data": "Identity",
     "memcpy": "Identity",
     "mish": "Mish",
-    "isnan_v2": "IsNaN",
-    "isinf_v2": "IsInf",
     "determinant": "Det",
 }
 
@@ -307,13 +305,6 @@ def reduce(call: Call) -> None:
     out = call.node(_REDUCED[call.type], x, *axes, keepdims=int(bool(keep)))
     call.set(call.graph.cast(out, VarType.BOOL) if logical else out)
 
-
-@exported("p_norm")
-def p_norm(call: Call) -> None:
-    call.refuse("porder", 1.0, 2.0)
-    call.refuse("asvector", False)
-    op = "ReduceL2" if call.attr("porder") == 2.0 else "ReduceL1"
-    call.set(call.node(op, call.input(), call.graph.ints([call.attr("axis")]), keepdims=int(call.attr("keepdim"))))
 
 
 @exported("arg_max", "arg_min")
