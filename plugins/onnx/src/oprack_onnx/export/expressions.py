@@ -145,6 +145,8 @@ class Expr:
     def select(self, yes: Any, no: Any) -> Expr:
         """`yes` where this is true, else `no`; one of them is a value."""
         first = yes if isinstance(yes, Expr) else no
+        if first.dtype is VarType.BOOL:  # of which ONNX Runtime has no Where
+            return (self & first.like(yes)) | (~self & first.like(no))
         return Expr(self.graph, str(self.graph.node("Where", [self.name, first.like(yes).name, first.like(no).name])),
                     first.dtype)
 

@@ -21,7 +21,7 @@ OPSET = 20
 """The version of ONNX's opset that is written."""
 
 DOMAIN = "oprack"
-_MODULES = ("numbers", "elementwise", "shapes", "indexing", "nets", "images", "sequences", "recurrent", "control")
+_MODULES = ("numbers", "elementwise", "shapes", "indexing", "nets", "images", "boxes", "detection", "sequences", "recurrent", "control")
 
 
 def export_model(
