@@ -28,7 +28,8 @@ class Expr:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, graph: Graph, name: str, dtype: VarType) -> None:
-        self.graph, self.name, self.dtype = graph, name, dtype
+        self.graph, self.name = graph, name
+        self.dtype = graph.types.setdefault(name, dtype)
 
     def like(self, value: Any) -> Expr:
         """A value, or a constant of this one's dtype."""
@@ -52,9 +53,7 @@ class Expr:
         inputs = [self.name, *("" if isinstance(o, str) else self.like(o).name for o in others)]
         names = self.graph.node(op, inputs, count, **attrs)
         listed = [names] if count == 1 else names
-        return [
-            Expr(self.graph, n, dtypes[i] if i < len(dtypes) else self.dtype) for i, n in enumerate(listed)
-        ]
+        return [Expr(self.graph, n, dtypes[i] if i < len(dtypes) else self.dtype) for i, n in enumerate(listed)]
 
     # Arithmetic -------------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Expr:
@@ -147,8 +146,11 @@ class Expr:
         first = yes if isinstance(yes, Expr) else no
         if first.dtype is VarType.BOOL:  # of which ONNX Runtime has no Where
             return (self & first.like(yes)) | (~self & first.like(no))
-        return Expr(self.graph, str(self.graph.node("Where", [self.name, first.like(yes).name, first.like(no).name])),
-                    first.dtype)
+        return Expr(
+            self.graph,
+            str(self.graph.node("Where", [self.name, first.like(yes).name, first.like(no).name])),
+            first.dtype,
+        )
 
     # Reductions -------------------------------------------------------------------------------------------------------
     def reduce(self, how: str, axes: Sequence[int] | None = None, keep: bool = False) -> Expr:
@@ -248,7 +250,7 @@ class Expr:
         """With rows added, or reduced otherwise, at places of the first axis."""
         return self.op("ScatterND", places.unsqueeze(1), updates, reduction=how)
 
-    def cumsum(self, axis: int = 0, **flags: int) -> Expr:
+    def cumsum(self, axis: int = 0, **flags: Any) -> Expr:
         """Sums up to each place."""
         return self.op("CumSum", self.ints(axis), **flags)
 

@@ -10,11 +10,16 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import UnimplementedError
 from oprack.packs import op_info
-from oprack.types import VarType
+from oprack.types import VarType, dtype_enum
 
-from oprack_onnx.values import ELEM_TYPES
+from oprack_onnx.values import DTYPES, ELEM_TYPES
 
 Dims = tuple[int, ...]
+
+_BOOLEAN = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"}
+_COUNTING = {"Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression", "SequenceLength"}
+_ELSEWHERE = {"If", "Loop", "Scan", "SequenceEmpty", "SequenceInsert", "ConstantOfShape"}
+"""Ops whose outputs have the dtypes that the program, or a body, says."""
 
 
 class Graph:
@@ -34,6 +39,10 @@ class Graph:
         self.dtypes: dict[str, VarType] = outer.dtypes if outer is not None else {}
         self._names: set[str] = outer._names if outer is not None else set()
         self.lods: dict[str, list[str]] = {}
+        self.pairs: set[str] = outer.pairs if outer is not None else set()
+        """Variables of complex numbers, whose values are pairs of floats."""
+        self.types: dict[str, VarType] = outer.types if outer is not None else {}
+        """The dtypes of values, as far as they are known."""
 
     # Names ------------------------------------------------------------------------------------------------------------
     def fresh(self, base: str) -> str:
@@ -76,6 +85,9 @@ class Graph:
         """The dtype of a variable."""
         if variable in self.dtypes:
             return self.dtypes[variable]
+        known = self.types.get(self.value(variable)) if self.has_value(variable) else None
+        if known is not None:
+            return known
         var = self.block.find_var_recursive(variable)
         return VarType(var.dtype) if var is not None and var.dtype is not None else VarType.FP32
 
@@ -90,12 +102,31 @@ class Graph:
         names = [self.fresh(op) for _ in range(outputs)]
         given = {k: v for k, v in attrs.items() if v is not None}
         self.nodes.append(helper.make_node(op, list(inputs), names, name=names[0], domain=domain, **given))
+        self.types |= {
+            n: t for n, t in zip(names, self._types(op, inputs, outputs, attrs), strict=True) if t is not None
+        }
         return names[0] if outputs == 1 else names
+
+    def _types(self, op: str, inputs: Sequence[str], outputs: int, attrs: Mapping[str, Any]) -> list[VarType | None]:
+        """The dtypes of a node's outputs: that of its first input, where the op has none of its own."""
+        if op in _BOOLEAN:
+            return [VarType.BOOL] * outputs
+        if op in _COUNTING:
+            return [VarType.INT64] * outputs
+        if op in _ELSEWHERE:
+            return [None] * outputs
+        if op in ("Cast", "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"):
+            return [DTYPES[attrs["to" if op == "Cast" else "dtype"]]] * outputs
+        source = {"Where": 1, "OneHot": 2, "QuantizeLinear": 2, "DequantizeLinear": 1, "RoiAlign": 0}.get(op, 0)
+        first = self.types.get(inputs[source]) if len(inputs) > source else None
+        behind = VarType.INT64 if op in ("TopK", "Unique", "MaxPool") else first
+        return [first, *[behind] * (outputs - 1)]
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
         """An initializer."""
         name = self.fresh("constant")
         self.initializers[name] = np.asarray(value, dtype)
+        self.types[name] = VarType(dtype_enum(self.initializers[name].dtype))
         return name
 
     def cast(self, value: str, dtype: VarType) -> str:
@@ -132,6 +163,11 @@ class Call:
             raise UnimplementedError(f"input {slot} is absent")
         return names[i]
 
+    def declared(self, slot: str = "Out") -> VarType | None:
+        """The dtype that the program declares for an output."""
+        var = self.graph.block.find_var_recursive(next(iter(self.op.output(slot)), ""))
+        return VarType(var.dtype) if var is not None and var.dtype is not None else None
+
     def has(self, slot: str) -> bool:
         """Whether an input slot is there."""
         return bool(self.op.input(slot))
@@ -165,7 +201,10 @@ class Call:
         names = self.op.output(slot)
         if i < len(names):
             self.graph.values[names[i]] = value
-            if dtype is not None:
+            known = self.graph.types.get(value)
+            if known is not None:
+                self.graph.dtypes[names[i]] = known
+            elif dtype is not None:
                 self.graph.dtypes[names[i]] = dtype
 
     def node(self, op: str, *inputs: str, **attrs: Any) -> str:

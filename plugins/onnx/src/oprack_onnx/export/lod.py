@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from onnx import helper
 from oprack.errors import OprackError, UnimplementedError
@@ -143,7 +144,13 @@ Step = Callable[[list[Expr], list[Expr]], tuple[list[Expr], list[Expr]]]
 
 
 def scan(
-    call: Call, states: Sequence[Expr], inputs: Sequence[Expr], step: Step, *, backwards: bool = False
+    call: Call,
+    states: Sequence[Expr],
+    inputs: Sequence[Expr],
+    step: Step,
+    ranks: Sequence[int],
+    *,
+    backwards: bool = False,
 ) -> list[Expr]:
     """A Scan over the first axis of some values.
 
@@ -152,6 +159,7 @@ def scan(
         states: What goes from step to step, as it is before the first one.
         inputs: What is taken slice by slice.
         step: From the states and slices to the next states and to what is collected.
+        ranks: Of the states, and of what is collected in a step.
         backwards: From the last slice to the first.
 
     Returns:
@@ -166,9 +174,12 @@ def scan(
         inner.nodes,
         "step",
         [helper.make_tensor_value_info(v.name, ELEM_TYPES[v.dtype], None) for v in (*own, *slices)],
-        [helper.make_tensor_value_info(v.name, ELEM_TYPES[v.dtype], None) for v in results],
+        [
+            helper.make_tensor_value_info(v.name, ELEM_TYPES[v.dtype], [None] * rank)
+            for v, rank in zip(results, ranks, strict=True)
+        ],
     )
-    attrs: dict[str, object] = {"body": body, "num_scan_inputs": len(inputs)}
+    attrs: dict[str, Any] = {"body": body, "num_scan_inputs": len(inputs)}
     if backwards:
         attrs |= {"scan_input_directions": [1] * len(inputs), "scan_output_directions": [1] * len(collected)}
     given = [*states, *inputs]

@@ -11,7 +11,12 @@ from oprack_onnx.export.graph import Call, exported
 
 
 def patches(
-    call: Call, x: Expr, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int],
+    call: Call,
+    x: Expr,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
     slot: str = "X",
 ) -> tuple[Expr, Expr]:
     """Every patch of images as a column [batch, channels x taps, patches], and how many there are.

@@ -203,7 +203,7 @@ def sequence_mask(call: Call) -> None:
         width = given.cast(VarType.INT64).reshape(-1).slice(0, 1)
     else:
         width = x.max().cast(VarType.INT64).maximum(0).reshape(1) if most < 0 else constant(call.graph, [most])
-    write(call, (arange(width) < x.cast(VarType.INT64).unsqueeze(-1)).cast(VarType(call.attr("out_dtype"))), "Y")
+    write(call, (arange(width).cast(x.dtype) < x.unsqueeze(-1)).cast(VarType(call.attr("out_dtype"))), "Y")
 
 
 @exported("lod_reset")
@@ -223,7 +223,7 @@ def im2sequence(call: Call) -> None:
     """The patches of each image are a sequence."""
     if call.has("Y"):
         raise UnimplementedError("the sizes of its images are a tensor")
-    from oprack_onnx.export.images import patches
+    from oprack_onnx.export.nets.images import patches
 
     x, kernel, (top, left, bottom, right) = read(call), call.attr("kernels"), call.attr("paddings")
     found, counts = patches(call, x, kernel, call.attr("strides"), (top, left, bottom, right), [1, 1], "X")

@@ -10,10 +10,10 @@ from oprack.errors import UnimplementedError
 from oprack.tensor import numpy_dtype
 from oprack.types import VarType
 
-from oprack_onnx.export.boxes import images_of, overlaps, parts
 from oprack_onnx.export.expressions import LAST, Expr, arange, constant, full, read, write
 from oprack_onnx.export.graph import Call, exported
 from oprack_onnx.export.lod import offsets_of, set_lod
+from oprack_onnx.export.nets.boxes import images_of, overlaps, parts
 from oprack_onnx.values import ELEM_TYPES
 
 INT64 = VarType.INT64
@@ -144,8 +144,11 @@ def either(call: Call, condition: Expr, yes: Expr, no: Expr) -> Expr:
         out = call.graph.fresh(name)
         info = helper.make_tensor_value_info(out, ELEM_TYPES[value.dtype], None)
         branches.append(helper.make_graph([helper.make_node("Identity", [value.name], [out])], name, [], [info]))
-    return Expr(call.graph, str(call.graph.node("If", [condition.name], then_branch=branches[0],
-                                                else_branch=branches[1])), yes.dtype)
+    return Expr(
+        call.graph,
+        str(call.graph.node("If", [condition.name], then_branch=branches[0], else_branch=branches[1])),
+        yes.dtype,
+    )
 
 
 @exported("nms")
@@ -246,7 +249,8 @@ def _large_enough(call: Call, boxes: Expr, info: Expr, limit: Expr, pixel: int) 
     low, high = parts(boxes)
     scale = info.slice(2, 3, 1).unsqueeze(1) if call.type == "generate_proposals" else None
     original = high - low if scale is None else (high - low) / scale
-    kept = (original + float(pixel) >= max(call.attr("min_size"), 1.0)).all(2)
+    least: float = max(call.attr("min_size"), 1.0)
+    kept = (original + float(pixel) >= least).all(2)
     if pixel:
         inside = low + (high - low + 1.0) * 0.5 <= limit.slice(0, 2, 2)
         kept = kept & inside.all(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.errors import UnimplementedError
 from oprack.tensor import numpy_dtype
@@ -20,12 +22,12 @@ def parts(boxes: Expr, axis: int = -1) -> tuple[Expr, Expr]:
 
 
 # Made from the sizes of maps ------------------------------------------------------------------------------------------
-def _grid(call: Call, step_x: Expr, step_y: Expr, offset: float) -> Expr:
+def _grid(call: Call, steps: list[Expr], offset: float) -> Expr:
     """Centres [H, W, 1, 2] of the cells of a map."""
     x = read(call, "Input")
     h, w = x.size(2), x.size(3)
-    across = (arange(w).cast(DOUBLE) + offset) * step_x
-    down = (arange(h).cast(DOUBLE) + offset) * step_y
+    across = (arange(w).cast(DOUBLE) + offset) * steps[0]
+    down = (arange(h).cast(DOUBLE) + offset) * steps[1]
     shape = h.join(w, axis=0)
     wide, high = across.unsqueeze(0).op("Expand", shape), down.unsqueeze(1).op("Expand", shape)
     return wide.unsqueeze(2, 3).join(high.unsqueeze(2, 3), axis=3)
@@ -50,7 +52,7 @@ def anchor_generator(call: Call) -> None:
     scale = np.asarray(call.attr("anchor_sizes"), float)[None, :, None] / step
     size = (scale * np.stack([base_w, base_h], axis=-1)).reshape(-1, 2)
     one = constant(call.graph, 1.0, DOUBLE)
-    center = _grid(call, one, one, 0.0) * step + offset * (step - 1)
+    center = _grid(call, [one, one], 0.0) * step + offset * (step - 1)
     boxes = _write_priors(call, center, 0.5 * (size - 1), ("Anchors", "Variances"))
     write(call, boxes.cast(call.graph.dtype(call.name("Input"))), "Anchors")
 
@@ -68,7 +70,7 @@ def prior_box(call: Call) -> None:
     steps = [constant(call.graph, float(call.attr(n)), DOUBLE) for n in ("step_w", "step_h")]
     if not (call.attr("step_w") and call.attr("step_h")):
         steps = [s / x.size(k).cast(DOUBLE) for s, k in zip(sizes, (3, 2), strict=True)]
-    boxes = _write_priors(call, _grid(call, *steps, call.attr("offset")), halves, ("Boxes", "Variances"))
+    boxes = _write_priors(call, _grid(call, steps, call.attr("offset")), halves, ("Boxes", "Variances"))
     boxes = boxes / sizes[0].join(sizes[1], sizes[0], sizes[1], axis=0)
     boxes = boxes.op("Clip", 0.0, 1.0) if call.attr("clip") else boxes
     write(call, boxes.cast(x.dtype), "Boxes")
@@ -150,8 +152,12 @@ def yolo_box(call: Call) -> None:
     half_h = channel(3).exp() * own.at(1, 2) * image_h / (high * float(ratio)) / 2.0
     corners = [middle_x - half_w, middle_y - half_h, middle_x + half_w, middle_y + half_h]
     if call.attr("clip_bbox"):
-        corners = [corners[0].maximum(0.0), corners[1].maximum(0.0), corners[2].minimum(image_w - 1.0),
-                   corners[3].minimum(image_h - 1.0)]
+        corners = [
+            corners[0].maximum(0.0),
+            corners[1].maximum(0.0),
+            corners[2].minimum(image_w - 1.0),
+            corners[3].minimum(image_h - 1.0),
+        ]
     listed = [c.unsqueeze(4) for c in corners]
     boxes = kept.unsqueeze(4).select(listed[0].join(*listed[1:], axis=4), 0)
     scores = head.slice(5, LAST, 2).sigmoid() * kept.select(confidence, 0).unsqueeze(2)
@@ -213,8 +219,14 @@ def roi_align(call: Call) -> None:
     mode = "half_pixel" if call.attr("aligned") else "output_half_pixel"
     size = {"output_height": call.attr("pooled_height"), "output_width": call.attr("pooled_width")}
     out = read(call).op(
-        "RoiAlign", read(call, "ROIs"), image, coordinate_transformation_mode=mode, mode="avg",
-        sampling_ratio=max(call.attr("sampling_ratio"), 0), spatial_scale=call.attr("spatial_scale"), **size,
+        "RoiAlign",
+        read(call, "ROIs"),
+        image,
+        coordinate_transformation_mode=mode,
+        mode="avg",
+        sampling_ratio=max(call.attr("sampling_ratio"), 0),
+        spatial_scale=call.attr("spatial_scale"),
+        **size,
     )
     write(call, out)
 
@@ -247,6 +259,10 @@ def roi_pool(call: Call) -> None:
 def deformable_conv_v1(call: Call) -> None:
     inputs = [read(call, "Filter"), read(call, "Offset")]
     pads = list(call.attr("paddings")) * 2
-    attrs = {"strides": list(call.attr("strides")), "pads": pads, "dilations": list(call.attr("dilations"))}
+    attrs: dict[str, Any] = {
+        "strides": list(call.attr("strides")),
+        "pads": pads,
+        "dilations": list(call.attr("dilations")),
+    }
     attrs |= {"group": call.attr("groups"), "offset_group": call.attr("deformable_groups")}
     write(call, read(call, "Input").op("DeformConv", *inputs, **attrs), "Output")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
 from oprack.errors import UnimplementedError
 from oprack.types import VarType
 
-from oprack_onnx.export.expressions import Expr, constant, full, maybe, read, write
+from oprack_onnx.export.expressions import Expr, full, maybe, read, write
 from oprack_onnx.export.graph import Call, exported
 
 Function = Callable[[Call, Expr], Expr]
@@ -53,7 +52,6 @@ _UNARY: dict[str, Function] = {
     "logit": _logit,
     "round": _round,
     "trunc": _trunc,
-    "npu_identity": lambda c, x: x.op("Identity"),
     "memcpy_d2h": lambda c, x: x.op("Identity"),
     "memcpy_h2d": lambda c, x: x.op("Identity"),
     "lod_array_copy": lambda c, x: x.op("Identity"),
@@ -61,9 +59,9 @@ _UNARY: dict[str, Function] = {
     "fill_any": lambda c, x: full(x.shape(), c.attr("value"), x.dtype),
     "squared_l2_norm": lambda c, x: (x * x).sum().reshape(1),
     "l1_norm": lambda c, x: abs(x).sum(),
-    "isnan": lambda c, x: _is(x, "IsNaN").any(),
-    "isinf": lambda c, x: _is(x, "IsInf").any(),
-    "isfinite": lambda c, x: (~(_is(x, "IsNaN") | _is(x, "IsInf"))).all(),
+    "isnan": lambda c, x: _is(x, "IsNaN").any().reshape(1),
+    "isinf": lambda c, x: _is(x, "IsInf").any().reshape(1),
+    "isfinite": lambda c, x: (~(_is(x, "IsNaN") | _is(x, "IsInf"))).all().reshape(1),
     "isfinite_v2": lambda c, x: ~(_is(x, "IsNaN") | _is(x, "IsInf")),
     "isnan_v2": lambda c, x: _is(x, "IsNaN"),
     "isinf_v2": lambda c, x: _is(x, "IsInf"),
@@ -107,7 +105,7 @@ def _nan(x: Expr, y: Expr, pick: str) -> Expr:
 
 
 def _aligned(call: Call) -> tuple[Expr, Expr]:
-    from oprack_onnx.export.numbers import broadcast
+    from oprack_onnx.export.tensors.numbers import broadcast
 
     x = read(call)
     if call.op.attr("axis") is None:
@@ -222,27 +220,6 @@ def bilinear_tensor_product(call: Call) -> None:
     write(call, out if bias is None else out + bias)
 
 
-@exported("inverse", "cholesky", "matrix_power")
-def inverse(call: Call) -> None:
-    if call.type != "matrix_power" or call.attr("n") < 0:
-        raise UnimplementedError("ONNX solves no equations and takes no factors of matrices")
-    x, power = read(call), call.attr("n")
-    if power == 0:
-        write(call, full(x.shape(), 1, x.dtype).op("EyeLike") if call.rank() == 2 else _eyes(call, x))
-        return
-    out = x
-    for _ in range(power - 1):
-        out = out @ x
-    write(call, out.op("Identity") if power == 1 else out)
-
-
-def _eyes(call: Call, x: Expr) -> Expr:
-    size = call.dims()[-1]
-    if size < 0:
-        raise UnimplementedError("the size of its matrices is not known")
-    return constant(call.graph, np.eye(size), x.dtype).op("Expand", x.shape())
-
-
 # Norms ----------------------------------------------------------------------------------------------------------------
 @exported("norm")
 def norm(call: Call) -> None:
@@ -295,7 +272,7 @@ def renorm(call: Call) -> None:
 
 @exported("cos_sim")
 def cos_sim(call: Call) -> None:
-    x, y = read(call), read(call, "Y")
+    x, y = (read(call, s).op("Flatten", axis=1) for s in "XY")
     sizes = [v.reduce("L2", [1], True) for v in (x, y)]
     write(call, (x * y).sum(1, keep=True) / sizes[0] / sizes[1])
     write(call, sizes[0], "XNorm")
@@ -321,175 +298,14 @@ def affine_channel(call: Call) -> None:
     write(call, read(call) * scale + bias)
 
 
-# Losses, which saved nets have as outputs -----------------------------------------------------------------------------
-@exported("sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy(call: Call) -> None:
-    if call.has("pos_weight"):
-        raise UnimplementedError("it weighs the positive ones")
-    x, label = read(call), read(call, "Label")
-    loss = x.maximum(0.0) - x * label + ((-abs(x)).exp() + 1.0).log()
-    kept = ~label.equal(float(call.attr("ignore_index")))
-    loss = kept.select(loss, 0)
-    if call.attr("normalize"):
-        loss = loss / kept.cast(x.dtype).sum().maximum(1e-6)
-    write(call, loss)
+@exported("npu_identity")
+def npu_identity(call: Call) -> None:
+    write(call, read(call, "x").op("Identity"), "out")
 
 
-def _cross_entropy(log: Expr, label: Expr, axis: int, ignored: int, rank: int, label_rank: int) -> Expr:
-    """-log at the labels, with the axis of size 1; 0 where a label is ignored."""
-    places = label.cast(VarType.INT64)
-    if label_rank < rank:
-        places = places.unsqueeze(axis)
-    kept = ~places.equal(ignored)
-    found = log.op("GatherElements", kept.select(places, 0), axis=axis)
-    return kept.select(-found, 0)
-
-
-@exported("softmax_with_cross_entropy")
-def softmax_with_cross_entropy(call: Call) -> None:
-    x, label, rank = read(call, "Logits"), read(call, "Label"), call.rank("Logits")
-    axis = call.attr("axis") % rank
-    soft = x.op("Softmax", axis=axis) if call.attr("use_softmax") else x.op("Identity")
-    log = x.op("LogSoftmax", axis=axis) if call.attr("use_softmax") else x.log()
-    if call.attr("soft_label"):
-        loss = -((log * label).sum(axis, keep=True))
-    else:
-        loss = _cross_entropy(log, label, axis, call.attr("ignore_index"), rank, call.rank("Label"))
-    write(call, soft, "Softmax")
-    write(call, loss, "Loss")
-
-
-@exported("cross_entropy", "cross_entropy2")
-def cross_entropy(call: Call) -> None:
-    x, label, rank = read(call), read(call, "Label"), call.rank()
-    log = x.log().maximum(-1e20)
-    if call.op.attr("soft_label"):
-        loss = -((log * label).sum(-1, keep=True))
-    else:
-        loss = _cross_entropy(log, label, rank - 1, call.attr("ignore_index"), rank, call.rank("Label"))
-        if call.rank("Label") < rank:
-            loss = loss.squeeze(-1)
-    if call.type == "cross_entropy2":
-        write(call, (-loss).exp(), "MatchX")
-    write(call, loss, "Y")
-
-
-@exported("bce_loss")
-def bce_loss(call: Call) -> None:
-    x, label = read(call), read(call, "Label")
-    logs = [v.log().maximum(-100.0) for v in (x, 1.0 - x)]
-    write(call, -(logs[0] * label + logs[1] * (1.0 - label)))
-
-
-@exported("log_loss")
-def log_loss(call: Call) -> None:
-    x, label, eps = read(call, "Predicted"), read(call, "Labels"), call.attr("epsilon")
-    write(call, -(label * (x + eps).log()) - (1.0 - label) * (1.0 - x + eps).log(), "Loss")
-
-
-@exported("hinge_loss")
-def hinge_loss(call: Call) -> None:
-    x, label = read(call, "Logits"), read(call, "Labels")
-    write(call, (1.0 - x * (label * 2.0 - 1.0)).maximum(0.0), "Loss")
-
-
-@exported("huber_loss")
-def huber_loss(call: Call) -> None:
-    rest, delta = read(call, "Y") - read(call), call.attr("delta")
-    size = abs(rest)
-    write(call, rest, "Residual")
-    write(call, (size <= delta).select(rest * rest * 0.5, (size - 0.5 * delta) * delta))
-
-
-@exported("kldiv_loss")
-def kldiv_loss(call: Call) -> None:
-    x, target = read(call), read(call, "Target")
-    loss = (target > 0).select(target * (target.log() - x), 0)
-    how = call.attr("reduction")
-    if how == "batchmean":
-        loss = loss.sum() / x.size(0).scalar().cast(x.dtype)
-    elif how != "none":
-        loss = loss.sum() if how == "sum" else loss.mean()
-    write(call, loss, "Loss")
-
-
-@exported("rank_loss")
-def rank_loss(call: Call) -> None:
-    gap = read(call, "Left") - read(call, "Right")
-    write(call, (gap.exp() + 1.0).log() - read(call, "Label") * gap)
-
-
-@exported("margin_rank_loss")
-def margin_rank_loss(call: Call) -> None:
-    loss = read(call, "Label") * -1.0 * (read(call, "X1") - read(call, "X2")) + call.attr("margin")
-    write(call, (loss > 0).cast(loss.dtype), "Activated")
-    write(call, loss.maximum(0.0))
-
-
-@exported("smooth_l1_loss")
-def smooth_l1_loss(call: Call) -> None:
-    gap, sigma = read(call) - read(call, "Y"), call.attr("sigma") ** 2
-    inside, outside = maybe(call, "InsideWeight"), maybe(call, "OutsideWeight")
-    gap = gap if inside is None else gap * inside
-    size = abs(gap)
-    loss = (size < 1 / sigma).select(gap * gap * (0.5 * sigma), size - 0.5 / sigma)
-    loss = loss if outside is None else loss * outside
-    write(call, gap, "Diff")
-    write(call, loss.sum(*range(1, call.rank()), keep=False).reshape(-1, 1))
-
-
-@exported("squared_l2_distance")
-def squared_l2_distance(call: Call) -> None:
-    gap = read(call) - read(call, "Y")
-    write(call, gap, "sub_result")
-    write(call, (gap * gap).sum(*range(1, call.rank())).reshape(-1, 1))
-
-
-@exported("modified_huber_loss")
-def modified_huber_loss(call: Call) -> None:
-    inner = read(call) * (read(call, "Y") * 2.0 - 1.0)
-    flat = (1.0 - inner) * (1.0 - inner)
-    write(call, inner, "IntermediateVal")
-    write(call, (inner < -1.0).select(inner * -4.0, (inner < 1.0).select(flat, 0)))
-
-
-@exported("label_smooth")
-def label_smooth(call: Call) -> None:
-    x, eps, prior = read(call), call.attr("epsilon"), maybe(call, "PriorDist")
-    size = call.dims()[-1]
-    if size < 0 and prior is None:
-        raise UnimplementedError("the number of classes is not known")
-    write(call, x * (1 - eps) + (eps / size if prior is None else prior * eps))
-
-
-@exported("nll_loss")
-def nll_loss(call: Call) -> None:
-    x, label, weight = read(call), read(call, "Label").cast(VarType.INT64), maybe(call, "Weight")
-    ignored, how = call.attr("ignore_index"), call.attr("reduction")
-    kept = ~label.equal(ignored)
-    safe = kept.select(label, 0)
-    found = -x.op("GatherElements", safe.unsqueeze(1), axis=1).squeeze(1)
-    ones = kept.cast(x.dtype)
-    weights = ones if weight is None else weight.gather(safe) * ones
-    total = weights.sum()
-    loss = found * weights
-    if how != "none":
-        loss = loss.sum() / total if how == "mean" else loss.sum()
-    else:
-        total = total * 0.0
-    write(call, loss)
-    write(call, total, "Total_weight")
-
-
-@exported("sigmoid_focal_loss")
-def sigmoid_focal_loss(call: Call) -> None:
-    x, label, number = read(call), read(call, "Label"), read(call, "FgNum")
-    gamma, alpha, classes = call.attr("gamma"), call.attr("alpha"), call.dims()[-1]
-    own = constant(call.graph, np.arange(1, classes + 1)[None]).equal(label.cast(VarType.INT64))
-    other = ~own & (label.cast(VarType.INT64) > -1)
-    fg = number.cast(x.dtype).maximum(1.0)
-    p = x.sigmoid()
-    positive = own.select((1.0 - p) ** gamma * p.maximum(1.175494e-38).log() * (-alpha), 0)
-    soft = x.maximum(0.0) + ((-abs(x)).exp() + 1.0).log()
-    negative = other.select(p**gamma * soft * (1 - alpha), 0)
-    write(call, (positive + negative) / fg)
+@exported("rrelu")
+def rrelu(call: Call) -> None:
+    """The mean slope, as nets that are not trained any more have it."""
+    if not call.attr("is_test"):
+        raise UnimplementedError("it is written for training")
+    write(call, read(call).op("LeakyRelu", alpha=(call.attr("lower") + call.attr("upper")) / 2))

@@ -57,7 +57,7 @@ def gru(call: Call) -> None:
     x = x @ read(call, "WeightX") if fused else x
     bias, back = maybe(call, "Bias"), bool(call.attr("is_reverse"))
     x = x if bias is None else x + bias.reshape(1, -1)
-    how = (call.attr("gate_activation"), call.attr("activation"), bool(call.attr("origin_mode")))
+    how = (call.attr("gate_activation"), call.attr("activation"), not fused and bool(call.attr("origin_mode")))
     rows, there = sequences.padded(back)
 
     def step(states: list[Expr], given: list[Expr]) -> tuple[list[Expr], list[Expr]]:
@@ -66,7 +66,7 @@ def gru(call: Call) -> None:
         return [kept], [kept]
 
     start = _start(call, "H0", x, sequences.count, size)
-    _, steps = scan(call, [start], [x.gather(rows), there], step)
+    _, steps = scan(call, [start], [x.gather(rows), there], step, [2, 2])
     write(call, sequences.unpadded(steps, back), "Hidden")
     set_lod(call, sequences.levels, "Hidden")
 
@@ -129,7 +129,7 @@ def lstm(call: Call) -> None:
     if projected and call.has("H0"):
         raise UnimplementedError("it has a first state, which it projects")
     starts = [_start(call, "H0", x, sequences.count, wide), _start(call, "C0", x, sequences.count, size)]
-    _, _, hidden, cells = scan(call, starts, [x.gather(rows), there], step)
+    _, _, hidden, cells = scan(call, starts, [x.gather(rows), there], step, [2, 2, 2, 2])
     for name, steps in (("Projection" if projected else "Hidden", hidden), ("Cell", cells)):
         write(call, sequences.unpadded(steps, back), name)
         set_lod(call, sequences.levels, name)
@@ -152,7 +152,7 @@ def viterbi(
 
     shape = x.shape(1)
     one = full(call_ints(call, [1]), True, VarType.BOOL)
-    best, _, came = scan(call, [full(shape, 0, x.dtype), one], [x, there], forward)
+    best, _, came = scan(call, [full(shape, 0, x.dtype), one], [x, there], forward, [2, 1, 2])
     final = best if stop is None else best + stop
     last = final.op("ArgMax", dtype=VarType.INT64, axis=1, keepdims=0)
     scores = (lengths > 0).select(final.max(1), 0)
@@ -166,7 +166,7 @@ def viterbi(
 
     behind = came.slice(1, LAST).join(came.slice(0, 1), axis=0)
     outside = full(lengths.shape(), False, VarType.BOOL)
-    _, _, path = scan(call, [last, outside], [behind, there], backward, backwards=True)
+    _, _, path = scan(call, [last, outside], [behind, there], backward, [1, 1, 1], backwards=True)
     return path, scores
 
 
