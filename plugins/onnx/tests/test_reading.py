@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from onnx_models import expected, model, net
@@ -23,6 +24,7 @@ from oprack.errors import (
 from oprack.io.inference_model import files_beside, model_files
 from oprack.tensor import Scope
 from oprack_onnx import backend
+from oprack_onnx.reader import read_model
 
 X = np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("float32")
 
@@ -297,3 +299,42 @@ def test_the_page_of_ops_is_fresh():
         Path(__file__).parents[3].joinpath("docs/onnx_ops.md").read_text("utf-8")
         == runpy.run_path(str(tools / "ops_page.py"))["page"]()
     )
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional", "reverse"])
+def test_recurrent_layers_of_known_weights_are_one_op(op, direction):
+    """rnn has gates in another order, and no direction that is backwards alone."""
+    rng, gates = np.random.default_rng(5), {"LSTM": 4, "GRU": 3}[op]
+    count, hidden = 2 if direction == "bidirectional" else 1, 5
+    held = {
+        "w": rng.standard_normal((count, gates * hidden, 4)).astype("float32"),
+        "r": rng.standard_normal((count, gates * hidden, hidden)).astype("float32"),
+        "b": rng.standard_normal((count, 2 * gates * hidden)).astype("float32"),
+        "start": rng.standard_normal((count, 2, hidden)).astype("float32"),
+    }
+    states = ["start"] * (2 if op == "LSTM" else 1)
+    outputs = ["y", "h", "c"][: 1 + len(states)]
+    more = {"linear_before_reset": 1} if op == "GRU" else {}
+    node = helper.make_node(
+        op, ["x", "w", "r", "b", "", *states], outputs, hidden_size=hidden, direction=direction, **more
+    )
+    made = model([node], {"x": [3, 2, 4]}, outputs, held)
+    x = rng.standard_normal((3, 2, 4)).astype("float32")
+    ops = {o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops}
+    assert ("rnn" in ops) == (direction != "reverse")
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    for got, want in zip(run_made(made, [x]), session.run(None, {"x": x}), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge"])
+def test_pads_that_repeat_what_is_there_are_gathered(mode):
+    held = {"pads": np.array([0, 2, 0, 1, 3, 0])}
+    node = helper.make_node("Pad", ["x", "pads"], ["y"], mode=mode)
+    made = model([node], {"x": [2, 4, 3]}, ["y"], held)
+    x = np.random.default_rng(6).standard_normal((2, 4, 3)).astype("float32")
+    (y,) = run_made(made, [x])
+    assert np.array_equal(y, np.pad(x, ((0, 1), (2, 3), (0, 0)), mode=mode))
+    ops = [o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops]
+    assert "gather" in ops and "onnx_pad" not in ops

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.types import VarType
 
@@ -247,11 +249,30 @@ def pad(node: Node, w: Writer) -> Results:
         ordered = [p for i in range(rank) for p in (pads[i], pads[rank + i])]
         attrs = {"paddings": ordered, "pad_value": float(np.asarray(number).reshape(()))}
         return [w.run("pad", {"X": x}, attrs, shape=node.out_shape())]
+    if mode in ("reflect", "edge", "wrap") and pads is not None and not node.has(3) and min(pads, default=0) >= 0:
+        mirrored = _by_places(node, x, pads, mode, w)
+        if mirrored is not None:
+            return [mirrored]
     if value is None and "value" in node.given:
         value = w.constant(node.attrs["value"], x.dtype)
     given = node.get(1) or w.constant(pads or [])
     inputs = {"data": x, "pads": given, "constant_value": value, "axes": node.get(3)}
     return [w.run("onnx_pad", inputs, {"mode": mode}, out="output", shape=node.out_shape())]
+
+
+def _by_places(node: Node, x: Value, pads: list[int], mode: str, w: Writer) -> Value | None:
+    """Pads that repeat what is there, as a gather along each axis; None where a size is not known."""
+    rank, shape = x.rank or 0, list(x.shape or ())
+    axes = [i for i in range(rank) if pads[i] or pads[rank + i]]
+    if len(pads) != 2 * rank or not axes or any(shape[i] < 1 for i in axes):
+        return None
+    for axis in axes:
+        widths, size = (pads[axis], pads[rank + axis]), shape[axis]
+        names: dict[str, Any] = {"mode": mode}
+        places = w.parameter(f"{node.outputs[0]}.places", np.pad(np.arange(size), widths, **names))
+        shape[axis] = size + sum(widths)
+        x = w.run("gather", {"X": x, "Index": places}, {"axis": axis}, shape=tuple(shape))
+    return x
 
 
 @form("DepthToSpace")

@@ -57,14 +57,24 @@ def anchor_generator(call: Call) -> None:
     write(call, boxes.cast(call.graph.dtype(call.name("Input"))), "Anchors")
 
 
+def _prior_sizes(call: Call) -> np.ndarray:
+    """Widths and heights [priors, 2] in pixels, in the order of the output."""
+    ratios = [1.0]
+    for ratio in call.attr("aspect_ratios"):
+        if all(abs(ratio - r) >= 1e-6 for r in ratios):
+            ratios += [ratio, 1.0 / ratio] if call.attr("flip") else [ratio]
+    largest, found = call.attr("max_sizes"), []
+    for i, size in enumerate(call.attr("min_sizes")):
+        square = [[np.sqrt(size * largest[i])] * 2] if largest else []
+        boxes = [[size * np.sqrt(r), size / np.sqrt(r)] for r in ratios]  # that of ratio 1 comes first
+        ordered = [boxes[0], *square, *boxes[1:]] if call.attr("min_max_aspect_ratios_order") else [*boxes, *square]
+        found += ordered
+    return np.asarray(found)
+
+
 @exported("prior_box")
 def prior_box(call: Call) -> None:
-    from oprack_detection.kernels.anchor import _halves
-    from oprack_detection.ops.anchor import expanded_ratios
-
-    ratios = expanded_ratios(call.attr("aspect_ratios"), call.attr("flip"))
-    order = call.attr("min_max_aspect_ratios_order")
-    halves = _halves(call.attr("min_sizes"), call.attr("max_sizes"), ratios, order)
+    halves = _prior_sizes(call) / 2
     x, image = read(call, "Input"), read(call, "Image")
     sizes = [image.size(k).cast(DOUBLE) for k in (3, 2)]
     steps = [constant(call.graph, float(call.attr(n)), DOUBLE) for n in ("step_w", "step_h")]

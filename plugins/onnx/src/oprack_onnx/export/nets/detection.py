@@ -187,7 +187,7 @@ def matrix_nms(call: Call) -> None:
     total = decayed.size(1)
     sorted_scores, order = decayed.top(total if keep < 0 else total.minimum(keep))
     kept = (sorted_scores > call.attr("post_threshold")).nonzero()
-    image, column = kept.at(0, 0), kept.at(1, 0)
+    image = kept.at(0, 0)
     pair = kept.transpose(1, 0)
     own = order.op("GatherND", pair)
     index = flat.op("GatherND", image.unsqueeze(1).join(own.unsqueeze(1), axis=1))
@@ -197,7 +197,6 @@ def matrix_nms(call: Call) -> None:
     write(call, label.unsqueeze(1).join(score.unsqueeze(1), corners, axis=1))
     write(call, (image * n + index).cast(VarType.INT32).unsqueeze(1), "Index")
     write(call, counted(image, images).cast(VarType.INT32), "RoisNum")
-    del column
 
 
 # Proposals ------------------------------------------------------------------------------------------------------------
