@@ -338,3 +338,19 @@ def test_pads_that_repeat_what_is_there_are_gathered(mode):
     assert np.array_equal(y, np.pad(x, ((0, 1), (2, 3), (0, 0)), mode=mode))
     ops = [o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops]
     assert "gather" in ops and "onnx_pad" not in ops
+
+
+def test_what_fusions_look_for_is_written_as_they_know_it():
+    """The mean of channels is a pool, and a slice of one place without its axis is one op: blocks of nets have both."""
+    held = {"start": np.array([1]), "end": np.array([2]), "axis": np.array([0])}
+    nodes = [
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["part"]),
+        helper.make_node("Squeeze", ["part", "axis"], ["image"]),
+        helper.make_node("ReduceMean", ["image"], ["y"], axes=[-2, -1]),
+    ]
+    made = model(nodes, {"x": [3, 2, 4, 5, 6]}, ["y"], held)
+    x = np.random.default_rng(7).standard_normal((3, 2, 4, 5, 6)).astype("float32")
+    (y,) = run_made(made, [x])
+    np.testing.assert_allclose(y, x[1].mean((2, 3), keepdims=True), rtol=1e-5, atol=1e-6)
+    ops = [o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops]
+    assert ops.count("pool2d") == 1 and "squeeze2" not in ops and "reduce_mean" not in ops

@@ -12,6 +12,9 @@ from oprack_onnx.values import Node, Value, dtype_of
 from oprack_onnx.writer import Writer
 
 Results = list["Value | None"]
+NEAR = 64
+"""Ops back to which one looks for what made a value."""
+
 SMALL = 4096
 """Elements of a constant that is worked out when the model is read."""
 
@@ -100,6 +103,9 @@ def squeeze(node: Node, w: Writer) -> Results:
     if node.op == "Squeeze":
         if axes is None and node.has(1):
             return [_by_variable(w, "squeeze2", x, node.input(1), node)]
+        picked = _picked(w, x, axes or [], node)
+        if picked is not None:
+            return [picked]
         return [w.run("squeeze2", {"X": x}, {"axes": axes or []}, shape=node.out_shape())]
     if axes is None:
         return [
@@ -110,6 +116,20 @@ def squeeze(node: Node, w: Writer) -> Results:
     if x.constant is not None and x.constant.size <= SMALL:
         return [w.parameter(node.outputs[0], np.expand_dims(x.constant, tuple(axes)))]
     return [w.run("unsqueeze2", {"X": x}, {"axes": axes}, shape=node.out_shape())]
+
+
+def _picked(w: Writer, x: Value, axes: list[int], node: Node) -> Value | None:
+    """A slice of one place of each axis that goes, as one op; None where x is no such slice."""
+    made = next((op for op in reversed(w.block.ops[-NEAR:]) if x.name in op.output_arg_names()), None)
+    if made is None or made.type != "slice" or not axes or x.rank is None or made.attr("decrease_axis"):
+        return None
+    gone = sorted(a % x.rank for a in axes)
+    spans = dict(zip(made.attrs["axes"], zip(made.attrs["starts"], made.attrs["ends"], strict=True), strict=True))
+    if any(a not in spans or spans[a][1] - spans[a][0] != 1 or spans[a][1] == 0 for a in gone):
+        return None
+    attrs = {n: made.attrs[n] for n in ("axes", "starts", "ends", "infer_flags")} | {"decrease_axis": gone}
+    source = Value(made.input("Input")[0], x.dtype, None)
+    return w.run("slice", {"Input": source}, attrs, shape=node.out_shape())
 
 
 def _by_variable(w: Writer, op: str, x: Value, axes: Value, node: Node) -> Value:
