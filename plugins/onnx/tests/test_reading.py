@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +133,43 @@ def test_external_data_of_another_size_is_refused(split):
     split.with_name("weights.bin").write_bytes(b"\0" * 100)
     with pytest.raises(CorruptParameterError, match=r"has dims .* bytes, and lies in"):
         run(split, {"x": X})
+
+
+LOOK_UP = """
+import resource, sys
+import numpy as np
+from oprack import Executor, io
+from oprack.tensor import Scope
+
+scope = Scope()
+found = io.load_inference_model(sys.argv[1], scope)
+ids = np.array([0, 700_000, 1_048_575])
+(rows,) = Executor().run(found.program, feed={"ids": ids}, fetch_list=found.fetch_names, scope=scope)
+print(rows.shape, rows.sum(1).tolist(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_table_beyond_two_gib_stays_in_its_file(tmp_path):
+    """Its file is one of holes but for a row, and so is what is read of it."""
+    rows, width = 1 << 20, 640
+    table = onnx.TensorProto(name="table", data_type=onnx.TensorProto.FLOAT, dims=[rows, width])
+    table.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "table.bin"), ("offset", "0"), ("length", str(rows * width * 4))):
+        table.external_data.add(key=key, value=value)
+    with (tmp_path / "table.bin").open("wb") as file:
+        file.truncate(rows * width * 4)
+        file.seek(700_000 * width * 4)
+        file.write(np.ones(width, "float32").tobytes())
+    inputs = [helper.make_tensor_value_info("ids", onnx.TensorProto.INT64, ["n"])]
+    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", width])]
+    graph = helper.make_graph([helper.make_node("Gather", ["table", "ids"], ["y"])], "table", inputs, outputs, [table])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    command = [sys.executable, "-c", LOOK_UP, str(tmp_path / "net.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    told, _, mebibytes = done.stdout.strip().rpartition(" ")
+    assert told == f"(3, {width}) [0.0, {float(width)}, 0.0]"
+    assert int(mebibytes) < 600  # of 2,560 that the table has; the interpreter and NumPy take some 100
 
 
 def test_a_model_given_as_bytes_has_no_folder(split):
