@@ -28,7 +28,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo bridges review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo bridges onnx-exports review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -198,6 +198,9 @@ $(BRIDGES)/.setup-done: tests/bridges/requirements.txt $(STAMP)
 bridges: $(BRIDGES)/.setup-done  ## test ops of all packs as ops of torch and jax; write docs/bridged_ops.md
 	$(BRIDGES)/bin/python -m pytest -q -p no:cacheprovider plugins/torch/tests plugins/jax/tests
 	$(BRIDGES)/bin/python tests/bridges/run.py $(ARGS)
+
+onnx-exports: $(STAMP)  ## write all recorded cases as ONNX, run them by ONNX Runtime; write docs/onnx_exports.md
+	$(BIN)/python plugins/onnx/tools/export_score.py $(ARGS)
 
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from onnx_models import expected, model, net
@@ -23,6 +26,7 @@ from oprack.errors import (
 from oprack.io.inference_model import files_beside, model_files
 from oprack.tensor import Scope
 from oprack_onnx import backend
+from oprack_onnx.reader import read_model
 
 X = np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("float32")
 
@@ -129,6 +133,43 @@ def test_external_data_of_another_size_is_refused(split):
     split.with_name("weights.bin").write_bytes(b"\0" * 100)
     with pytest.raises(CorruptParameterError, match=r"has dims .* bytes, and lies in"):
         run(split, {"x": X})
+
+
+LOOK_UP = """
+import resource, sys
+import numpy as np
+from oprack import Executor, io
+from oprack.tensor import Scope
+
+scope = Scope()
+found = io.load_inference_model(sys.argv[1], scope)
+ids = np.array([0, 700_000, 1_048_575])
+(rows,) = Executor().run(found.program, feed={"ids": ids}, fetch_list=found.fetch_names, scope=scope)
+print(rows.shape, rows.sum(1).tolist(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_table_beyond_two_gib_stays_in_its_file(tmp_path):
+    """Its file is one of holes but for a row, and so is what is read of it."""
+    rows, width = 1 << 20, 640
+    table = onnx.TensorProto(name="table", data_type=onnx.TensorProto.FLOAT, dims=[rows, width])
+    table.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "table.bin"), ("offset", "0"), ("length", str(rows * width * 4))):
+        table.external_data.add(key=key, value=value)
+    with (tmp_path / "table.bin").open("wb") as file:
+        file.truncate(rows * width * 4)
+        file.seek(700_000 * width * 4)
+        file.write(np.ones(width, "float32").tobytes())
+    inputs = [helper.make_tensor_value_info("ids", onnx.TensorProto.INT64, ["n"])]
+    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", width])]
+    graph = helper.make_graph([helper.make_node("Gather", ["table", "ids"], ["y"])], "table", inputs, outputs, [table])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    command = [sys.executable, "-c", LOOK_UP, str(tmp_path / "net.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    told, _, mebibytes = done.stdout.strip().rpartition(" ")
+    assert told == f"(3, {width}) [0.0, {float(width)}, 0.0]"
+    assert int(mebibytes) < 600  # of 2,560 that the table has; the interpreter and NumPy take some 100
 
 
 def test_a_model_given_as_bytes_has_no_folder(split):
@@ -297,3 +338,58 @@ def test_the_page_of_ops_is_fresh():
         Path(__file__).parents[3].joinpath("docs/onnx_ops.md").read_text("utf-8")
         == runpy.run_path(str(tools / "ops_page.py"))["page"]()
     )
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional", "reverse"])
+def test_recurrent_layers_of_known_weights_are_one_op(op, direction):
+    """rnn has gates in another order, and no direction that is backwards alone."""
+    rng, gates = np.random.default_rng(5), {"LSTM": 4, "GRU": 3}[op]
+    count, hidden = 2 if direction == "bidirectional" else 1, 5
+    held = {
+        "w": rng.standard_normal((count, gates * hidden, 4)).astype("float32"),
+        "r": rng.standard_normal((count, gates * hidden, hidden)).astype("float32"),
+        "b": rng.standard_normal((count, 2 * gates * hidden)).astype("float32"),
+        "start": rng.standard_normal((count, 2, hidden)).astype("float32"),
+    }
+    states = ["start"] * (2 if op == "LSTM" else 1)
+    outputs = ["y", "h", "c"][: 1 + len(states)]
+    more = {"linear_before_reset": 1} if op == "GRU" else {}
+    node = helper.make_node(
+        op, ["x", "w", "r", "b", "", *states], outputs, hidden_size=hidden, direction=direction, **more
+    )
+    made = model([node], {"x": [3, 2, 4]}, outputs, held)
+    x = rng.standard_normal((3, 2, 4)).astype("float32")
+    ops = {o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops}
+    assert ("rnn" in ops) == (direction != "reverse")
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    for got, want in zip(run_made(made, [x]), session.run(None, {"x": x}), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge"])
+def test_pads_that_repeat_what_is_there_are_gathered(mode):
+    held = {"pads": np.array([0, 2, 0, 1, 3, 0])}
+    node = helper.make_node("Pad", ["x", "pads"], ["y"], mode=mode)
+    made = model([node], {"x": [2, 4, 3]}, ["y"], held)
+    x = np.random.default_rng(6).standard_normal((2, 4, 3)).astype("float32")
+    (y,) = run_made(made, [x])
+    assert np.array_equal(y, np.pad(x, ((0, 1), (2, 3), (0, 0)), mode=mode))
+    ops = [o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops]
+    assert "gather" in ops and "onnx_pad" not in ops
+
+
+def test_what_fusions_look_for_is_written_as_they_know_it():
+    """The mean of channels is a pool, and a slice of one place without its axis is one op: blocks of nets have both."""
+    held = {"start": np.array([1]), "end": np.array([2]), "axis": np.array([0])}
+    nodes = [
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["part"]),
+        helper.make_node("Squeeze", ["part", "axis"], ["image"]),
+        helper.make_node("ReduceMean", ["image"], ["y"], axes=[-2, -1]),
+    ]
+    made = model(nodes, {"x": [3, 2, 4, 5, 6]}, ["y"], held)
+    x = np.random.default_rng(7).standard_normal((3, 2, 4, 5, 6)).astype("float32")
+    (y,) = run_made(made, [x])
+    np.testing.assert_allclose(y, x[1].mean((2, 3), keepdims=True), rtol=1e-5, atol=1e-6)
+    ops = [o.type for o in read_model(made.SerializeToString(), None).program.desc.blocks[0].ops]
+    assert ops.count("pool2d") == 1 and "squeeze2" not in ops and "reduce_mean" not in ops

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 from onnx_models import expected, net
 from oprack.errors import PreconditionNotMetError, UnimplementedError
@@ -102,3 +103,81 @@ def test_the_real_one_is_not_replaced(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", types.ModuleType("onnxruntime"))
     with pytest.raises(PreconditionNotMetError, match="onnxruntime is imported already"):
         as_onnxruntime()
+
+
+def branching() -> onnx.ModelProto:
+    """Rows that are convolved twice, then a branch that asks for a shape, in one that asks for a number that is fed."""
+    rng = np.random.default_rng(2)
+    weights = {"w": rng.standard_normal((4, 3, 3)), "v": rng.standard_normal((4, 4, 1)), "b": rng.standard_normal(4)}
+    node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    held = [onnx.numpy_helper.from_array(a.astype("float32"), n) for n, a in weights.items()]
+    held += [onnx.numpy_helper.from_array(np.array(v), n) for n, v in (("rate", 16000), ("eight", 8), ("one", [1]))]
+
+    def graph(nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
+        return onnx.helper.make_graph(nodes, "branch", [], [info(nodes[-1].output[0], onnx.TensorProto.FLOAT, None)])
+
+    inner = node(
+        "If",
+        ["long"],
+        ["picked"],
+        then_branch=graph([node("Exp", ["r"], ["e"])]),
+        else_branch=graph([node("Neg", ["r"], ["n"])]),
+    )
+    sized = [
+        node("Shape", ["r"], ["s"]),
+        node("Gather", ["s", "two"], ["length"]),
+        node("Greater", ["length", "eight"], ["long"]),
+        inner,
+        node("ReduceMean", ["picked"], ["m"], axes=[1], keepdims=0),
+        node("Unsqueeze", ["m", "one"], ["y1"]),
+    ]
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1]),
+        node("Relu", ["c"], ["c1"]),
+        node("Conv", ["c1", "v"], ["c2"]),
+        node("Relu", ["c2"], ["r"]),
+        node("Constant", [], ["two"], value_int=2),
+        node("Equal", ["sr", "rate"], ["fast"]),
+        node(
+            "If",
+            ["fast"],
+            ["y"],
+            then_branch=graph(sized),
+            else_branch=graph([node("ReduceMax", ["r"], ["y2"], axes=[1], keepdims=1)]),
+        ),
+    ]
+    inputs = [info("x", onnx.TensorProto.FLOAT, ["n", 3, "t"]), info("sr", onnx.TensorProto.INT64, [])]
+    made = onnx.helper.make_graph(nodes, "branching", inputs, [info("y", onnx.TensorProto.FLOAT, [None] * 3)], held)
+    return onnx.helper.make_model(made, opset_imports=[onnx.helper.make_opsetid("", 16)], ir_version=8)
+
+
+def test_shapes_and_numbers_that_come_again_get_a_model_of_their_own(ort):
+    """Branches that follow from them are taken once; other shapes and numbers are answered as before."""
+    model = branching()
+    session, reference = ort.InferenceSession(model.SerializeToString()), onnx.reference.ReferenceEvaluator(model)
+    rng = np.random.default_rng(3)
+    for length, rate, runs in ((8, 16000, 6), (9, 16000, 6), (8, 8000, 6), (5, 16000, 1), (8, 16000, 2)):
+        for _ in range(runs):
+            feeds = {"x": rng.standard_normal((2, 3, length)).astype("float32"), "sr": np.array(rate)}
+            (want,), (got,) = reference.run(None, feeds), session.run(None, feeds)
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    made = session._special._made
+    assert len(made) == 3 and all(p is not session._predictor for p in made.values())
+    written = [op.type for p in made.values() for op in p._model.program.desc.blocks[0].ops]
+    assert not {"conditional_block", "shape", "equal"} & set(written)
+
+
+def test_a_model_of_one_shape_has_no_more_nodes_than_it_needs():
+    """Convolutions of rows stand side by side, and what asks for shapes is gone."""
+    from oprack_onnx.specialize import specialized
+
+    made = specialized(branching(), {"x": (2, 3, 8)}, {"sr": np.array(16000)})
+    onnx.checker.check_model(made)
+    ops = [n.op_type for n in made.graph.node]
+    assert ops[:5] == ["Reshape", "Conv", "Relu", "Conv", "Relu"] and "If" not in ops and "Shape" not in ops
+    assert [i.name for i in made.graph.input] == ["x"]
+    x = np.random.default_rng(4).standard_normal((2, 3, 8)).astype("float32")
+    (want,) = onnx.reference.ReferenceEvaluator(branching()).run(None, {"x": x, "sr": np.array(16000)})
+    (got,) = onnx.reference.ReferenceEvaluator(made).run(None, {"x": x})
+    np.testing.assert_allclose(got, want, rtol=1e-5)

@@ -25,6 +25,9 @@ from oprack_onnx.values import dtype_of
 MAX_NODES = 1_000_000
 """Nodes that a model may have once its functions are written out."""
 
+MAPPED = 1 << 20
+"""Bytes from which on a tensor of a file of external data is not read into memory, but mapped."""
+
 LARGE = 1024
 """Elements from which on a tensor is left out of what ONNX's shape inference reads."""
 
@@ -195,7 +198,10 @@ class Tensors:
                 f"{name} has dims {list(tensor.dims)}, {wanted} bytes, and lies in {length} bytes from {offset} on of "
                 f"{printable(entries['location'])!r}, which has {data.size} bytes"
             )
-        return data[offset : offset + length].copy().view(dtype).reshape(tuple(tensor.dims))
+        part = data[offset : offset + length]
+        # what is large stays in its file, of which the system reads what is used; where it lies must suit its elements
+        mapped = length >= MAPPED and offset % dtype.itemsize == 0
+        return (part if mapped else part.copy()).view(dtype).reshape(tuple(tensor.dims))
 
     def _file(self, location: str, name: str) -> np.ndarray:
         """The bytes of a file of external data; it lies in the folder of the model or below."""

@@ -15,6 +15,7 @@ from oprack.errors import ModelError, NotFoundError, OprackError, UnimplementedE
 from oprack.inference import Config, create_predictor
 from oprack.python.text import printable
 
+from oprack_onnx.session_models import Specialized
 from oprack_onnx.session_options import (
     ERRORS,
     ExecutionMode,
@@ -241,24 +242,30 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options or SessionOptions()
         data = path_or_bytes if isinstance(path_or_bytes, bytes) else _file_bytes(Path(path_or_bytes))
-        config = Config()
+        config = self._configure()
         if isinstance(path_or_bytes, bytes):
             config.set_model_buffer(data, len(data), b"", 0)
         else:
             config.set_prog_file(str(Path(path_or_bytes)))
+        self._lock = threading.Lock()
+        self._predictor = _opened(config)
+        model = ModelProto.FromString(data)
+        self._special = Specialized(model, self._configure) if config.ir_optim() else None
+        held = {t.name for t in model.graph.initializer}
+        self._inputs = [NodeArg(i.name, i.type) for i in model.graph.input if i.name not in held]
+        self._outputs = [NodeArg(o.name, o.type) for o in model.graph.output]
+        self._meta = ModelMetadata(model)
+
+    def _configure(self) -> Config:
+        """What the options say, without a model."""
+        config = Config()
         if self._options.intra_op_num_threads:
             config.set_cpu_math_library_num_threads(self._options.intra_op_num_threads)
         if self._options.graph_optimization_level == GraphOptimizationLevel.ORT_DISABLE_ALL:
             config.switch_ir_optim(False)
         if self._options.use_deterministic_compute:
             config.switch_deterministic()
-        self._lock = threading.Lock()
-        self._predictor = _opened(config)
-        model = ModelProto.FromString(data)
-        held = {t.name for t in model.graph.initializer}
-        self._inputs = [NodeArg(i.name, i.type) for i in model.graph.input if i.name not in held]
-        self._outputs = [NodeArg(o.name, o.type) for o in model.graph.output]
-        self._meta = ModelMetadata(model)
+        return config
 
     # What there is ----------------------------------------------------------------------------------------------------
     def get_inputs(self) -> list[NodeArg]:
@@ -332,11 +339,16 @@ class InferenceSession:
         arrays = [v.numpy() if isinstance(v := input_feed[n], OrtValue) else np.asarray(v) for n in names]
         with self._lock:
             try:
-                found = self._predictor.run(arrays)
+                predictor, arrays = (
+                    (self._predictor, arrays)
+                    if self._special is None
+                    else self._special.choose(self._predictor, names, arrays)
+                )
+                found = predictor.run(arrays)
             except OprackError as error:
                 fed = type(error).__name__.startswith("Feed")
                 raise (InvalidArgument if fed else RuntimeException)(str(error)) from error
-        by_name = dict(zip(self._predictor.get_output_names(), found or (), strict=True))
+        by_name = dict(zip(known, found or (), strict=True))
         return [by_name[n] for n in wanted]
 
     def run_with_ort_values(

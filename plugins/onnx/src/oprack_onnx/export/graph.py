@@ -10,11 +10,16 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import UnimplementedError
 from oprack.packs import op_info
-from oprack.types import VarType
+from oprack.types import VarType, dtype_enum
 
-from oprack_onnx.values import ELEM_TYPES
+from oprack_onnx.values import DTYPES, ELEM_TYPES
 
 Dims = tuple[int, ...]
+
+_BOOLEAN = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"}
+_COUNTING = {"Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression", "SequenceLength"}
+_ELSEWHERE = {"If", "Loop", "Scan", "SequenceEmpty", "SequenceInsert", "ConstantOfShape"}
+"""Ops whose outputs have the dtypes that the program, or a body, says."""
 
 
 class Graph:
@@ -33,7 +38,11 @@ class Graph:
         self.dims: dict[str, Dims] = outer.dims if outer is not None else {}
         self.dtypes: dict[str, VarType] = outer.dtypes if outer is not None else {}
         self._names: set[str] = outer._names if outer is not None else set()
-        self.foreign: dict[str, int] = outer.foreign if outer is not None else {}
+        self.lods: dict[str, list[str]] = {}
+        self.pairs: set[str] = outer.pairs if outer is not None else set()
+        """Variables of complex numbers, whose values are pairs of floats."""
+        self.types: dict[str, VarType] = outer.types if outer is not None else {}
+        """The dtypes of values, as far as they are known."""
 
     # Names ------------------------------------------------------------------------------------------------------------
     def fresh(self, base: str) -> str:
@@ -63,10 +72,22 @@ class Graph:
             graph = graph.outer
         return False
 
+    def lod(self, variable: str) -> list[str]:
+        """The values with the offsets of each level of a variable's LoD, outermost first; none when it has no LoD."""
+        graph: Graph | None = self
+        while graph is not None:
+            if variable in graph.lods:
+                return graph.lods[variable]
+            graph = graph.outer
+        return []
+
     def dtype(self, variable: str) -> VarType:
         """The dtype of a variable."""
         if variable in self.dtypes:
             return self.dtypes[variable]
+        known = self.types.get(self.value(variable)) if self.has_value(variable) else None
+        if known is not None:
+            return known
         var = self.block.find_var_recursive(variable)
         return VarType(var.dtype) if var is not None and var.dtype is not None else VarType.FP32
 
@@ -81,12 +102,31 @@ class Graph:
         names = [self.fresh(op) for _ in range(outputs)]
         given = {k: v for k, v in attrs.items() if v is not None}
         self.nodes.append(helper.make_node(op, list(inputs), names, name=names[0], domain=domain, **given))
+        self.types |= {
+            n: t for n, t in zip(names, self._types(op, inputs, outputs, attrs), strict=True) if t is not None
+        }
         return names[0] if outputs == 1 else names
+
+    def _types(self, op: str, inputs: Sequence[str], outputs: int, attrs: Mapping[str, Any]) -> list[VarType | None]:
+        """The dtypes of a node's outputs: that of its first input, where the op has none of its own."""
+        if op in _BOOLEAN:
+            return [VarType.BOOL] * outputs
+        if op in _COUNTING:
+            return [VarType.INT64] * outputs
+        if op in _ELSEWHERE:
+            return [None] * outputs
+        if op in ("Cast", "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"):
+            return [DTYPES[attrs["to" if op == "Cast" else "dtype"]]] * outputs
+        source = {"Where": 1, "OneHot": 2, "QuantizeLinear": 2, "DequantizeLinear": 1, "RoiAlign": 0}.get(op, 0)
+        first = self.types.get(inputs[source]) if len(inputs) > source else None
+        behind = VarType.INT64 if op in ("TopK", "Unique", "MaxPool") else first
+        return [first, *[behind] * (outputs - 1)]
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
         """An initializer."""
         name = self.fresh("constant")
         self.initializers[name] = np.asarray(value, dtype)
+        self.types[name] = VarType(dtype_enum(self.initializers[name].dtype))
         return name
 
     def cast(self, value: str, dtype: VarType) -> str:
@@ -108,6 +148,8 @@ class Call:
 
     def __init__(self, op: OpDesc, graph: Graph) -> None:
         self.op, self.graph, self.type = op, graph, op.type
+        self.told: set[str] = set()
+        """Outputs whose LoD the form has set."""
         self._defaults: Mapping[str, Any] = {n: a.default for n, a in op_info(op.type).proto.attrs.items()}
 
     def attr(self, name: str) -> Any:
@@ -120,6 +162,11 @@ class Call:
         if i >= len(names):
             raise UnimplementedError(f"input {slot} is absent")
         return names[i]
+
+    def declared(self, slot: str = "Out") -> VarType | None:
+        """The dtype that the program declares for an output."""
+        var = self.graph.block.find_var_recursive(next(iter(self.op.output(slot)), ""))
+        return VarType(var.dtype) if var is not None and var.dtype is not None else None
 
     def has(self, slot: str) -> bool:
         """Whether an input slot is there."""
@@ -154,7 +201,10 @@ class Call:
         names = self.op.output(slot)
         if i < len(names):
             self.graph.values[names[i]] = value
-            if dtype is not None:
+            known = self.graph.types.get(value)
+            if known is not None:
+                self.graph.dtypes[names[i]] = known
+            elif dtype is not None:
                 self.graph.dtypes[names[i]] = dtype
 
     def node(self, op: str, *inputs: str, **attrs: Any) -> str:

@@ -8,19 +8,33 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 from oprack.errors import UnimplementedError
 from oprack.program import Program
-from oprack.types import AttrType, VarType
+from oprack.types import AttrType, VarType, dtype_enum
 
-from oprack_onnx.export.graph import FORMS, Call, Graph, tensor
+from oprack_onnx.export.graph import FORMS, Call, Form, Graph, tensor
+from oprack_onnx.export.layout import turned
+from oprack_onnx.export.lod import share_lod
+from oprack_onnx.export.tensors.fourier import refuse_complex
 from oprack_onnx.values import ELEM_TYPES
 
 OPSET = 20
 """The version of ONNX's opset that is written."""
 
 DOMAIN = "oprack"
-_MODULES = ("numbers", "shapes", "nets", "control")
+_MODULES = {
+    "tensors": "numbers elementwise losses shapes set_value indexing order fourier linalg control",
+    "nets": "layers images boxes detection sequences recurrent graphs quantized fused",
+}
+
+
+def forms() -> Mapping[str, Form]:
+    """How each op is written: op of Fluid -> function."""
+    for room, modules in _MODULES.items():
+        for module in modules.split():
+            importlib.import_module(f"oprack_onnx.export.{room}.{module}")
+    return FORMS
 
 
 def export_model(
@@ -46,16 +60,23 @@ def export_model(
     Raises:
         UnimplementedError: A variable that is read has no value, or no dtype of ONNX.
     """
-    for module in _MODULES:
-        importlib.import_module(f"oprack_onnx.export.{module}")
+    forms()
     graph = Graph(program.desc.blocks[0])
     inputs = []
+    for name in set(fetch_names) - set(feed_names) - set(parameters):
+        graph.fresh(name)  # what a node gives on the way has another name
     for name in feed_names:
         graph.values[name] = graph.fresh(name)
+        graph.types[name] = graph.dtypes[name] = graph.dtype(name)
         inputs.append(_info(graph, name, name))
+        var = graph.block.find_var_recursive(name)
+        levels = [graph.fresh(offsets_name(name, i)) for i in range(var.lod_level if var is not None else 0)]
+        graph.lods[name] = levels
+        inputs += [helper.make_tensor_value_info(level, TensorProto.INT64, [None]) for level in levels]
     for name, array in parameters.items():
         graph.values[name] = graph.fresh(name)
         graph.initializers[graph.values[name]] = array
+        graph.types[graph.values[name]] = VarType(dtype_enum(array.dtype))
     lacking: dict[str, str] = {}
     write_block(graph, lacking)
     outputs = []
@@ -66,6 +87,10 @@ def export_model(
             wanted = graph.fresh(f"{name}.out")
         graph.nodes.append(helper.make_node("Identity", [value], [wanted]))
         outputs.append(_info(graph, name, wanted))
+        for i, level in enumerate(graph.lod(name)):
+            told = graph.fresh(offsets_name(name, i))
+            graph.nodes.append(helper.make_node("Identity", [level], [told]))
+            outputs.append(helper.make_tensor_value_info(told, TensorProto.INT64, [None]))
     used = {i for n in _all_nodes(graph) for i in n.input}
     held = [tensor(n, a) for n, a in graph.initializers.items() if n in used]
     made = helper.make_graph(graph.nodes, "program", inputs, outputs, held)
@@ -74,6 +99,11 @@ def export_model(
         opsets.append(helper.make_opsetid(DOMAIN, 1))
     model = helper.make_model(made, opset_imports=opsets, producer_name="oprack", ir_version=9)
     return model, [f"{op}: {why}" for op, why in sorted(lacking.items())]
+
+
+def offsets_name(variable: str, level: int) -> str:
+    """The input or output that has the offsets of a level of a variable's LoD."""
+    return f"{variable}.lod{level}"
 
 
 def _all_nodes(graph: Graph) -> list[onnx.NodeProto]:
@@ -94,6 +124,8 @@ def _all_nodes(graph: Graph) -> list[onnx.NodeProto]:
 def _info(graph: Graph, variable: str, name: str) -> onnx.ValueInfoProto:
     var = graph.block.find_var_recursive(variable)
     dtype = graph.dtype(variable)
+    if variable in graph.pairs or (var is not None and var.dtype in (VarType.COMPLEX64, VarType.COMPLEX128)):
+        raise UnimplementedError(f"variable {variable!r} is complex; fetch its real and imaginary parts")
     if dtype not in ELEM_TYPES:
         raise UnimplementedError(f"variable {variable!r} has dtype {dtype.name}, which ONNX lacks")
     if var is not None and var.type is VarType.LOD_TENSOR_ARRAY:
@@ -116,7 +148,9 @@ def write_block(graph: Graph, lacking: dict[str, str]) -> None:
         try:
             if form is None:
                 raise UnimplementedError("ONNX has no counterpart that oprack-onnx knows")
-            form(call)
+            refuse_complex(call)
+            form(turned(call))
+            share_lod(call)
         except UnimplementedError as error:
             del graph.nodes[kept:]
             if op.block_attrs():
@@ -167,4 +201,4 @@ def _foreign(call: Call) -> None:
     graph.nodes.append(helper.make_node(call.type, inputs, outputs, domain=DOMAIN, **attrs))
 
 
-__all__ = ["OPSET", "export_model", "write_block"]
+__all__ = ["OPSET", "export_model", "forms", "write_block"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from oprack.types import VarType
 
 from oprack_onnx.table import form
@@ -210,3 +211,62 @@ def tree_ensemble(node: Node, w: Writer) -> Results:
     )
     attrs = {n: node.attrs[n] for n in names if n in node.attrs}
     return [w.run("onnx_tree_ensemble", inputs, attrs, out="Y", shape=node.out_shape())]
+
+
+# Recurrent layers -----------------------------------------------------------------------------------------------------
+_GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2)}
+"""Op -> which of ONNX's gates each of Fluid's is."""
+_ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}
+
+
+@form("LSTM", "GRU")
+def recurrent(node: Node, w: Writer) -> Results:
+    """rnn where weights and sizes are known and activations are the usual ones, else onnx_lstm or onnx_gru."""
+    x, held = node.input(), [node.input(1).constant, node.input(2).constant]
+    bias = node.get(3)
+    directions = {"forward": 1, "bidirectional": 2}.get(node.attrs.get("direction", "forward"), 0)
+    usual = node.attrs.get("activations") in (None, [], _ACTIVATIONS[node.op] * directions)
+    own = [n for n in ("clip", "input_forget", "layout", "activation_alpha", "activation_beta") if node.attrs.get(n)]
+    linear = node.op == "LSTM" or bool(node.attrs.get("linear_before_reset", 0))
+    if not directions or not usual or own or not linear or x.dtype is not VarType.FP32 or x.rank != 3 or node.has(7):
+        return []
+    if any(a is None for a in held) or (bias is not None and bias.constant is None):
+        return []
+    states = [node.get(5), node.get(6)][: 2 if node.op == "LSTM" else 1]
+    batch = (x.shape or (-1, -1))[1]
+    hidden = int(node.attrs.get("hidden_size") or (held[1].shape[2] if held[1] is not None else 0))
+    if batch < 0 and any(s is None for s in states):
+        return []
+    weights = _weights(node, [a for a in held if a is not None], bias, hidden, w)
+    zeros = np.zeros((directions, max(batch, 0), hidden), np.float32)
+    first = [w.parameter(f"{node.outputs[0] or 'rnn'}.start", zeros) if s is None else s for s in states]
+    steps = (x.shape or (-1,))[0]
+    attrs: dict[str, Any] = {"is_bidirec": directions == 2, "hidden_size": hidden, "num_layers": 1, "mode": node.op}
+    attrs |= {"input_size": int(held[0].shape[2]) if held[0] is not None else 0, "is_test": True}
+    out = w.declare("rnn", x.dtype, (steps, batch, directions * hidden))
+    lasts = [w.declare("rnn.state", x.dtype, (directions, batch, hidden)) for _ in states]
+    inputs: dict[str, Any] = {"Input": x, "PreState": first, "WeightList": weights}
+    if node.has(4):
+        inputs["SequenceLength"] = w.cast(node.input(4), VarType.INT32)
+    w.emit("rnn", inputs, {"Out": out, "State": lasts}, attrs)
+    results: Results = [_by_direction(out, directions, hidden, w) if node.wants(0) else None, *lasts]
+    return results[: len(node.outputs)]
+
+
+def _weights(node: Node, held: list[np.ndarray], bias: Value | None, hidden: int, w: Writer) -> list[Value]:
+    """Matrices of all directions, then biases, with the gates in Fluid's order."""
+    order = _GATES[node.op]
+    rows = np.concatenate([np.arange(g * hidden, (g + 1) * hidden) for g in order])
+    count, gates = len(held[0]), len(order) * hidden
+    both = np.zeros((count, 2 * gates), np.float32) if bias is None or bias.constant is None else bias.constant
+    arrays = [held[k][d][rows] for d in range(count) for k in (0, 1)]
+    arrays += [both[d, k * gates : (k + 1) * gates][rows] for d in range(count) for k in (0, 1)]
+    return [w.parameter(f"{node.input(1).name}.{i}", np.ascontiguousarray(a)) for i, a in enumerate(arrays)]
+
+
+def _by_direction(out: Value, directions: int, hidden: int, w: Writer) -> Value:
+    """[steps, directions, batch, hidden] of [steps, batch, directions * hidden]."""
+    steps, batch = (out.shape or (-1, -1))[:2]
+    if directions == 1:
+        return w.run("unsqueeze2", {"X": out}, {"axes": [1]}, shape=(steps, 1, batch, hidden))
+    return w.transpose(w.reshape(out, [0, 0, directions, hidden]), [0, 2, 1, 3])

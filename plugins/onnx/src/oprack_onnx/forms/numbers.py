@@ -179,7 +179,7 @@ def cast(node: Node, w: Writer) -> Results:
     x = node.input()
     to = node.input(1).dtype if node.op == "CastLike" else dtype_of(int(node.attrs["to"]), node.where)
     if to is x.dtype:
-        return [w.run("assign", {"X": x}, shape=x.shape)]
+        return [x]
     if x.constant is not None and x.constant.size <= 4096:
         return [w.cast(x, to)]
     attrs = {"in_dtype": int(x.dtype), "out_dtype": int(to)}
@@ -300,6 +300,11 @@ def reduced(node: Node, w: Writer, x: Value, function: str) -> Value:
         return w.run("onnx_reduce", {"data": x, "axes": given}, attrs, out="reduced", shape=node.out_shape())
     if not axes and noop:
         return w.run("assign", {"X": x}, shape=x.shape)
+    image = x.rank == 4 and keep and sorted(a % 4 for a in axes or ()) == [2, 3]
+    if function == "mean" and image and x.dtype in (VarType.FP32, VarType.FP64):
+        # the mean of a channel as a pool over all of it, which fusions look for
+        pool = {"ksize": [1, 1], "global_pooling": True, "pooling_type": "avg", "data_format": "NCHW"}
+        return w.run("pool2d", {"X": x}, pool, shape=node.out_shape())
     attrs = {"dim": axes or [0], "keep_dim": keep, "reduce_all": not axes}
     if function == "mean" and x.dtype not in FLOATING:
         return w.run(

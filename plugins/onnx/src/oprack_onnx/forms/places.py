@@ -35,6 +35,11 @@ def slice_(node: Node, w: Writer) -> Results:
         front = x.rank is not None or min(axes) >= 0
         if forwards and front and axes:
             axes = [a + x.rank if a < 0 and x.rank is not None else a for a in axes]
+            if x.shape is not None:  # what takes all of an axis cuts nothing
+                cuts = [i for i, a in enumerate(axes) if x.shape[a] < 0 or not _whole(starts[i], ends[i], x.shape[a])]
+                axes, starts, ends = ([v[i] for i in cuts] for v in (axes, starts, ends))
+                if not cuts:
+                    return [x]
             limit = [max(min(v, END), -END) for v in starts], [max(min(v, END), -END) for v in ends]
             attrs = {"axes": axes, "starts": limit[0], "ends": limit[1], "infer_flags": [1] * len(axes)}
             return [w.run("slice", {"Input": x}, attrs, shape=node.out_shape())]
@@ -46,6 +51,11 @@ def slice_(node: Node, w: Writer) -> Results:
         "steps": node.get(4),
     }
     return [w.run("onnx_slice", given, out="output", shape=node.out_shape())]
+
+
+def _whole(start: int, end: int, size: int) -> bool:
+    """Whether a slice takes all of an axis."""
+    return (start == 0 or start <= -size) and end >= size
 
 
 @form("Gather")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.types import VarType
 
@@ -10,6 +12,9 @@ from oprack_onnx.values import Node, Value, dtype_of
 from oprack_onnx.writer import Writer
 
 Results = list["Value | None"]
+NEAR = 64
+"""Ops back to which one looks for what made a value."""
+
 SMALL = 4096
 """Elements of a constant that is worked out when the model is read."""
 
@@ -98,6 +103,9 @@ def squeeze(node: Node, w: Writer) -> Results:
     if node.op == "Squeeze":
         if axes is None and node.has(1):
             return [_by_variable(w, "squeeze2", x, node.input(1), node)]
+        picked = _picked(w, x, axes or [], node)
+        if picked is not None:
+            return [picked]
         return [w.run("squeeze2", {"X": x}, {"axes": axes or []}, shape=node.out_shape())]
     if axes is None:
         return [
@@ -108,6 +116,20 @@ def squeeze(node: Node, w: Writer) -> Results:
     if x.constant is not None and x.constant.size <= SMALL:
         return [w.parameter(node.outputs[0], np.expand_dims(x.constant, tuple(axes)))]
     return [w.run("unsqueeze2", {"X": x}, {"axes": axes}, shape=node.out_shape())]
+
+
+def _picked(w: Writer, x: Value, axes: list[int], node: Node) -> Value | None:
+    """A slice of one place of each axis that goes, as one op; None where x is no such slice."""
+    made = next((op for op in reversed(w.block.ops[-NEAR:]) if x.name in op.output_arg_names()), None)
+    if made is None or made.type != "slice" or not axes or x.rank is None or made.attr("decrease_axis"):
+        return None
+    gone = sorted(a % x.rank for a in axes)
+    spans = dict(zip(made.attrs["axes"], zip(made.attrs["starts"], made.attrs["ends"], strict=True), strict=True))
+    if any(a not in spans or spans[a][1] - spans[a][0] != 1 or spans[a][1] == 0 for a in gone):
+        return None
+    attrs = {n: made.attrs[n] for n in ("axes", "starts", "ends", "infer_flags")} | {"decrease_axis": gone}
+    source = Value(made.input("Input")[0], x.dtype, None)
+    return w.run("slice", {"Input": source}, attrs, shape=node.out_shape())
 
 
 def _by_variable(w: Writer, op: str, x: Value, axes: Value, node: Node) -> Value:
@@ -247,11 +269,30 @@ def pad(node: Node, w: Writer) -> Results:
         ordered = [p for i in range(rank) for p in (pads[i], pads[rank + i])]
         attrs = {"paddings": ordered, "pad_value": float(np.asarray(number).reshape(()))}
         return [w.run("pad", {"X": x}, attrs, shape=node.out_shape())]
+    if mode in ("reflect", "edge", "wrap") and pads is not None and not node.has(3) and min(pads, default=0) >= 0:
+        mirrored = _by_places(node, x, pads, mode, w)
+        if mirrored is not None:
+            return [mirrored]
     if value is None and "value" in node.given:
         value = w.constant(node.attrs["value"], x.dtype)
     given = node.get(1) or w.constant(pads or [])
     inputs = {"data": x, "pads": given, "constant_value": value, "axes": node.get(3)}
     return [w.run("onnx_pad", inputs, {"mode": mode}, out="output", shape=node.out_shape())]
+
+
+def _by_places(node: Node, x: Value, pads: list[int], mode: str, w: Writer) -> Value | None:
+    """Pads that repeat what is there, as a gather along each axis; None where a size is not known."""
+    rank, shape = x.rank or 0, list(x.shape or ())
+    axes = [i for i in range(rank) if pads[i] or pads[rank + i]]
+    if len(pads) != 2 * rank or not axes or any(shape[i] < 1 for i in axes):
+        return None
+    for axis in axes:
+        widths, size = (pads[axis], pads[rank + axis]), shape[axis]
+        names: dict[str, Any] = {"mode": mode}
+        places = w.parameter(f"{node.outputs[0]}.places", np.pad(np.arange(size), widths, **names))
+        shape[axis] = size + sum(widths)
+        x = w.run("gather", {"X": x, "Index": places}, {"axis": axis}, shape=tuple(shape))
+    return x
 
 
 @form("DepthToSpace")

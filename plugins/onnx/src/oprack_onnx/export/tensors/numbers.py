@@ -43,10 +43,12 @@ _UNARY = {
     "share_data": "Identity",
     "memcpy": "Identity",
     "mish": "Mish",
-    "isnan_v2": "IsNaN",
-    "isinf_v2": "IsInf",
-    "determinant": "Det",
 }
+
+
+_OF_FLOATS = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log", "sigmoid", "sin"}
+_OF_FLOATS |= {"sinh", "sqrt", "tan", "tanh", "reciprocal"}
+"""What makes floats of integers."""
 
 
 @exported(*_UNARY)
@@ -54,7 +56,15 @@ def unary(call: Call) -> None:
     if call.type in ("bitwise_not",) and call.dtype() is VarType.BOOL:
         call.set(call.node("Not", call.input()))
         return
-    call.set(call.node(_UNARY[call.type], call.input()))
+    x = call.input()
+    if call.type == "abs" and call.name("X") in call.graph.pairs:  # of a complex number
+        call.set(call.node("ReduceL2", x, call.graph.ints([-1]), keepdims=0))
+        return
+    if call.type in _OF_FLOATS and call.dtype() not in FLOATING:
+        x = call.graph.cast(x, VarType.FP32)
+    if call.type == "logical_not" and call.dtype() is not VarType.BOOL:
+        x = call.graph.cast(x, VarType.BOOL)
+    call.set(call.node(_UNARY[call.type], x))
 
 
 _PARAMETRIC: dict[str, tuple[str, dict[str, str]]] = {
@@ -99,15 +109,30 @@ _BINARY = {
     "elementwise_floordiv": "Div",
     "grad_add": "Add",
 }
-_BOOL = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor"}
+_BOOL = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "elementwise_mul": "And"}
+_BOOL |= {"elementwise_add": "Or", "elementwise_max": "Or", "elementwise_min": "And"}
+_ORDER = ("less_than", "less_equal", "greater_than", "greater_equal")
+
+
+def _of_one_dtype(call: Call, x: str, y: str) -> tuple[str, str]:
+    """Both values in the dtype that the op of ONNX takes: booleans, numbers where they are ordered, or that of X."""
+    graph, kinds = call.graph, [call.dtype("X"), call.dtype("Y")]
+    if call.type.startswith("logical_"):
+        wanted = VarType.BOOL
+    elif call.type in _ORDER and kinds[0] is VarType.BOOL:
+        wanted = VarType.INT32
+    else:
+        wanted = kinds[0]
+    x, y = (v if k is wanted else graph.cast(v, wanted) for v, k in zip((x, y), kinds, strict=True))
+    return x, y
 
 
 @exported(*_BINARY)
 def binary(call: Call) -> None:
-    x, y = call.input("X"), broadcast(call)
+    x, y = _of_one_dtype(call, call.input("X"), broadcast(call))
     op = _BINARY[call.type]
-    if call.dtype() is VarType.BOOL and call.type in _BOOL:
-        op = _BOOL[call.type]
+    if call.dtype() is VarType.BOOL:
+        op = _BOOL.get(call.type, op)
     if call.type == "elementwise_floordiv":
         floor_division(call, x, y)
         return
@@ -148,12 +173,12 @@ def number(call: Call, value: float, slot: str = "X") -> str:
 @exported("scale")
 def scale(call: Call) -> None:
     if call.has("ScaleTensor"):
-        raise UnimplementedError("its factor is a tensor")
+        scale_by_tensor(call)
+        return
     x, factor, bias = call.input(), call.attr("scale"), call.attr("bias")
     after = call.attr("bias_after_scale")
     whole = call.dtype() not in FLOATING
-    if whole and (factor != int(factor) or bias != int(bias)):
-        raise UnimplementedError(f"it multiplies integers by {factor} and adds {bias}")
+    factor, bias = (int(factor), int(bias)) if whole else (factor, bias)  # as Paddle takes them for integers
     if bias and not after:
         x = call.node("Add", x, number(call, bias))
     if factor != 1.0:
@@ -161,6 +186,16 @@ def scale(call: Call) -> None:
     if bias and after:
         x = call.node("Add", x, number(call, bias))
     call.set(call.node("Identity", x) if x == call.input() else x)
+
+
+def scale_by_tensor(call: Call) -> None:
+    """scale whose factor is a tensor."""
+    x, bias = call.input(), call.attr("bias")
+    factor = call.node("Reshape", call.graph.cast(call.input("ScaleTensor"), call.dtype()), call.graph.constant([]))
+    if bias and not call.attr("bias_after_scale"):
+        x = call.node("Add", x, number(call, bias))
+    x = call.node("Mul", x, factor)
+    call.set(call.node("Add", x, number(call, bias)) if bias and call.attr("bias_after_scale") else x)
 
 
 @exported("cast")
@@ -221,8 +256,10 @@ def composed(call: Call) -> None:
 @exported("pow")
 def power(call: Call) -> None:
     if call.has("FactorTensor"):
-        raise UnimplementedError("its exponent is a tensor")
-    call.set(call.node("Pow", call.input(), call.graph.constant(call.attr("factor"), np.float32)))
+        factor = call.node("Reshape", call.input("FactorTensor"), call.graph.constant([]))
+    else:
+        factor = number(call, call.attr("factor"))
+    call.set(call.node("Pow", call.input(), factor))
 
 
 @exported("prelu")
@@ -248,7 +285,14 @@ def matmul(call: Call) -> None:
             order[-1], order[-2] = order[-2], order[-1]
             value = call.node("Transpose", value, perm=order)
         values.append(value)
+    # A vector becomes a matrix: ONNX Runtime fuses the transposition of the other factor, and is wrong beside a vector
+    flat = [s for s in "XY" if call.type != "bmm" and call.rank(s) == 1]
+    if len(flat) == 1:
+        at, axis = "XY".index(flat[0]), 0 if flat[0] == "X" else -1
+        values[at] = call.node("Unsqueeze", values[at], call.graph.ints([axis]))
     out = call.node("MatMul", *values)
+    if len(flat) == 1:
+        out = call.node("Squeeze", out, call.graph.ints([-2 if flat[0] == "X" else -1]))
     call.set(out if out_scale in (None, 1.0) else call.node("Mul", out, number(call, out_scale)))
 
 
@@ -275,8 +319,13 @@ def einsum(call: Call) -> None:
 def total(call: Call) -> None:
     if call.type == "mean":
         call.set(call.node("ReduceMean", call.input(), keepdims=0))
-    else:
+    elif call.dtype() in FLOATING:
         call.set(call.node("Sum", *call.inputs()))
+    else:
+        total, *rest = call.inputs()
+        for value in rest:
+            total = call.node("Add", total, value)
+        call.set(total)
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------
@@ -301,19 +350,14 @@ def reduce(call: Call) -> None:
     keep = call.attr("keepdim" if call.type == "logsumexp" else "keep_dim")
     x, logical = call.input(), call.type in ("reduce_all", "reduce_any")
     if logical:
+        x = x if call.dtype() is VarType.BOOL else call.graph.cast(x, VarType.BOOL)
         x = call.graph.cast(x, VarType.INT32)
+    elif call.type in ("reduce_sum", "reduce_prod") and call.declared() not in (None, call.dtype()):
+        x = call.graph.cast(x, call.declared() or call.dtype())  # sums of integers are of 64 bits
     whole = call.attr("reduce_all") or not dims
     axes = [] if whole else [call.graph.ints(dims)]
     out = call.node(_REDUCED[call.type], x, *axes, keepdims=int(bool(keep)))
     call.set(call.graph.cast(out, VarType.BOOL) if logical else out)
-
-
-@exported("p_norm")
-def p_norm(call: Call) -> None:
-    call.refuse("porder", 1.0, 2.0)
-    call.refuse("asvector", False)
-    op = "ReduceL2" if call.attr("porder") == 2.0 else "ReduceL1"
-    call.set(call.node(op, call.input(), call.graph.ints([call.attr("axis")]), keepdims=int(call.attr("keepdim"))))
 
 
 @exported("arg_max", "arg_min")

@@ -9,7 +9,9 @@ from oprack.errors import UnimplementedError
 from oprack.tensor import numpy_dtype
 from oprack.types import VarType
 
+from oprack_onnx.export.expressions import LAST, Expr, read, write
 from oprack_onnx.export.graph import Call, exported
+from oprack_onnx.values import ELEM_TYPES
 
 END = 2**63 - 1
 
@@ -115,7 +117,15 @@ def size(call: Call) -> None:
 
 @exported("reshape2", "reshape")
 def reshape(call: Call) -> None:
-    call.set(call.node("Reshape", call.input(), listed(call, "shape", "Shape", "ShapeTensor")))
+    x, given = read(call), call.graph.shape(call.name("X")) or ()
+    dims = Expr(call.graph, listed(call, "shape", "Shape", "ShapeTensor"), VarType.INT64)
+    filled = [i for i, d in enumerate(given) if d != 0]
+    if 0 < len(filled) < len(given):
+        # Of an empty tensor nobody can work out what -1 stands for, so it is said: what the other dims leave
+        rest = x.shape().gather(filled).reduce("Prod", [0], True)
+        left = rest / (dims > 0).select(dims, 1).reduce("Prod", [0], True)
+        dims = (dims < 0).select(left, dims)
+    call.set(x.op("Reshape", dims).name)
 
 
 @exported("flatten_contiguous_range", "flatten2")
@@ -151,6 +161,8 @@ def squeeze(call: Call) -> None:
     out = "Squeeze" if call.type.startswith("squeeze") else "Unsqueeze"
     if out == "Unsqueeze":
         value = call.input()
+        if len(call.op.input("AxesTensorList")) > 1:
+            raise UnimplementedError("several of its axes are tensors")
         if call.has("AxesTensor") or call.has("AxesTensorList") or isinstance(call.attr("axes"), str):
             call.set(call.node(out, value, listed(call, "axes", "AxesTensor", "AxesTensorList")))
             return
@@ -173,7 +185,29 @@ def squeeze(call: Call) -> None:
 def concat(call: Call) -> None:
     if call.has("AxisTensor"):
         raise UnimplementedError("its axis is a tensor")
-    call.set(call.node("Concat", *call.inputs(), axis=call.attr("axis")))
+    kind = call.dtype()
+    values = call.inputs()
+    for i, name in enumerate(call.op.input("X")):
+        if call.graph.dtype(name) is not kind:
+            values[i] = call.graph.cast(values[i], kind)
+    call.set(call.node("Concat", *values, axis=call.attr("axis")))
+    levels = [call.graph.lod(n) for n in call.op.input("X")]
+    if call.attr("axis") == 0 and all(levels) and len({len(v) for v in levels}) == 1:
+        joined_lod(call, levels)
+
+
+def joined_lod(call: Call, levels: list[list[str]]) -> None:
+    """The LoD of rows one behind the other: offsets of each level go on where those before have ended."""
+    from oprack_onnx.export.lod import set_lod
+
+    out = []
+    for every in zip(*levels, strict=True):
+        parts = [Expr(call.graph, n, VarType.INT64) for n in every]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole.join(part.slice(1, LAST) + whole.slice(-1, LAST), axis=0)
+        out.append(whole)
+    set_lod(call, out)
 
 
 @exported("stack")
@@ -228,26 +262,31 @@ def slice_(call: Call) -> None:
     call.set(call.node("Squeeze", out, call.graph.ints(gone)) if gone else out)
 
 
-@exported("expand_v2", "expand_as_v2", "tile")
+@exported("tile")
+def tile(call: Call) -> None:
+    """Repeats of as many axes as there are: of what is missing on either side there is one."""
+    x, rank = read(call), call.rank()
+    if call.has("RepeatTimes"):
+        count = call.dims("RepeatTimes")[0]
+    else:
+        count = len(call.op.input("repeat_times_tensor")) or len(call.attr("repeat_times"))
+    times = Expr(call.graph, listed(call, "repeat_times", "RepeatTimes", "repeat_times_tensor"), VarType.INT64)
+    if count < rank:
+        times = times.ints([1] * (rank - count)).join(times, axis=0)
+    elif count > rank:
+        x = x.unsqueeze(*range(count - rank))
+    write(call, x.op("Tile", times))
+
+
+@exported("expand_as_v2")
+def expand_as(call: Call) -> None:
+    x = read(call)
+    write(call, x.expand(read(call, "Y").shape()) if call.has("Y") else x.expand(*call.attr("target_shape")))
+
+
+@exported("expand_v2")
 def expand(call: Call) -> None:
     x = call.input()
-    if call.type == "tile":
-        repeats = listed(call, "repeat_times", "RepeatTimes", "repeat_times_tensor")
-        count = len(call.attr("repeat_times"))
-        if not (call.has("RepeatTimes") or call.has("repeat_times_tensor")):
-            missing = call.rank() - count
-            if missing > 0:
-                repeats = call.graph.ints([1] * missing + list(call.attr("repeat_times")))
-            elif missing < 0:
-                x = call.node("Unsqueeze", x, call.graph.ints(range(-missing)))
-        call.set(call.node("Tile", x, repeats))
-        return
-    if call.type == "expand_as_v2":
-        if call.has("Y"):
-            call.set(call.node("Expand", x, call.node("Shape", call.input("Y"))))
-        else:
-            call.set(call.node("Expand", x, call.graph.ints(call.attr("target_shape"))))
-        return
     dims = listed(call, "shape", "Shape", "expand_shapes_tensor")
     # -1 keeps a dim, which 1 says in ONNX
     one = call.graph.constant([1])
@@ -289,7 +328,7 @@ def gather(call: Call) -> None:
         raise UnimplementedError("its axis is a tensor")
     axis = call.attr("axis" if call.type == "gather" else "dim")
     index = call.input("Index")
-    if call.rank("Index") != 1:
+    if call.rank("Index") > 1:
         index = call.node("Reshape", index, call.graph.ints([-1]))
     call.set(call.node("Gather", call.input(), index, axis=axis))
 
@@ -373,16 +412,27 @@ def increment(call: Call) -> None:
 def select_input(call: Call) -> None:
     from onnx import helper
 
-    from oprack_onnx.export.control import value_info
+    from oprack_onnx.export.tensors.control import value_info
 
     first, second = call.inputs()
-    mask = call.node("Reshape", call.node("Equal", int64(call, "Mask"), call.graph.ints([1])), call.graph.constant([]))
+    graph, kinds = call.graph, [call.graph.types.get(v) for v in call.inputs()]
+    unset = graph.initializers.get(second)
+    # What stands for a variable that one branch does not set is a number of any dtype
+    wanted = kinds[0] if unset is not None and unset.size == 1 and first not in graph.initializers else kinds[1]
+    mask = call.node("Reshape", call.node("Equal", int64(call, "Mask"), graph.ints([1])), graph.constant([]))
     graphs = []
-    for value in (second, first):
-        out = call.graph.fresh("selected")
-        node = helper.make_node("Identity", [value], [out])
-        graphs.append(helper.make_graph([node], "branch", [], [value_info(call.graph, call.name("X"), out)]))
-    call.set(call.node("If", mask, then_branch=graphs[0], else_branch=graphs[1]), dtype=call.dtype())
+    for value, kind in ((second, kinds[1]), (first, kinds[0])):
+        out = graph.fresh("selected")
+        cast = kind is not wanted and wanted is not None
+        attrs: dict[str, Any] = {"to": ELEM_TYPES[wanted]} if cast and wanted is not None else {}
+        if wanted is not None:
+            graph.types[out] = wanted
+        node = helper.make_node("Cast" if cast else "Identity", [value], [out], **attrs)
+        graphs.append(helper.make_graph([node], "branch", [], [value_info(graph, call.name("X"), out)]))
+    found = call.node("If", mask, then_branch=graphs[0], else_branch=graphs[1])
+    if wanted is not None:
+        graph.types[found] = wanted
+    call.set(found, dtype=call.dtype())
 
 
 @exported("fill_constant_batch_size_like")
@@ -392,56 +442,11 @@ def fill_like_batch(call: Call) -> None:
     shape, place = list(call.attr("shape")), call.attr("output_dim_idx")
     source = call.attr("input_dim_idx")
     batch = call.node("Shape", call.input("Input"), start=source, end=source + 1)
+    levels = call.graph.lod(call.name("Input"))
+    if levels and source == 0:  # sequences are counted, not rows
+        offsets = Expr(graph, levels[-1], VarType.INT64)
+        batch = (offsets.size(0) - 1).name
     parts = [graph.ints(shape[:place]), batch, graph.ints(shape[place + 1 :])]
     text = call.attr("str_value")
     constant = graph.constant(float(text) if text else call.attr("value"), numpy_dtype(dtype))
     call.set(call.node("Expand", constant, call.node("Concat", *parts, axis=0)), dtype=dtype)
-
-
-@exported("set_value")
-def set_value(call: Call) -> None:
-    """Where the places of a slice are counted by an input of places, that is ScatterND."""
-    graph, rank = call.graph, call.rank("Input")
-    axes = list(call.attr("axes"))
-    if call.attr("none_axes") or any(s != 1 for s in call.attr("steps") or [1]):
-        raise UnimplementedError("it sets a slice with steps or with new axes")
-    order = axes + [a for a in range(rank) if a not in axes]
-    x, count = call.node("Transpose", call.input("Input"), perm=order), len(axes)
-    starts, ends = listed(call, "starts", "", "StartsTensorList"), listed(call, "ends", "", "EndsTensorList")
-    grids, sizes = [], call.node("Shape", x)
-    for i in range(count):
-        size = call.node("Slice", sizes, graph.ints([i]), graph.ints([i + 1]))
-        row = call.node("Range", graph.constant(0), call.node("Squeeze", size), graph.constant(1))
-        bounds = (call.node("Slice", b, graph.ints([i]), graph.ints([i + 1])) for b in (starts, ends))
-        grids.append(call.node("Slice", row, *bounds, graph.ints([0])))
-    lengths = call.node("Concat", *(call.node("Shape", g) for g in grids), axis=0)
-    spread = []
-    for i, grid in enumerate(grids):
-        shape = [1] * count
-        shape[i] = -1
-        whole = call.node("Expand", call.node("Reshape", grid, graph.ints(shape)), lengths)
-        spread.append(call.node("Unsqueeze", whole, graph.ints([count])))
-    rest = call.node("Shape", x, start=count) if rank > count else graph.ints([])
-    wanted = call.node("Concat", lengths, rest, axis=0)
-    value = _expanded_value(call, order, wanted)
-    out = call.node("ScatterND", x, call.node("Concat", *spread, axis=count), value)
-    call.set(call.node("Transpose", out, perm=[int(a) for a in np.argsort(order)]))
-
-
-def _expanded_value(call: Call, order: list[int], wanted: str) -> str:
-    """The value of set_value in the shape of the slice, whose axes stand in `order`."""
-    graph, rank = call.graph, len(order)
-    if call.has("ValueTensor"):
-        value, own = call.input("ValueTensor"), call.rank("ValueTensor")
-    else:
-        names = ("values", "fp32_values", "fp64_values", "int32_values", "int64_values", "bool_values")
-        values: Any = next((v for n in names if (v := call.attr(n))), [0])
-        made = np.reshape(values, call.attr("shape"))
-        value, own = graph.constant(made, numpy_dtype(call.dtype("Input"))), made.ndim
-    gone = [int(a) for a in call.attr("decrease_axes") or ()]
-    if gone and own == rank - len(gone):
-        value, own = call.node("Unsqueeze", value, graph.ints(gone)), rank
-    if own < rank and own:
-        value = call.node("Unsqueeze", value, graph.ints(range(rank - own)))
-        own = rank
-    return call.node("Expand", call.node("Transpose", value, perm=order) if own == rank else value, wanted)

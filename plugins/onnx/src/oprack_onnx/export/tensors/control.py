@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onnx import GraphProto, ValueInfoProto, helper
 from oprack.errors import UnimplementedError
 from oprack.types import VarType
@@ -13,7 +15,8 @@ from oprack_onnx.values import ELEM_TYPES
 def value_info(graph: Graph, variable: str, name: str) -> ValueInfoProto:
     """The type of a variable, under the name of a value."""
     var = graph.block.find_var_recursive(variable)
-    number = ELEM_TYPES.get(graph.dtype(variable), 1)
+    known = graph.types.get(name)
+    number = ELEM_TYPES.get(graph.dtype(variable) if known is None else known, 1)
     if var is not None and var.type is VarType.LOD_TENSOR_ARRAY:
         return helper.make_value_info(
             name, helper.make_sequence_type_proto(helper.make_tensor_type_proto(number, None))
@@ -53,6 +56,8 @@ def _graph(graph: Graph, name: str, inputs: list[ValueInfoProto], outputs: list[
     for variable, value in outputs:
         out = graph.fresh(f"{variable}.next")
         graph.nodes.append(helper.make_node("Identity", [value], [out]))
+        if value in graph.types:
+            graph.types[out] = graph.types[value]
         infos.append(value_info(graph, variable, out))
     return helper.make_graph(graph.nodes, name, inputs, infos)
 
@@ -65,12 +70,31 @@ def conditional_block(call: Call) -> None:
     inner = _inner(call)
     written = [n for n in dict.fromkeys(written) if inner.has_value(n)]
     other = Graph(graph.block, graph)
-    before = [graph.value(n) if graph.has_value(n) else _empty(other, n) for n in written]
+    before = []
+    for name in written:
+        value = graph.value(name) if graph.has_value(name) else _empty(other, name)
+        before.append(_of_dtype(other, value, inner.types.get(inner.value(name))))
     condition = graph.node("Reshape", [call.input("Cond"), graph.constant([])])
     then = _graph(inner, "then", [], [(n, inner.value(n)) for n in written])
     otherwise = _graph(other, "else", [], list(zip(written, before, strict=True)))
-    found = graph.node("If", [condition], len(written), then_branch=then, else_branch=otherwise)
-    for name, value in zip(written, [found] if len(written) == 1 else found, strict=True):
+    _set_all(
+        graph, written, graph.node("If", [condition], len(written), then_branch=then, else_branch=otherwise), inner
+    )
+
+
+def _of_dtype(graph: Graph, value: str, dtype: VarType | None) -> str:
+    """A value in the dtype that another branch or round gives: what Paddle puts in an unset variable has any."""
+    if dtype is None or graph.types.get(value) in (None, dtype):
+        return value
+    return graph.cast(value, dtype)
+
+
+def _set_all(graph: Graph, names: list[str], found: Any, inner: Graph) -> None:
+    """Set variables to the outputs of a node, which have the dtypes that its body gives."""
+    for name, value in zip(names, [found] if len(names) == 1 else found, strict=False):
+        known = inner.types.get(inner.value(name))
+        if known is not None:
+            graph.types[value] = graph.dtypes[name] = known
         graph.values[name] = value
 
 
@@ -83,29 +107,39 @@ def while_(call: Call) -> None:
     written = [n for op in block.ops for n in op.output_arg_names() if n not in own and n != condition]
     carried = list(dict.fromkeys(written))
     first = [graph.value(n) if graph.has_value(n) else _empty(graph, n) for n in carried]
-    inner = Graph(block, graph)
-    number, go_on = graph.fresh("number"), graph.fresh("go_on")
-    inputs = [
-        helper.make_tensor_value_info(number, 7, []),
-        helper.make_tensor_value_info(go_on, 9, []),
-    ]
-    for name in carried:
-        inner.values[name] = graph.fresh(f"{name}.now")
-        inputs.append(value_info(inner, name, inner.values[name]))
+    for _ in range(len(carried) + 1):  # a dtype may follow from another one that changes
+        inner, inputs = _body(call, carried, first)
+        given = [inner.types.get(inner.value(n)) for n in carried]
+        again = [_of_dtype(graph, v, t) for v, t in zip(first, given, strict=True)]
+        if again == first:
+            break
+        first = again
+    flat = inner.node("Reshape", [inner.value(condition), inner.constant([])])
+    body = _graph(inner, "body", inputs, [(condition, flat), *((n, inner.value(n)) for n in carried)])
+    start = graph.node("Reshape", [graph.value(condition), graph.constant([])])
+    _set_all(graph, carried, graph.node("Loop", ["", start, *first], max(len(carried), 1), body=body), inner)
+    graph.values[condition] = graph.constant([False], bool)
+
+
+def _body(call: Call, carried: list[str], first: list[str]) -> tuple[Graph, list[ValueInfoProto]]:
+    """The block as a graph whose inputs are what goes from round to round."""
     from oprack_onnx.export.model import write_block
 
+    graph = call.graph
+    inner = Graph(graph.block.program.blocks[call.attr("sub_block")], graph)
+    number, go_on = graph.fresh("number"), graph.fresh("go_on")
+    inputs = [helper.make_tensor_value_info(number, 7, []), helper.make_tensor_value_info(go_on, 9, [])]
+    for name, value in zip(carried, first, strict=True):
+        now = inner.values[name] = graph.fresh(f"{name}.now")
+        if value in graph.types:
+            graph.types[now] = graph.dtypes[name] = graph.types[value]
+        inputs.append(value_info(inner, name, now))
     lacking: dict[str, str] = {}
     write_block(inner, lacking)
     if lacking:
         op, why = next(iter(lacking.items()))
         raise UnimplementedError(f"its block has op {op}: {why}")
-    flat = inner.node("Reshape", [inner.value(condition), inner.constant([])])
-    body = _graph(inner, "body", inputs, [(condition, flat), *((n, inner.value(n)) for n in carried)])
-    start = graph.node("Reshape", [graph.value(condition), graph.constant([])])
-    found = graph.node("Loop", ["", start, *first], max(len(carried), 1), body=body)
-    for name, value in zip(carried, [found] if len(carried) == 1 else found, strict=False):
-        graph.values[name] = value
-    graph.values[condition] = graph.constant([False], bool)
+    return inner, inputs
 
 
 # Arrays of tensors ----------------------------------------------------------------------------------------------------
@@ -122,6 +156,7 @@ def write_to_array(call: Call) -> None:
     graph, (array,) = call.graph, call.op.output("Out")
     place, x = _place(call), call.input()
     graph.dtypes[array] = call.dtype()
+    graph.types.setdefault(array, call.dtype())
     before = (
         graph.value(array)
         if graph.has_value(array)

@@ -1,0 +1,1 @@
+"""How the layers of nets are written."""

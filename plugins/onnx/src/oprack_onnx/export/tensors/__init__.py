@@ -1,0 +1,1 @@
+"""How ops on tensors are written."""
