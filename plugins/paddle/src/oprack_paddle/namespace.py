@@ -115,26 +115,33 @@ def lookup(space: str, name: str) -> Any:
         return module(full)
     if full in missing():
         return ABSENT
-    row = table()["modules"][space]
-    if row.get("written") or row.get("same"):
+    place, found = _found(space, name)
+    if found is ABSENT:
+        return in_place(space, name)
+    if place not in table()["plain"]:
         _install_members()
         if space.split(".")[0] in _OF_LAYERS or name in _NEED_LAYERS:
             _install_layers()
+    return found if place in table()["modules"][space].get("written", ()) else _made(full, found)
+
+
+def _found(space: str, name: str) -> tuple[str, Any]:
+    """Where a name is, and what; ABSENT where no place of its module has it."""
+    row = table()["modules"][space]
     for path in row.get("written", ()):
         home = importlib.import_module(f"{__package__}.{path}")
         found = vars(home).get(name, ABSENT)
         if found is not ABSENT and (name in getattr(home, "__all__", ()) or _is_of(found, home)):
-            return found
+            return path, found
     target = table()["renamed"].get(space, {}).get(name)
     if target is not None:
-        return _made(full, pkgutil.resolve_name(target))
-    for home in row.get("same", ()):
+        return target, pkgutil.resolve_name(target)
+    for path in row.get("same", ()):
         try:
-            found = getattr(_home(home), name)
+            return path, getattr(_home(path), name)
         except (AttributeError, NotFoundError):
             continue
-        return _made(full, found)
-    return in_place(space, name)
+    return "", ABSENT
 
 
 def _is_of(found: Any, home: ModuleType) -> bool:
