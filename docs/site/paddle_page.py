@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from oprack.names import paddle
+
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugins" / "paddle"
 PAGE = ROOT / "docs" / "paddle.md"
@@ -21,18 +23,15 @@ made by `python docs/site/paddle_page.py` from the table of names and from the s
 
 def page() -> str:
     """The text of the page."""
-    table = tomllib.loads((PLUGIN / "src" / "oprack_paddle" / "names.toml").read_text(encoding="utf-8"))
-    lines = (PLUGIN / "src" / "oprack_paddle" / "signatures.txt").read_text(encoding="utf-8").splitlines()
-    names = [line.partition("(")[0] for line in lines if not line.startswith("#")]
-    missing = {name: row["why"] for row in table["missing"] for name in row["names"].split()}
-    text = HEAD + f"## Names\n\n{len(names) - len(missing)} of the {len(names)} public names are served.\n\n"
+    names, lacking = list(paddle.signatures()), paddle.missing()
+    text = HEAD + f"## Names\n\n{len(names) - len(lacking)} of the {len(names)} public names are served.\n\n"
     text += "| module | names | missing |\n| --- | --- | --- |\n"
     spaces = sorted({n.rpartition(".")[0] for n in names})
     for space in spaces:
         inside = [n for n in names if n.rpartition(".")[0] == space]
-        text += f"| `paddle{'.' * bool(space)}{space}` | {len(inside)} | {sum(n in missing for n in inside) or ''} |\n"
+        text += f"| `paddle{'.' * bool(space)}{space}` | {len(inside)} | {sum(n in lacking for n in inside) or ''} |\n"
     text += "\n## Names that are missing, and why\n\n| why | names |\n| --- | --- |\n"
-    for row in table["missing"]:
+    for row in paddle.table()["missing"]:
         text += f"| {row['why']} | {', '.join(f'`{n}`' for n in row['names'].split())} |\n"
     text += "\n## Suites that others wrote\n\n"
     for suite in tomllib.loads((PLUGIN / "tests" / "scores.toml").read_text(encoding="utf-8"))["suite"]:

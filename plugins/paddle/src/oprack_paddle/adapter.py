@@ -9,26 +9,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any, NoReturn
 
 from oprack.errors import UnimplementedError
+from oprack.names.paddle import signatures
 
 _IGNORED = frozenset(["name", "use_cudnn"])
 """Parameters that change no result: names of outputs in programs, and how a GPU computes."""
-
-
-@cache
-def signatures() -> dict[str, str]:
-    """Paddle's public names: name -> the text of its parameters; a value has none."""
-    text = resources.files(__package__).joinpath("signatures.txt").read_text(encoding="utf-8")
-    found = {}
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            name, bracket, rest = line.partition("(")
-            found[name] = rest[:-1] if bracket else ""
-    return found
 
 
 def is_value(name: str) -> bool:

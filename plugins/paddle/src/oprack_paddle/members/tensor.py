@@ -12,8 +12,9 @@ import oprack
 from oprack.functional.op_methods import prefer
 from oprack.functional.tensor import Tensor
 from oprack.functional.written import written
+from oprack.names.paddle import signatures
 
-from oprack_paddle.adapter import agrees, parameters, signatures
+from oprack_paddle.adapter import agrees, parameters
 from oprack_paddle.functions._tools import dtype_name
 
 _SPACES = ("", "linalg", "nn.functional", "signal")
