@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from oprack.errors import did_you_mean
 from oprack.names import paddle
-from oprack.names.paddle import ABSENT
+from oprack.names.paddle import ABSENT as ABSENT
 from oprack.names.tables import text
 
 
