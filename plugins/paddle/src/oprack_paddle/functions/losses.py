@@ -272,3 +272,15 @@ def nll_loss(
     found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
     loss = found[0] if isinstance(found, tuple) else found
     return loss.reshape(shape) if reduction == "none" else loss
+
+
+def binary_cross_entropy_with_logits(
+    logit: Tensor, label: Tensor, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: Any = None
+) -> Tensor:
+    """The loss of logits; pos_weight multiplies the logarithm alone, as in Paddle 2, where PyTorch weighs logits, too."""
+    if pos_weight is None:
+        loss = F.sigmoid_cross_entropy_with_logits(logit, label)
+    else:
+        factor = label * (pos_weight - 1.0) + 1.0
+        loss = F.relu(logit) - logit * label + factor * F.log1p(F.exp(-F.abs(logit)))
+    return reduced(loss if weight is None else loss * weight, reduction, "binary_cross_entropy_with_logits")

@@ -180,10 +180,14 @@ def max_unpool3d(
 
 
 def _adaptive_max(x: Tensor, n: int, output_size: Any, return_mask: bool) -> Any:
-    if x.size:
-        return getattr(NF, f"adaptive_max_pool{n}d")(x, output_size, return_mask)
-    size = [s if o is None else o for s, o in zip(x.shape[2:], _list(output_size, n), strict=True)]
+    size = [s if o is None else int(o) for s, o in zip(x.shape[2:], _list(output_size, n), strict=True)]
     shape = [*x.shape[:2], *size]
+    if x.size:
+        wide = F.unsqueeze(x, axes=[2]) if n == 1 else x  # the op of two dims does for sequences
+        op = F.max_pool3d_with_index if n == 3 else F.max_pool2d_with_index
+        found, places = op(wide, ksize=[1, *size] if n == 1 else size, adaptive=True)
+        found, places = (found.reshape(shape), places.reshape(shape)) if n == 1 else (found, places)
+        return (found, places) if return_mask else found
     found = oprack.full(shape, 0.0, dtype=x.dtype)
     return (found, oprack.zeros(shape, "int32")) if return_mask else found
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import oprack
 from oprack import functional as F
 from oprack import nn
 
 from oprack_paddle.functions import layers, losses, pooling
-from oprack_paddle.functions._tools import dtype_name
 
 
 def _function_layer(name: str, function: Any, inputs: int, settings: str) -> type:
@@ -40,6 +37,7 @@ def _function_layer(name: str, function: Any, inputs: int, settings: str) -> typ
 
 _OF_TRAINING = frozenset(["AlphaDropout", "RReLU"])
 
+Hardsigmoid = _function_layer("Hardsigmoid", layers.hardsigmoid, 1, "")
 AlphaDropout = _function_layer("AlphaDropout", layers.alpha_dropout, 1, "p=0.5")
 RReLU = _function_layer("RReLU", layers.rrelu, 1, "lower=0.125, upper=1.0 / 3.0")
 GaussianNLLLoss = _function_layer(
@@ -65,6 +63,32 @@ TripletMarginWithDistanceLoss = _function_layer(
     3,
     "distance_function=None, margin=1.0, swap=False, reduction='mean'",
 )
+
+
+class BCEWithLogitsLoss(nn.Module):
+    """The loss of logits against probabilities."""
+
+    def __init__(self, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: Any = None) -> None:
+        super().__init__()
+        if reduction not in ("none", "mean", "sum"):
+            raise ValueError(f"BCEWithLogitsLoss: reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
+        self.weight, self.reduction, self.pos_weight = weight, reduction, pos_weight
+
+    def forward(self, logit: Any, label: Any) -> Any:
+        """The losses, or their mean or sum."""
+        return losses.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+
+
+class AdaptiveMaxPool1D(nn.Module):
+    """The largest elements of so many parts of sequences, and their places if asked."""
+
+    def __init__(self, output_size: Any, return_mask: bool = False, name: Any = None) -> None:
+        super().__init__()
+        self.output_size, self.return_mask = output_size, return_mask
+
+    def forward(self, input: Any) -> Any:
+        """The elements."""
+        return pooling.adaptive_max_pool1d(input, self.output_size, self.return_mask)
 
 
 class _Unpool(nn.Module):
@@ -155,30 +179,3 @@ class HSigmoidLoss(nn.Module):
         return losses.hsigmoid_loss(
             input, label, self._num_classes, self.weight, self.bias, path_table, path_code, self._is_sparse
         )
-
-
-class SpectralNorm(nn.Module):
-    """A weight, divided by its largest singular value."""
-
-    def __init__(
-        self, weight_shape: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32"
-    ) -> None:
-        super().__init__()
-        self._settings = {"dim": dim, "power_iters": power_iters, "eps": eps}
-        rows = int(weight_shape[dim])
-        for name, size in (("weight_u", rows), ("weight_v", int(np.prod(weight_shape)) // rows)):
-            vector = oprack.randn([size], dtype=dtype_name(dtype))
-            self.register_buffer(name, vector)
-
-    def forward(self, x: Any) -> Any:
-        """The weight."""
-        return F.spectral_norm(x, self.weight_u, self.weight_v, **self._settings)
-
-
-class SyncBatchNorm(nn.BatchNorm2D):
-    """BatchNorm; the statistics are those of this rank's examples."""
-
-    @classmethod
-    def convert_sync_batchnorm(cls, layer: Any) -> Any:
-        """A net as it is: its BatchNorms count the examples of their rank."""
-        return layer
