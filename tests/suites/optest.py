@@ -82,7 +82,7 @@ def run_file(path: Path) -> None:
         print("\n@@" + json.dumps(["file", path.stem, "error", _short(error)[:300]]), flush=True)
         return
     loader = unittest.TestLoader()
-    for name, value in sorted(vars(module).items()):
+    for _, value in sorted(vars(module).items()):
         ours = isinstance(value, type) and issubclass(value, unittest.TestCase) and value.__module__ == path.stem
         if ours:
             for test in loader.loadTestsFromTestCase(value):

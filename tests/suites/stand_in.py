@@ -1,8 +1,8 @@
 """What test files of Paddle import beside Paddle: `op_test`, `op`, `utils` and devices' own modules, on oprack.
 
-`install()` puts modules of these names into sys.modules. OpTest has the interface that the files use; a check is that of
-`oprack.testing`, with Paddle's way to compare: values within the tolerance that the test asks for, whatever their dtype,
-and bfloat16 as the uint16 that holds its bits.
+`install()` puts modules of these names into sys.modules. OpTest has the interface that the files use; a check is that
+of `oprack.testing`, with Paddle's way to compare: values within the tolerance that the test asks for, whatever their
+dtype, and bfloat16 as the uint16 that holds its bits.
 """
 
 from __future__ import annotations

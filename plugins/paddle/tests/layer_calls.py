@@ -28,8 +28,8 @@ def i64(high, *shape):
     return r.integers(0, high, shape).astype("int64")
 
 
-ACTIVATIONS = """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish ReLU ReLU6 SELU
-Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU"""
+ACTIVATIONS = """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish ReLU ReLU6
+SELU Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU"""
 CALLS = [
     ("BatchNorm1D(3)", [f(4, 3)]),
     ("BatchNorm1D(3)", [f(4, 3, 5)]),

@@ -44,3 +44,29 @@ def test_a_layer_gives_what_paddle_gives(call: str, ours: Layers) -> None:
     assert {n: (a.shape, a.dtype) for n, a in found.items()} == {n: (a.shape, a.dtype) for n, a in wanted.items()}
     for name, array in wanted.items():
         np.testing.assert_allclose(found[name], array, rtol=2e-4, atol=2e-5)
+
+
+KINDS = """
+import oprack, oprack_paddle as paddle
+nn, opt = paddle.nn, paddle.optimizer
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__("net")
+        self.one = nn.Linear(2, 3)
+        self.two = nn.SimpleRNN(3, 4, activation="relu")
+
+net = Net()
+adam = opt.Adam(opt.lr.StepDecay(0.1, 3, verbose=True), parameters=net.parameters(), multi_precision=True)
+assert net.full_name().startswith("net_"), net.full_name()
+assert isinstance(net, nn.Layer) and isinstance(nn.Linear(2, 3), nn.Layer) and issubclass(nn.LSTM, nn.Layer)
+assert isinstance(oprack.nn.Linear(2, 3), nn.Linear) and not isinstance(nn.ReLU(), nn.Linear)
+assert isinstance(adam, opt.Optimizer) and isinstance(adam.schedule, opt.lr.LRScheduler)
+assert isinstance(paddle.vision.models.resnet18().bn1, nn.BatchNorm2D)
+print("done")
+"""
+
+
+def test_what_paddle_makes_is_an_instance_of_its_classes() -> None:
+    found = subprocess.run([sys.executable, "-c", KINDS], capture_output=True, text=True, timeout=60)
+    assert found.stdout.strip() == "done", found.stderr

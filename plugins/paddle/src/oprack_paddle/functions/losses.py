@@ -277,7 +277,7 @@ def nll_loss(
 def binary_cross_entropy_with_logits(
     logit: Tensor, label: Tensor, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: Any = None
 ) -> Tensor:
-    """The loss of logits; pos_weight multiplies the logarithm alone, as in Paddle 2, where PyTorch weighs logits, too."""
+    """The loss of logits; as in Paddle 2, pos_weight multiplies the logarithm alone."""
     if pos_weight is None:
         loss = F.sigmoid_cross_entropy_with_logits(logit, label)
     else:

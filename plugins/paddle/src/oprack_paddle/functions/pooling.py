@@ -288,3 +288,32 @@ def fractional_max_pool3d(
 ) -> Any:
     """The largest elements of parts whose sizes are random."""
     return _fractional(x, 3, output_size, kernel_size, random_u, return_mask)
+
+
+def _channels_first(function: Any, x: Tensor, channels_last: bool, *settings: Any) -> Tensor:
+    """A function of channels that come first, of ones that come last."""
+    if not channels_last:
+        return function(x, *settings)
+    last = x.ndim - 1
+    found = function(F.transpose2(x, axis=[0, last, *range(1, last)]).out, *settings)
+    return F.transpose2(found, axis=[0, *range(2, last + 1), 1]).out
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size: Any, data_format: str = "NCHW", name: Any = None) -> Tensor:
+    """The means of so many parts."""
+    return _channels_first(NF.adaptive_avg_pool2d, x, data_format == "NHWC", output_size)
+
+
+def adaptive_avg_pool3d(x: Tensor, output_size: Any, data_format: str = "NCDHW", name: Any = None) -> Tensor:
+    """The means of so many parts."""
+    return _channels_first(NF.adaptive_avg_pool3d, x, data_format == "NDHWC", output_size)
+
+
+def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: Any = None) -> Tensor:
+    """Zeros in whole channels, while training."""
+    return NF.dropout(x, p, axis=[0, 3] if data_format == "NHWC" else [0, 1], training=training)
+
+
+def dropout3d(x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: Any = None) -> Tensor:
+    """Zeros in whole channels, while training."""
+    return NF.dropout(x, p, axis=[0, 4] if data_format == "NDHWC" else [0, 1], training=training)

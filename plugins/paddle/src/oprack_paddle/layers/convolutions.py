@@ -7,13 +7,16 @@ from typing import Any
 from oprack import nn
 from oprack.nn import functional as NF
 
+from oprack_paddle.adapter import Adapted
 
 
 def _padded(name: str, dims: int, default: str) -> type:
     """Conv1D, 2D or 3D with Paddle's `padding_mode`."""
     base: Any = getattr(nn, name)
 
-    class Conv(base):  # type: ignore[misc]
+    class Conv(base, metaclass=Adapted):
+        _adapts = base
+
         def __init__(
             self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
             dilation: Any = 1, groups: int = 1, padding_mode: str = "zeros", weight_attr: Any = None,
@@ -48,8 +51,10 @@ Conv2D = _padded("Conv2D", 2, "NCHW")
 Conv3D = _padded("Conv3D", 3, "NCDHW")
 
 
-class Transformer(nn.Transformer):
+class Transformer(nn.Transformer, metaclass=Adapted):
     """An encoder and a decoder, each of which ends with a LayerNorm."""
+
+    _adapts = nn.Transformer
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,

@@ -8,6 +8,7 @@ import oprack
 from oprack import functional as F
 from oprack import nn
 
+from oprack_paddle.adapter import Adapted
 from oprack_paddle.functions._tools import dtype_name
 
 _FIRST = {"NCL": "NCHW", "NLC": "NHWC", "NC": "NCHW"}
@@ -18,15 +19,15 @@ def _batch_norm(name: str, default: str) -> type:
     """BatchNorm1D, 2D or 3D, whose layouts have names of their own."""
     base: Any = getattr(nn, name)
 
-    class BatchNorm(base):  # type: ignore[misc]
+    class BatchNorm(base, metaclass=Adapted):
+        _adapts = base
+
         def __init__(
             self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None,
             bias_attr: Any = None, data_format: str = default, use_global_stats: Any = None, name: Any = None,
         ) -> None:  # fmt: skip
             layout = _FIRST.get(data_format, data_format)
-            base.__init__(
-                self, num_features, momentum, epsilon, weight_attr, bias_attr, layout, bool(use_global_stats)
-            )
+            base.__init__(self, num_features, momentum, epsilon, weight_attr, bias_attr, layout, bool(use_global_stats))
 
     BatchNorm.__name__ = BatchNorm.__qualname__ = name
     BatchNorm.__doc__ = base.__doc__
@@ -38,8 +39,10 @@ BatchNorm2D = _batch_norm("BatchNorm2D", "NCHW")
 BatchNorm3D = _batch_norm("BatchNorm3D", "NCDHW")
 
 
-class BatchNorm(nn.BatchNorm):
+class BatchNorm(nn.BatchNorm, metaclass=Adapted):
     """Normalizes each channel over the batch, and applies an activation if one is named."""
+
+    _adapts = nn.BatchNorm
 
     def __init__(
         self, num_channels: int, act: Any = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-05,
@@ -61,8 +64,10 @@ class BatchNorm(nn.BatchNorm):
         return getattr(F, self._act)(found) if self._act else found
 
 
-class GroupNorm(nn.GroupNorm):
+class GroupNorm(nn.GroupNorm, metaclass=Adapted):
     """Normalizes over groups of channels of each example; channels come first or last."""
+
+    _adapts = nn.GroupNorm
 
     def __init__(
         self, num_groups: int, num_channels: int, epsilon: float = 1e-05, weight_attr: Any = None,
@@ -100,7 +105,7 @@ class SpectralNorm(nn.Module):
         return F.spectral_norm(x, self.weight_u, self.weight_v, **self._settings)
 
 
-class SyncBatchNorm(BatchNorm2D):  # type: ignore[misc, valid-type]
+class SyncBatchNorm(BatchNorm2D):  # type: ignore[valid-type]
     """BatchNorm; the statistics are those of this rank's examples."""
 
     @classmethod

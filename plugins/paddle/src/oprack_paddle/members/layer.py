@@ -56,16 +56,13 @@ def _parameters(part: Any) -> list[tuple[str, Any]]:
     return found + [(names[n], b) for n, b in part._buffers.items() if n in names]
 
 
-_own = {
-    name: vars(_Module)[name]
-    for name in ("__init__", "create_parameter", "to")
-}
+_own = {name: vars(_Module)[name] for name in ("__init__", "create_parameter", "to")}
 
 
-def _start(self: Any, name: str | None = None) -> None:
-    """A layer's name is that of its class in Paddle's form, as names of parameters in files go by it: batch_norm1d_0."""
+def _start(self: Any, name_scope: Any = None, dtype: Any = "float32", name: Any = None) -> None:
+    """A layer is named after its class, in Paddle's form, which files of states have: batch_norm1d_0."""
     words = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", type(self).__name__))
-    _own["__init__"](self, name or unique_name.generate(words.lower()))
+    _own["__init__"](self, name or unique_name.generate(name_scope or words.lower()))
 
 
 def add_parameter(self: Any, name: str, parameter: Any) -> Any:

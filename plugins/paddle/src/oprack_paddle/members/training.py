@@ -59,7 +59,7 @@ def set_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
 def _in_order(self: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     """A state of other names: the arrays of each accumulator for the parameters in their order."""
     entries = self._eager()._names.entries().values()
-    found = {}
+    found = dict[str, Any]()
     for accumulator in dict.fromkeys(e.accumulator for e in entries):
         theirs = [v for k, v in arrays.items() if re.search(rf"_{re.escape(accumulator)}_\d+$", k)]
         ours = [e.key for e in entries if e.accumulator == accumulator]

@@ -31,8 +31,6 @@ class VarDesc:
         LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY = "lod_tensor", "selected_rows", "lod_tensor_array"
 
 
-
-
 def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None) -> Any:
     """A tensor of sequences.
 
@@ -62,15 +60,16 @@ class DataFeeder:
 
     def feed(self, iterable: Any) -> dict[str, Any]:
         """The feed of some rows: sequences of a variable with LoD are put one after another."""
-        found = {}
+        found = dict[str, Any]()
         for variable, column in zip(self._variables, zip(*iterable, strict=True), strict=True):
             parts = [np.asarray(value, dtype_name(variable.dtype)) for value in column]
-            sizes = [abs(s) for s in variable.shape[1:]]
+            shape = tuple(variable.shape or ())[1:]
+            sizes = [abs(s) for s in shape]
             if variable.lod_level:
                 rows = np.concatenate([p.reshape(len(p), *sizes) for p in parts])
                 found[variable.name] = LoDTensor(rows, lod_from_lengths([[len(p) for p in parts]]))
             else:
-                open_size = any(s < 0 for s in variable.shape[1:])
+                open_size = any(s < 0 for s in shape)
                 found[variable.name] = np.stack(parts if open_size else [p.reshape(sizes) for p in parts])
         return found
 

@@ -181,7 +181,9 @@ class _Machine:
                 kind, data = value.given
                 done[id(value)] = self._array((1, (), kind, False, data))[()]
             else:
-                raise CorruptParameterError(f"{self._name!r} holds a name or a dtype; expected arrays, numbers and text")
+                raise CorruptParameterError(
+                    f"{self._name!r} holds a name or a dtype; expected arrays, numbers and text"
+                )
         return done[id(value)]
 
     def _array(self, state: tuple[Any, ...]) -> np.ndarray:
@@ -278,7 +280,8 @@ def _atom(value: Any) -> bytes:
     if isinstance(value, bytes):
         return b"\x8e" + struct.pack("<Q", len(value)) + value
     raise InvalidArgumentError(
-        f"save: got a value of {type(value).__name__}; expected tensors, arrays, numbers, text, and dicts and lists of them"
+        f"save: got a value of {type(value).__name__}; expected tensors, arrays, numbers, text, and dicts and lists "
+        "of them"
     )
 
 

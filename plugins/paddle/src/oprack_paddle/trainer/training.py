@@ -80,7 +80,9 @@ def _named(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _named(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)([_named(item) for item in value]) if type(value) in (list, tuple) else list(map(_named, value))
+        return (
+            type(value)([_named(item) for item in value]) if type(value) in (list, tuple) else list(map(_named, value))
+        )
     return (_name(value), np.asarray(value)) if _is_tensor(value) else value
 
 
