@@ -21,11 +21,12 @@ from oprack.errors import CorruptParameterError, InvalidArgumentError, Oversized
 
 _DEEPEST = 100
 _ARRAY, _DTYPE, _ENCODE, _DICT, _TUPLE, _CLASS, _SCALAR = "array", "dtype", "encode", "dict", "tuple", "class", "scalar"
+_BYTES = "bytes"
 _NAMES = {
     "numpy.core.multiarray _reconstruct": _ARRAY, "numpy._core.multiarray _reconstruct": _ARRAY,
     "numpy.core.multiarray scalar": _SCALAR, "numpy._core.multiarray scalar": _SCALAR,
     "numpy ndarray": _CLASS, "numpy dtype": _DTYPE, "_codecs encode": _ENCODE, "collections OrderedDict": _DICT,
-    "builtins tuple": _TUPLE, "__builtin__ tuple": _TUPLE,
+    "builtins tuple": _TUPLE, "__builtin__ tuple": _TUPLE, "__builtin__ bytes": _BYTES,
 }  # fmt: skip
 _CODES = frozenset(["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
 
@@ -148,8 +149,8 @@ class _Machine:
             raise CorruptParameterError(f"{self._name!r} calls what is no name")
         if named.kind == _ENCODE and len(given) == 2 and given[1] == "latin1" and isinstance(given[0], str):
             self._stack.append(given[0].encode("latin1"))
-        elif named.kind == _DICT:
-            self._stack.append({})
+        elif named.kind in (_DICT, _BYTES) and not given:
+            self._stack.append({} if named.kind == _DICT else b"")
         elif named.kind == _TUPLE and len(given) == 1 and isinstance(given[0], tuple | list):
             self._stack.append(tuple(given[0]))
         elif named.kind in (_ARRAY, _DTYPE, _SCALAR):
