@@ -39,7 +39,7 @@ class Outcomes(unittest.TestResult):
     def _say(self, test: unittest.TestCase, outcome: str, why: str = "") -> None:
         from stand_in import OpTest
 
-        kind = "op" if isinstance(test, OpTest) and not getattr(type(test), "python_api_only", False) else "api"
+        kind = "op" if isinstance(test, OpTest) and getattr(test, "op_type", "") else "api"
         print("\n@@" + json.dumps([kind, test.id(), outcome, why[:300]]), flush=True)
 
     def addSuccess(self, test: unittest.TestCase) -> None:

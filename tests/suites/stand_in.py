@@ -17,6 +17,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, lod_from_lengths
 from oprack.testing.any_kind import elements
@@ -57,6 +58,24 @@ def _given(value: Any) -> Any:
     return array.view(ml_dtypes.bfloat16) if array.dtype == np.uint16 else array
 
 
+def _plain(value: Any) -> Any:
+    """An attribute without NumPy's types, and dtypes by name: Paddle takes all of them."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return _NUMBERS.get(value, value) if isinstance(value, str) else value
+
+
+_NUMBERS = {
+    "bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6, "uint8": 20, "int8": 21,
+    "bfloat16": 22, "complex64": 23, "complex128": 24,
+}  # fmt: skip
+"""Numbers of dtypes in attributes, for which VarType.FP32 stands here by its name."""
+
+
 def _names(slot: str, value: Any) -> list[str]:
     """The names that a test has for the variables of a slot."""
     if not isinstance(value, list):
@@ -68,6 +87,7 @@ class OpTest(unittest.TestCase):
     """A test of one op: op_type, inputs, attrs and outputs are set in setUp."""
 
     op_type = ""
+    dtype: Any = None
     inputs: Any = {}
     outputs: Any = {}
     attrs: Any = {}
@@ -92,8 +112,9 @@ class OpTest(unittest.TestCase):
 
     def _case(self, grads: Sequence[str] = (), loss: Sequence[str] = ()) -> OpCase:
         attrs = {n: v for n, v in dict(getattr(self, "attrs", None) or {}).items() if v is not None}
-        attrs = {n: v.item() if isinstance(v, np.generic) else v for n, v in attrs.items()}
-        attrs = {n: v for n, v in attrs.items() if not n.startswith("use_") or n == "use_global_stats"}
+        attrs = {n: _plain(v) for n, v in attrs.items()}
+        known = default_manager().op_info(self.op_type).proto.attrs
+        attrs = {n: v for n, v in attrs.items() if n in known or not n.startswith("use_")}
         inputs = {slot: _given(v) for slot, v in self.inputs.items()}
         outputs = {slot: _given(v) for slot, v in self.outputs.items()}
         return OpCase(self.op_type, inputs, attrs, outputs, grads, type(self).__name__, loss=loss)
@@ -120,7 +141,8 @@ class OpTest(unittest.TestCase):
         if a.size != b.size or (a.shape != b.shape and a.squeeze().shape != b.squeeze().shape):
             self.fail(f"{name} has the shape {a.shape}; expected {b.shape}")
         if not np.allclose(a.reshape(b.shape), b, atol=atol, rtol=rtol, equal_nan=equal_nan):
-            self.fail(f"{name} differs by {np.nanmax(np.abs(a.reshape(b.shape) - b).astype('float64')):.3g}")
+            apart = np.abs(a.reshape(b.shape).astype(np.complex128) - b.astype(np.complex128))
+            self.fail(f"{name} differs by {np.nanmax(apart):.3g}")
         if isinstance(want, LoDTensor) and want.lod and list(map(list, want.lod)) != list(map(list, found.lod)):
             self.fail(f"{name} has the LoD {found.lod}; expected {want.lod}")
 
@@ -214,7 +236,9 @@ def install() -> None:
         above, _, own = name.rpartition(".")
         if above:
             setattr(sys.modules[above], own, module)
+    vars(np).setdefault("product", np.prod)  # the files are written for NumPy 1
     devices: Any = paddle
-    devices.CustomPlace = lambda kind="cpu", number=0: paddle.CPUPlace()
+    for module in (devices, devices.base, devices.base.core):
+        module.CustomPlace = lambda kind="cpu", number=0: paddle.CPUPlace()
     devices.set_device = devices.device.set_device = lambda device: paddle.CPUPlace()
     devices.is_compiled_with_custom_device = devices.device.is_compiled_with_custom_device = lambda kind: True

@@ -295,8 +295,8 @@ def _channels_first(function: Any, x: Tensor, channels_last: bool, *settings: An
     if not channels_last:
         return function(x, *settings)
     last = x.ndim - 1
-    found = function(F.transpose2(x, axis=[0, last, *range(1, last)]).out, *settings)
-    return F.transpose2(found, axis=[0, *range(2, last + 1), 1]).out
+    found = function(F.transpose(x, axis=[0, last, *range(1, last)]), *settings)
+    return F.transpose(found, axis=[0, *range(2, last + 1), 1])
 
 
 def adaptive_avg_pool2d(x: Tensor, output_size: Any, data_format: str = "NCHW", name: Any = None) -> Tensor:

@@ -38,7 +38,13 @@ def state_dict(self: Any) -> dict[str, Any]:
     """What the optimizer keeps, by the names of Paddle's variables, and the state of its schedule."""
     names = _variables(self)
     found = {names.get(k, k): v for k, v in _own["state_dict"](self).items() if k != "not_updated"}
-    return {k: oprack.to_tensor(v) if isinstance(v, np.ndarray) else v for k, v in found.items()}
+    return {k: _as_tensor(k, v) if isinstance(v, np.ndarray) else v for k, v in found.items()}
+
+
+def _as_tensor(name: str, array: np.ndarray) -> Any:
+    found = oprack.to_tensor(array)
+    found.name = name
+    return found
 
 
 def set_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
