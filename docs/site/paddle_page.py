@@ -42,7 +42,26 @@ def page() -> str:
         text += f"{suite['agree']:,} agree in values, shapes and dtypes ({share:.1f} %). What is left:\n\n"
         text += "| calls | why |\n| --- | --- |\n"
         text += "".join(f"| {left['what']} | {left['why']} |\n" for left in suite["left"])
-    return text
+    return text + _op_tests()
+
+
+def _op_tests() -> str:
+    """The part on Paddle's own tests of ops, from what tests/suites/optest.py wrote."""
+    found = tomllib.loads((PLUGIN / "tests" / "optest.toml").read_text(encoding="utf-8"))
+    text = (
+        "\nTests of ops that PaddleCustomDevice brings for devices (commit 77090b64; npu, mlu and custom_cpu), run "
+        "unedited by `python tests/suites/optest.py FOLDER ...` with NumPy's values as the files have them. `import "
+        "paddle` is this plugin, every device is the CPU, and a stand-in for `op_test` compares values as Paddle's "
+        "does. `plugins/paddle/tests/optest.toml` has the files behind each row.\n"
+    )
+    for suite in found["suite"]:
+        share = 100 * suite["passes"] / suite["methods"]
+        text += f"\nOf {suite['methods']:,} methods of {suite['name']}, in {suite['files']} files, "
+        text += f"{suite['passes']:,} pass ({share:.1f} %). What is left:\n\n| methods | why |\n| --- | --- |\n"
+        text += "".join(f"| {left['methods']} | {left['why']} |\n" for left in suite["left"])
+    broken = found["files_that_do_not_load"]
+    text += f"\n{sum(broken.values())} files do not load: "
+    return text + "; ".join(f"{count} need {why}" for why, count in broken.items()) + ".\n"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 import oprack
 from oprack.op.desc_rules import grad_name
 from oprack.tensor import LoDTensor, lod_from_lengths
+from oprack.types import dtype_enum
 
 from oprack_paddle.functions._tools import dtype_name
 from oprack_paddle.state import disable_static, enable_static, in_dynamic_mode
@@ -19,15 +20,22 @@ __all__ = ["in_dygraph_mode"]  # beside what is defined here
 in_dygraph_mode = in_dynamic_mode
 
 
+class DtypeName(str):
+    """The name of a dtype, which int() turns into the number that attributes of ops have for it."""
+
+    def __int__(self) -> int:
+        return int(dtype_enum(str(self)))
+
+
 class VarDesc:
     """What variables are: their dtypes, which are names here as everywhere, and their kinds."""
 
     class VarType:
         """Dtypes and kinds of variables."""
 
-        BOOL, INT8, UINT8, INT16, INT32, INT64 = "bool", "int8", "uint8", "int16", "int32", "int64"
-        FP16, BF16, FP32, FP64 = "float16", "bfloat16", "float32", "float64"
-        COMPLEX64, COMPLEX128 = "complex64", "complex128"
+        BOOL, INT8, UINT8, INT16, INT32, INT64 = map(DtypeName, "bool int8 uint8 int16 int32 int64".split())
+        FP16, BF16, FP32, FP64 = map(DtypeName, "float16 bfloat16 float32 float64".split())
+        COMPLEX64, COMPLEX128 = map(DtypeName, ("complex64", "complex128"))
         LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY = "lod_tensor", "selected_rows", "lod_tensor_array"
 
 
