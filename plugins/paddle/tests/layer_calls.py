@@ -124,6 +124,8 @@ CALLS = [
     ("MaxUnPool2D(2)", [f(1, 1, 2, 2), np.array([[[[0, 3], [9, 15]]]], "int32")]),
     *[(f"{n}()", [f(3, 4)]) for n in ACTIVATIONS.split()],
     ("CrossEntropyLoss()", [f(3, 4), i64(4, 3)]),
+    ("CrossEntropyLoss()", [f(3, 4), np.int64([0, -100, 2])]),
+    ("CrossEntropyLoss()", [f(2, 4), np.int64([-100, -100])]),
     ("CrossEntropyLoss(soft_label=True)", [f(3, 4), np.float32([[0.1, 0.2, 0.3, 0.4]] * 3)]),
     ("CrossEntropyLoss(weight=T(np.float32([1,2,3,4])),reduction='sum')", [f(3, 4), i64(4, 3)]),
     ("CrossEntropyLoss(label_smoothing=0.1)", [f(3, 4), i64(4, 3)]),

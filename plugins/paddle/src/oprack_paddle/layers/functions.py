@@ -57,6 +57,7 @@ _OF_TRAINING = frozenset(["AlphaDropout", "RReLU", "Dropout2D", "Dropout3D"])
 _ARGUMENTS = {("Pad", "padding"): "pad"}
 """What a function calls otherwise than its layer does."""
 
+CrossEntropyLoss = _function_layer("CrossEntropyLoss", losses.cross_entropy, 2)
 Hardsigmoid = _function_layer("Hardsigmoid", layers.hardsigmoid)
 AlphaDropout = _function_layer("AlphaDropout", layers.alpha_dropout)
 RReLU = _function_layer("RReLU", layers.rrelu)
