@@ -10,6 +10,7 @@ from typing import Any
 
 import oprack
 import pytest
+from oprack.names import paddle
 from oprack.names.spellings import instead, keywords_instead, spellings
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +37,9 @@ def test_it_works(line: str) -> None:
 def test_it_says_what_to_write(line: str) -> None:
     found = outcome(line)
     assert found
-    assert "; write " in found or "by keyword: " in found or "oprack." in found or "x." in found, found
+    assert "; write " in found or "by keyword: " in found or "oprack" in found.partition("; ")[2] or "x." in found, (
+        found
+    )
 
 
 @pytest.mark.parametrize("line", _lines("refused"))
@@ -91,6 +94,26 @@ def test_every_name_of_the_table_leads_somewhere() -> None:
                 module = oprack.jit if space == "jit" else importlib.import_module(path)
                 assert name not in vars(module).get("__all__", ()), (space, name)
                 assert getattr(module, name) is not None, (space, name)
+
+
+def test_no_name_is_in_two_tables() -> None:
+    """Where Paddle's names lead, its own table says; spellings.toml has other libraries' names."""
+    for space, entries in spellings()["same"].items():
+        module = {"oprack": "", "functional": "nn.functional", "metrics": "metric"}.get(space, space)
+        row = paddle.table()["modules"].get(module, {})
+        assert not set(entries) & {*paddle.listed(module), *row.get("without_plugin", "").split()}, space
+
+
+def test_modules_of_paddle_lead_to_what_they_are_here() -> None:
+    assert oprack.static.Program is oprack.Program and oprack.static.nn.fc is oprack.layers.fc  # type: ignore[attr-defined]
+    assert oprack.regularizer.L2Decay is oprack.optimizer.L2Decay  # type: ignore[attr-defined]
+    assert dir(oprack.regularizer) == ["L1Decay", "L2Decay"]  # type: ignore[attr-defined]
+    with pytest.raises(
+        AttributeError, match=r"Paddle's is oprack_paddle\.static\.save, which the plugin oprack-paddle"
+    ):
+        oprack.static.save  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="Paddle's is not served: programs hold ops alone"):
+        oprack.static.py_func  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_what_means_something_else_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""docs/names.md, from tests/data/names.toml and what each of its expressions does; run this file to write it."""
+"""docs/names.md, from the tables of names and what each line of tests/data/names.toml does; running this writes it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from oprack.names import paddle
+
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "names.toml"
 PAGE = ROOT / "docs" / "names.md"
@@ -25,7 +27,8 @@ What users of PyTorch, Paddle and NumPy type in their first hour, and what becom
 
 Where the libraries differ, Paddle 2's spelling is the reference. What PyTorch or NumPy spell otherwise and mean alike
 runs as well (`oprack.cat`, `x.sum(dim=1)`, `import oprack.optim`); what they mean otherwise raises an error that says
-what to write. `plugins/names/src/oprack/names/spellings.toml` is the table of both. The lines below follow:
+what to write. `spellings.toml` in `plugins/names/src/oprack/names` is the table of both; Paddle's own names, and where
+they lead, are in `paddle_names.toml` beside it, by which [import paddle](paddle.md) works, too. The lines below follow:
 
 ```python
 {setup}
@@ -125,7 +128,21 @@ def page() -> str:
             parts.append(f"\nWith a GPU and the plugin oprack-cuda: {', '.join(map(_code, group['machine']))}.")
         if group.get("refused"):
             parts.append(f"\nWrong for these values, and refused: {', '.join(map(_code, group['refused']))}.")
-    return "\n".join(parts).rstrip() + "\n"
+    return "\n".join([*parts, *_names_of_paddle()]).rstrip() + "\n"
+
+
+def _names_of_paddle() -> list[str]:
+    """What becomes of Paddle's names that oprack's namespaces lead on, by its table."""
+    rows = ["## Paddle's modules\n"]
+    rows += [
+        "Names that are elsewhere in oprack are found where Paddle has them, too. The plugin paddle serves the rest.\n"
+    ]
+    rows += ["| in | names |", "| --- | --- |"]
+    for space, row in paddle.table()["modules"].items():
+        if found := row.get("without_plugin"):
+            names = [f"all of `{row['same'][0]}`"] if found == "*" else [f"`{name}`" for name in found.split()]
+            rows.append(f"| `{f'oprack.{space}'.rstrip('.')}` | {', '.join(names)} |")
+    return rows
 
 
 def _advice(found: str) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack import inference
-from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.errors import InvalidArgumentError, MissingPackError, NotFoundError, PreconditionNotMetError
+from oprack.functional.op_methods import _preferred
 from oprack.inference import (
     Config,
     DataType,
@@ -32,7 +33,7 @@ from oprack.inference import (
 from oprack.io import save_inference_model
 from oprack.packs.manager import PackManager, use_manager
 from oprack.program import Program
-from oprack.tensor import Scope
+from oprack.tensor import CPUPlace, Scope
 
 X = np.array([[1, -1]], np.float32)
 
@@ -345,6 +346,7 @@ def test_as_paddle_stays_until_it_is_uninstalled(no_paddle: None) -> None:
     assert not (paddle.device.is_compiled_with_cuda() or paddle.device.is_compiled_with_xpu())
     outer.uninstall()
     assert "paddle" not in sys.modules
+    assert importlib.util.find_spec("paddle") is None or "oprack" not in str(importlib.util.find_spec("paddle"))
 
 
 def test_names_of_paddle_3_that_clients_call(no_paddle: None) -> None:
@@ -357,15 +359,26 @@ def test_names_of_paddle_3_that_clients_call(no_paddle: None) -> None:
         assert not (paddle.is_compiled_with_rocm() or paddle.device.is_compiled_with_rocm())
         assert not paddle.is_compiled_with_xpu()
         assert not (paddle.amp.is_bfloat16_supported() or paddle.device.get_all_custom_device_type())
-        assert paddle.set_device("cpu") == paddle.get_device() == paddle.device.get_device()
-        with pytest.warns(NoEffectWarning, match=r"set_device\('gpu:0'\).*enable_use_gpu"):
-            paddle.device.set_device("gpu:0")
+        assert paddle.set_device("cpu") == CPUPlace()
+        assert paddle.get_device() == paddle.device.get_device() == "cpu"
+        with pytest.raises(NotFoundError, match=r"set_device: 'tpu' is no device here; expected 'cpu' or 'gpu:0'"):
+            paddle.device.set_device("tpu")
         utils = paddle.inference.InternalUtils
         for call in (utils.set_transformer_posid, utils.set_transformer_maskid):
             with pytest.warns(NoEffectWarning, match="TensorRT"):
                 call(Config(), "x")
         with pytest.warns(NoEffectWarning, match="TensorRT"):
             utils.disable_tensorrt_half_ops({"x"})
+
+
+def test_a_client_of_inference_alone_changes_no_tensors(no_paddle: None) -> None:
+    before = list(_preferred)
+    with as_paddle():
+        import paddle
+        import paddle.inference
+
+        assert paddle.inference.PrecisionType and paddle.get_device() == "cpu" and paddle.__version__ == "2.6.2"
+    assert _preferred == before
 
 
 def test_onednn_has_two_names() -> None:
@@ -376,17 +389,13 @@ def test_onednn_has_two_names() -> None:
     assert config.mkldnn_enabled()
 
 
-def test_what_the_stand_in_lacks_is_told(no_paddle: None) -> None:
-    with as_paddle():
-        import paddle
+def test_without_the_plugin_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(module: str) -> None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module.partition(".")[0])
 
-        with pytest.raises(AttributeError, match=r"paddle\.nn is not provided by .*as_paddle\(\).* it has inference"):
-            paddle.nn  # noqa: B018
-        with pytest.raises(ImportError, match=r"cannot import name 'nn' from 'paddle' \(.*as_paddle\.py\)"):
-            from paddle import nn  # noqa: F401
-        with pytest.raises(ModuleNotFoundError, match=r"paddle\.nn"):
-            import paddle.nn
-        assert not hasattr(paddle, "__wrapped__")
+    monkeypatch.setattr("oprack.inference.plugins.import_module", absent)
+    with pytest.raises(MissingPackError, match=r"as_paddle\(\): .* not installed: pip install oprack-paddle"):
+        as_paddle()
 
 
 def test_the_real_paddle_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

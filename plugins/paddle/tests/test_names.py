@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
-from oprack_paddle.adapter import parameters, signatures
-from oprack_paddle.namespace import missing, table
+from oprack.names.paddle import missing, signatures, table
+from oprack_paddle.adapter import parameters
 
 
 def said(code: str) -> str:
@@ -24,7 +24,7 @@ def said(code: str) -> str:
 
 ABSENT = """
 import oprack_paddle as paddle
-from oprack_paddle.adapter import signatures
+from oprack.names.paddle import signatures
 
 def served(name):
     found = paddle

@@ -34,3 +34,8 @@ def test_losses_of_two_ranks_are_those_of_paddle(tmp_path):
     ran("data_parallel", LOSSES=str(tmp_path / "losses.json"))
     losses = json.loads((tmp_path / "losses.json").read_text())
     np.testing.assert_allclose(losses, LOSSES["data_parallel"], rtol=0, atol=1e-4)
+
+
+def test_methods_of_variables_give_what_paddle_gives():
+    """data/variable_methods.txt is what the script printed under Paddle 2.6.2."""
+    assert ran("variable_methods") == (HERE / "data" / "variable_methods.txt").read_text()

@@ -9,26 +9,20 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any, NoReturn
 
 from oprack.errors import UnimplementedError
+from oprack.names.paddle import signatures
 
-_IGNORED = frozenset(["name", "use_cudnn"])
-"""Parameters that change no result: names of outputs in programs, and how a GPU computes."""
+_IGNORED = frozenset(
+    ["name", "use_cudnn", "multi_precision", "use_multi_tensor", "verbose", "do_model_average", "group_name"]
+)
+"""Parameters that change no result: names of outputs in programs, how a GPU computes, and what is printed."""
 
-
-@cache
-def signatures() -> dict[str, str]:
-    """Paddle's public names: name -> the text of its parameters; a value has none."""
-    text = resources.files(__package__).joinpath("signatures.txt").read_text(encoding="utf-8")
-    found = {}
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            name, bracket, rest = line.partition("(")
-            found[name] = rest[:-1] if bracket else ""
-    return found
+_SYNONYMS = frozenset(
+    [("mean", "loc"), ("std", "scale"), ("x", "x1"), ("y", "x2"), ("sublayers", "modules"), ("input", "predict")]
+)
+"""Parameters that mean the same under two names. The first one of a function may have any."""
 
 
 def is_value(name: str) -> bool:
@@ -89,10 +83,22 @@ def adapted(name: str, callee: Any) -> Any:
     if of_class:
         source = f"def __init__(self, {head}):\n{checks}    _callee.__init__(self, {', '.join(passed)})\n"
         made = _compiled(source, "__init__", name, callee)
-        return type(short, (callee,), {"__init__": made, "__doc__": callee.__doc__, "__module__": callee.__module__})
+        members = {"__init__": made, "__doc__": callee.__doc__, "__module__": callee.__module__, "_adapts": callee}
+        kind = Adapted if type(callee) is type else type(callee)
+        return kind(short, (callee,), members)
     made = _compiled(f"def {short}({head}):\n{checks}    return {call}\n", short, name, callee)
     made.__doc__ = callee.__doc__
     return made
+
+
+class Adapted(type):
+    """The class of adapted classes: what the callee, which is `_adapts`, makes is an instance of them, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, vars(cls).get("_adapts", ())) or type.__instancecheck__(cls, instance)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, vars(cls).get("_adapts", ())) or type.__subclasscheck__(cls, other)
 
 
 def _compiled(source: str, function: str, name: str, callee: Any) -> Callable[..., Any]:
@@ -133,7 +139,8 @@ def _split(
     wanted_names = {n for n, _ in wanted}
     for i, (name, default) in enumerate(wanted):
         here = positional[i] if i < len(positional) else None
-        if in_order and here is not None and (here == name or (here not in wanted_names and name not in names)):
+        other = here not in wanted_names and name not in names and (i == 0 or (name, here) in _SYNONYMS)
+        if in_order and here is not None and (here == name or other):
             if name in _IGNORED and here != name:
                 in_order = False
                 continue

@@ -1,4 +1,4 @@
-"""The modules of Paddle's namespace, whose names are found on their first use by the table names.toml."""
+"""The modules of Paddle's namespace, whose names are found on their first use by the table of oprack.names.paddle."""
 
 from __future__ import annotations
 
@@ -6,27 +6,11 @@ import importlib
 import pkgutil
 import sys
 from functools import cache
-from importlib import resources
 from types import ModuleType
 from typing import Any
 
 from oprack.errors import NotFoundError, did_you_mean
-
-ABSENT: Any = object()
-
-
-@cache
-def table() -> dict[str, Any]:
-    """The table; names.toml says what is in it."""
-    import tomllib
-
-    return tomllib.loads(resources.files(__package__).joinpath("names.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def missing() -> dict[str, str]:
-    """Paddle's names that are not served: name -> the reason."""
-    return {name: row["why"] for row in table()["missing"] for name in row["names"].split()}
+from oprack.names.paddle import ABSENT, listed, missing, table
 
 
 class Namespace(ModuleType):
@@ -92,12 +76,11 @@ def is_module(space: str) -> bool:
 @cache
 def names_of(space: str) -> tuple[str, ...]:
     """Paddle's public names in a space that are served, sorted."""
-    from oprack_paddle.adapter import signatures
-
     head = f"{space}." if space else ""
-    listed = (n.removeprefix(head) for n in signatures() if n.startswith(head) and n not in missing())
+    full = (f"{head}{name}" for name in listed(space))
+    served = [name.removeprefix(head) for name in full if name not in missing()]
     below = (m.removeprefix(head) for m in table()["modules"] if m.startswith(head) and m != space)
-    return tuple(sorted({n for n in (*listed, *below) if n and "." not in n}))
+    return tuple(sorted({n for n in (*served, *below) if n and "." not in n}))
 
 
 def lookup(space: str, name: str) -> Any:
@@ -115,26 +98,33 @@ def lookup(space: str, name: str) -> Any:
         return module(full)
     if full in missing():
         return ABSENT
-    row = table()["modules"][space]
-    if row.get("written") or row.get("same"):
+    place, found = _found(space, name)
+    if found is ABSENT:
+        return in_place(space, name)
+    if place not in table()["plain"]:
         _install_members()
         if space.split(".")[0] in _OF_LAYERS or name in _NEED_LAYERS:
             _install_layers()
+    return found if place in table()["modules"][space].get("written", ()) else _made(full, found)
+
+
+def _found(space: str, name: str) -> tuple[str, Any]:
+    """Where a name is, and what; ABSENT where no place of its module has it."""
+    row = table()["modules"][space]
     for path in row.get("written", ()):
         home = importlib.import_module(f"{__package__}.{path}")
         found = vars(home).get(name, ABSENT)
         if found is not ABSENT and (name in getattr(home, "__all__", ()) or _is_of(found, home)):
-            return found
+            return path, found
     target = table()["renamed"].get(space, {}).get(name)
     if target is not None:
-        return _made(full, pkgutil.resolve_name(target))
-    for home in row.get("same", ()):
+        return target, pkgutil.resolve_name(target)
+    for path in row.get("same", ()):
         try:
-            found = getattr(_home(home), name)
+            return path, getattr(_home(path), name)
         except (AttributeError, NotFoundError):
             continue
-        return _made(full, found)
-    return in_place(space, name)
+    return "", ABSENT
 
 
 def _is_of(found: Any, home: ModuleType) -> bool:

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, Self
 
 VARIABLE = "OPRACK_PADDLE"
 """Set for the processes that a served program starts, such as workers and ranks."""
@@ -52,6 +52,52 @@ def installed() -> str:
     return "" if spec is None else str(spec.origin)
 
 
+class as_paddle:
+    """`import paddle` leads here from now on; as a context manager, inside of its block.
+
+    Raises:
+        PreconditionNotMetError: Paddle itself is imported already.
+    """
+
+    def __init__(self) -> None:
+        real = sys.modules.get("paddle")
+        if real is not None and not _is_ours(real):
+            from oprack.errors import PreconditionNotMetError
+
+            raise PreconditionNotMetError(
+                f"as_paddle(): paddle is imported already from {getattr(real, '__file__', '?')}; call as_paddle() "
+                "first, in a process that does not import paddle itself"
+            )
+        self._before = _modules_of_paddle()
+        self._is_first = _FINDER not in sys.meta_path
+        if self._is_first:
+            sys.meta_path.insert(0, _FINDER)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.uninstall()
+
+    def uninstall(self) -> None:
+        """Let `import paddle` lead where it led before."""
+        if self._is_first and _FINDER in sys.meta_path:
+            sys.meta_path.remove(_FINDER)
+        for name in _modules_of_paddle():
+            del sys.modules[name]
+        sys.modules.update(self._before)
+
+
+def _is_ours(module: ModuleType) -> bool:
+    from oprack_paddle.namespace import Namespace
+
+    return isinstance(module, Namespace)
+
+
+def _modules_of_paddle() -> dict[str, ModuleType]:
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "paddle"}
+
+
 def serve(force: bool = False) -> bool:
     """Let `import paddle` lead here, from now on and in processes that this one starts.
 
@@ -67,7 +113,7 @@ def serve(force: bool = False) -> bool:
     if where:
         print(f"oprack: import paddle is Paddle itself, from {where}; --force serves it by oprack", file=sys.stderr)
         return False
-    sys.meta_path.insert(0, _FINDER)
+    as_paddle()
     os.environ[VARIABLE] = "1"
     folder = os.path.join(os.path.dirname(__file__), "site")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -104,12 +150,14 @@ def run_command(argv: Sequence[str], force: bool = False) -> int:
     Returns:
         2 where there is no such command; otherwise this process becomes the command.
     """
-    found = shutil.which(argv[0])
+    beside = os.path.dirname(sys.executable)  # the commands of this environment, also where it is not activated
+    found = shutil.which(argv[0]) or shutil.which(argv[0], path=beside)
     if argv[0].endswith(".py"):
         found, argv = sys.executable, [sys.executable, *argv]
     if found is None:
         print(
-            f"oprack exec: no command {argv[0]!r}; expected one in PATH, or a script that ends in .py", file=sys.stderr
+            f"oprack exec: no command {argv[0]!r}; expected one in PATH or {beside}, or a script that ends in .py",
+            file=sys.stderr,
         )
         return 2
     serve(force)

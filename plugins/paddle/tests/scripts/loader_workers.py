@@ -21,7 +21,7 @@ class Rows(Dataset):
 def main():
     net = paddle.nn.Sequential(paddle.nn.Linear(5, 8), paddle.nn.GELU(), paddle.nn.LayerNorm(8), paddle.nn.Linear(8, 1))
     r = np.random.RandomState(5)
-    for _, p in sorted(net.named_parameters()):
+    for _, p in net.named_parameters():
         p.set_value(r.uniform(-0.4, 0.4, p.shape).astype("float32"))
     opt = paddle.optimizer.AdamW(
         learning_rate=paddle.optimizer.lr.CosineAnnealingDecay(0.02, T_max=10),

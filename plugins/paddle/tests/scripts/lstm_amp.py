@@ -23,7 +23,7 @@ class Net(nn.Layer):
 
 net = Net()
 r = np.random.RandomState(0)
-for _, p in sorted(net.named_parameters()):
+for _, p in net.named_parameters():
     p.set_value((r.uniform(-0.2, 0.2, p.shape)).astype("float32"))
 scheduler = paddle.optimizer.lr.StepDecay(learning_rate=0.02, step_size=5, gamma=0.5)
 clip = nn.ClipGradByGlobalNorm(1.0)

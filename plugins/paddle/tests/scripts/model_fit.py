@@ -28,7 +28,7 @@ net = paddle.nn.Sequential(
     paddle.nn.Linear(64, 2),
 )
 r = np.random.RandomState(3)
-for _, p in sorted(net.named_parameters()):
+for _, p in net.named_parameters():
     p.set_value(r.uniform(-0.3, 0.3, p.shape).astype("float32"))
 model = paddle.Model(net, InputSpec([None, 1, 8, 8], "float32", "x"), InputSpec([None, 1], "int64", "y"))
 model.prepare(

@@ -1,5 +1,7 @@
 """How names and arguments of other libraries are spelled here, by the table spellings.toml beside this file.
 
+Paddle's own names are in no entry of it: `oprack.names.paddle` has where they lead, and is asked for what is not here.
+
 What means the same under another name runs: names of [same.<space>], and arguments of [keywords] that are only called
 otherwise (`dim = ["axis=..."]`). What means something else, or is not there, is an error that says what to write: each
 entry of [write.<space>] is a line that runs, with the tensors and modules of tests/data/names.toml, and tests run every
@@ -26,10 +28,9 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from oprack.errors import did_you_mean
+from oprack.names import paddle
+from oprack.names.paddle import ABSENT as ABSENT
 from oprack.names.tables import text
-
-ABSENT: Any = object()
-"""What `same` gives for a name that the table does not have."""
 
 
 @cache
@@ -54,7 +55,7 @@ def same(space: str, name: str, owner: Any = None) -> Any:
     """
     entry = spellings()["same"].get(space, {}).get(name, ABSENT)
     if entry is ABSENT:
-        return ABSENT
+        return ABSENT if owner is not None else paddle.found(space, name)
     if isinstance(entry, Mapping):
         return _guarded(name, entry)
     if entry.endswith("*"):
@@ -127,11 +128,13 @@ def door_target(room: str) -> str | None:
         room: The module below `oprack`, such as "optim" or "utils.data".
 
     Returns:
-        "optimizer"; "" for a module with names of its own; None for no such module.
+        "optimizer"; "" for a module with names of its own, or one of Paddle's; None for no such module.
     """
     space, _, name = room.rpartition(".")
     entry = spellings()["same"].get(space or "oprack", {}).get(name)
-    return entry.rstrip("*").rstrip(".") if isinstance(entry, str) and entry.endswith("*") else None
+    if isinstance(entry, str) and entry.endswith("*"):
+        return entry.rstrip("*").rstrip(".")
+    return "" if paddle.is_door(room) else None
 
 
 class Door(ModuleType):
@@ -161,7 +164,7 @@ class Door(ModuleType):
 
     def __dir__(self) -> list[str]:
         below = dir(_member(self._target, None)) if self._target else ()
-        return sorted({*spellings()["same"].get(self._room, {}), *below})
+        return sorted({*spellings()["same"].get(self._room, {}), *below, *(paddle.door(self._room) or ())})
 
 
 # Errors that say what to write ----------------------------------------------------------------------------------------
@@ -180,7 +183,7 @@ def instead(space: str, name: str) -> str:
     if line:
         return f"; write {line}"
     sentence = table["absent"].get(space, {}).get(name)
-    return f"; {sentence}" if sentence else ""
+    return f"; {sentence}" if sentence else paddle.where(space, name)
 
 
 # Arguments ------------------------------------------------------------------------------------------------------------

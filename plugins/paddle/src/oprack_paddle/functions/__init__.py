@@ -1,1 +1,1 @@
-"""Functions of tensors that no op gives by itself, with Paddle's parameters; names.toml says which are where."""
+"""Functions of tensors that no op gives by itself, with the parameters that Paddle's have."""

@@ -256,3 +256,13 @@ def cholesky_solve(x: Tensor, y: Tensor, upper: bool = False, name: Any = None) 
 def vecdot(x: Tensor, y: Tensor, axis: int = -1, name: Any = None) -> Tensor:
     """Products of vectors along an axis."""
     return ((F.conj(x) if str(x.dtype).startswith("complex") else x) * y).sum(axis)
+
+
+def addmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0, name: Any = None) -> Tensor:
+    """beta times a matrix, and alpha times a product of two."""
+    return F.addmm(input, x, y, Alpha=alpha, Beta=beta)
+
+
+def cross(x: Tensor, y: Tensor, axis: int = 9, name: Any = None) -> Tensor:
+    """Vector products along a dim of three; 9 stands for the first such dim."""
+    return F.cross(x, y, dim=axis)

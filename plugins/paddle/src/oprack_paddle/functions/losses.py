@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import oprack
 import oprack.nn.functional as NF
 from oprack import functional as F
@@ -272,3 +273,31 @@ def nll_loss(
     found = F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)
     loss = found[0] if isinstance(found, tuple) else found
     return loss.reshape(shape) if reduction == "none" else loss
+
+
+def binary_cross_entropy_with_logits(
+    logit: Tensor, label: Tensor, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: Any = None
+) -> Tensor:
+    """The loss of logits; as in Paddle 2, pos_weight multiplies the logarithm alone."""
+    if pos_weight is None:
+        loss = F.sigmoid_cross_entropy_with_logits(logit, label)
+    else:
+        factor = label * (pos_weight - 1.0) + 1.0
+        loss = F.relu(logit) - logit * label + factor * F.log1p(F.exp(-F.abs(logit)))
+    return reduced(loss if weight is None else loss * weight, reduction, "binary_cross_entropy_with_logits")
+
+
+def cross_entropy(
+    input: Tensor, label: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
+    soft_label: bool = False, axis: int = -1, use_softmax: bool = True, label_smoothing: float = 0.0, name: Any = None,
+) -> Tensor:  # fmt: skip
+    """The loss of logits; labels that are ignored, -100 among them, do not count in the mean."""
+    settings = (weight, ignore_index, reduction, soft_label, axis, use_softmax, label_smoothing)
+    found = NF.cross_entropy(input, label, *settings)
+    if soft_label or label_smoothing or reduction != "mean" or weight is not None or ignore_index != -100:
+        return found
+    if isinstance(label, oprack.Tensor) and not (np.asarray(label) == ignore_index).any():
+        return found
+    # The mean counts all: as many times more as there are labels for each that is not ignored.
+    kept = oprack.mean((label != ignore_index).astype(found.dtype))
+    return found / (kept + (kept == 0.0).astype(found.dtype))

@@ -180,10 +180,14 @@ def max_unpool3d(
 
 
 def _adaptive_max(x: Tensor, n: int, output_size: Any, return_mask: bool) -> Any:
-    if x.size:
-        return getattr(NF, f"adaptive_max_pool{n}d")(x, output_size, return_mask)
-    size = [s if o is None else o for s, o in zip(x.shape[2:], _list(output_size, n), strict=True)]
+    size = [s if o is None else int(o) for s, o in zip(x.shape[2:], _list(output_size, n), strict=True)]
     shape = [*x.shape[:2], *size]
+    if x.size:
+        wide = F.unsqueeze(x, axes=[2]) if n == 1 else x  # the op of two dims does for sequences
+        op = F.max_pool3d_with_index if n == 3 else F.max_pool2d_with_index
+        found, places = op(wide, ksize=[1, *size] if n == 1 else size, adaptive=True)
+        found, places = (found.reshape(shape), places.reshape(shape)) if n == 1 else (found, places)
+        return (found, places) if return_mask else found
     found = oprack.full(shape, 0.0, dtype=x.dtype)
     return (found, oprack.zeros(shape, "int32")) if return_mask else found
 
@@ -284,3 +288,32 @@ def fractional_max_pool3d(
 ) -> Any:
     """The largest elements of parts whose sizes are random."""
     return _fractional(x, 3, output_size, kernel_size, random_u, return_mask)
+
+
+def _channels_first(function: Any, x: Tensor, channels_last: bool, *settings: Any) -> Tensor:
+    """A function of channels that come first, of ones that come last."""
+    if not channels_last:
+        return function(x, *settings)
+    last = x.ndim - 1
+    found = function(F.transpose(x, axis=[0, last, *range(1, last)]), *settings)
+    return F.transpose(found, axis=[0, *range(2, last + 1), 1])
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size: Any, data_format: str = "NCHW", name: Any = None) -> Tensor:
+    """The means of so many parts."""
+    return _channels_first(NF.adaptive_avg_pool2d, x, data_format == "NHWC", output_size)
+
+
+def adaptive_avg_pool3d(x: Tensor, output_size: Any, data_format: str = "NCDHW", name: Any = None) -> Tensor:
+    """The means of so many parts."""
+    return _channels_first(NF.adaptive_avg_pool3d, x, data_format == "NDHWC", output_size)
+
+
+def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: Any = None) -> Tensor:
+    """Zeros in whole channels, while training."""
+    return NF.dropout(x, p, axis=[0, 3] if data_format == "NHWC" else [0, 1], training=training)
+
+
+def dropout3d(x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: Any = None) -> Tensor:
+    """Zeros in whole channels, while training."""
+    return NF.dropout(x, p, axis=[0, 4] if data_format == "NDHWC" else [0, 1], training=training)

@@ -2,69 +2,100 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-import numpy as np
-import oprack
 from oprack import functional as F
 from oprack import nn
+from oprack.names.paddle import signatures
 
+from oprack_paddle.adapter import parameters
 from oprack_paddle.functions import layers, losses, pooling
-from oprack_paddle.functions._tools import dtype_name
+from oprack_paddle.namespace import module
+
+__all__ = ["Layer"]  # beside what is defined here
+
+Layer = nn.Module
+"""The class of all layers itself, so that each is an instance of it."""
 
 
-def _function_layer(name: str, function: Any, inputs: int, settings: str) -> type:
-    """A layer that calls a function with its inputs and these settings: "p=2.0, keepdim=False"."""
-    defaults = eval(f"dict({settings})")  # texts of the table below
-    takes = f", {settings}" if settings else ""
-    source = f"def __init__(self{takes}, name=None):\n    _start(self)\n" + "".join(
-        f"    self._{s} = {s}\n" for s in defaults
-    )
+def _function_layer(name: str, function: Any, inputs: int = 1) -> type:
+    """A layer with Paddle's parameters, which calls the function of its inputs and these settings."""
+    text = signatures()[f"nn.{name}"]
+    settings = [n for n, _ in parameters(text) if n != "name"]
+    source = f"def __init__(self, {text}):\n    _start(self)\n" + "".join(f"    self._{s} = {s}\n" for s in settings)
     known: dict[str, Any] = {"_start": nn.Module.__init__}
-    exec(source, known)
+    exec(source, known)  # a line of this project's own table
 
     def forward(self: Any, *given: Any) -> Any:
         if len(given) != inputs:
             raise TypeError(f"{name} takes {inputs} tensors; got {len(given)}")
-        if name in _OF_TRAINING:
-            return function(*given, **{s: getattr(self, f"_{s}") for s in defaults}, training=self.training)
-        return function(*given, **{s: getattr(self, f"_{s}") for s in defaults})
+        called = function if function is not None else _of_paddle(name)
+        training = {"training": self.training} if name in _OF_TRAINING else {}
+        return called(
+            *given, **{_ARGUMENTS.get((name[:3], s), s): getattr(self, f"_{s}") for s in settings}, **training
+        )
 
     members = {
         "__init__": known["__init__"],
         "forward": forward,
-        "__doc__": f"`paddle.nn.functional.{function.__name__}` as a layer.",
+        "__doc__": f"`paddle.nn.functional.{_snake(name)}` as a layer.",
     }
     return type(name, (nn.Module,), {**members, "__module__": __name__})
 
 
-_OF_TRAINING = frozenset(["AlphaDropout", "RReLU"])
+def _snake(name: str) -> str:
+    return "pad" if name.startswith("Pad") else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
-AlphaDropout = _function_layer("AlphaDropout", layers.alpha_dropout, 1, "p=0.5")
-RReLU = _function_layer("RReLU", layers.rrelu, 1, "lower=0.125, upper=1.0 / 3.0")
-GaussianNLLLoss = _function_layer(
-    "GaussianNLLLoss", losses.gaussian_nll_loss, 3, "full=False, epsilon=1e-6, reduction='mean'"
-)
-PoissonNLLLoss = _function_layer(
-    "PoissonNLLLoss", losses.poisson_nll_loss, 2, "log_input=True, full=False, epsilon=1e-8, reduction='mean'"
-)
-MultiLabelSoftMarginLoss = _function_layer(
-    "MultiLabelSoftMarginLoss", losses.multi_label_soft_margin_loss, 2, "weight=None, reduction='mean'"
-)
-MultiMarginLoss = _function_layer(
-    "MultiMarginLoss", losses.multi_margin_loss, 2, "p=1, margin=1.0, weight=None, reduction='mean'"
-)
-SoftMarginLoss = _function_layer("SoftMarginLoss", losses.soft_margin_loss, 2, "reduction='mean'")
-PairwiseDistance = _function_layer(
-    "PairwiseDistance", losses.pairwise_distance, 2, "p=2.0, epsilon=1e-6, keepdim=False"
-)
-RNNTLoss = _function_layer("RNNTLoss", losses.rnnt_loss, 4, "blank=0, fastemit_lambda=0.001, reduction='mean'")
+
+def _of_paddle(name: str) -> Any:
+    """The function of Paddle that a layer is named after."""
+    return getattr(module("nn.functional"), _snake(name))
+
+
+_OF_TRAINING = frozenset(["AlphaDropout", "RReLU", "Dropout2D", "Dropout3D"])
+_ARGUMENTS = {("Pad", "padding"): "pad"}
+"""What a function calls otherwise than its layer does."""
+
+CrossEntropyLoss = _function_layer("CrossEntropyLoss", losses.cross_entropy, 2)
+Hardsigmoid = _function_layer("Hardsigmoid", layers.hardsigmoid)
+AlphaDropout = _function_layer("AlphaDropout", layers.alpha_dropout)
+RReLU = _function_layer("RReLU", layers.rrelu)
+GaussianNLLLoss = _function_layer("GaussianNLLLoss", losses.gaussian_nll_loss, 3)
+PoissonNLLLoss = _function_layer("PoissonNLLLoss", losses.poisson_nll_loss, 2)
+MultiLabelSoftMarginLoss = _function_layer("MultiLabelSoftMarginLoss", losses.multi_label_soft_margin_loss, 2)
+MultiMarginLoss = _function_layer("MultiMarginLoss", losses.multi_margin_loss, 2)
+SoftMarginLoss = _function_layer("SoftMarginLoss", losses.soft_margin_loss, 2)
+PairwiseDistance = _function_layer("PairwiseDistance", losses.pairwise_distance, 2)
+RNNTLoss = _function_layer("RNNTLoss", losses.rnnt_loss, 4)
 TripletMarginWithDistanceLoss = _function_layer(
-    "TripletMarginWithDistanceLoss",
-    losses.triplet_margin_with_distance_loss,
-    3,
-    "distance_function=None, margin=1.0, swap=False, reduction='mean'",
+    "TripletMarginWithDistanceLoss", losses.triplet_margin_with_distance_loss, 3
 )
+MaxPool1D, MaxPool2D, MaxPool3D = (_function_layer(f"MaxPool{n}D", None) for n in (1, 2, 3))
+AvgPool1D, AvgPool2D, AvgPool3D = (_function_layer(f"AvgPool{n}D", None) for n in (1, 2, 3))
+AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D = (
+    _function_layer(f"AdaptiveMaxPool{n}D", getattr(pooling, f"adaptive_max_pool{n}d")) for n in (1, 2, 3)
+)
+AdaptiveAvgPool1D, AdaptiveAvgPool2D, AdaptiveAvgPool3D = (
+    _function_layer(f"AdaptiveAvgPool{n}D", None) for n in (1, 2, 3)
+)
+Pad1D, Pad2D, Pad3D = (_function_layer(f"Pad{n}D", None) for n in (1, 2, 3))
+Dropout2D, Dropout3D = (_function_layer(f"Dropout{n}D", None) for n in (2, 3))
+LocalResponseNorm = _function_layer("LocalResponseNorm", None)
+
+
+class BCEWithLogitsLoss(nn.Module):
+    """The loss of logits against probabilities."""
+
+    def __init__(self, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: Any = None) -> None:
+        super().__init__()
+        if reduction not in ("none", "mean", "sum"):
+            raise ValueError(f"BCEWithLogitsLoss: reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
+        self.weight, self.reduction, self.pos_weight = weight, reduction, pos_weight
+
+    def forward(self, logit: Any, label: Any) -> Any:
+        """The losses, or their mean or sum."""
+        return losses.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
 
 
 class _Unpool(nn.Module):
@@ -155,30 +186,3 @@ class HSigmoidLoss(nn.Module):
         return losses.hsigmoid_loss(
             input, label, self._num_classes, self.weight, self.bias, path_table, path_code, self._is_sparse
         )
-
-
-class SpectralNorm(nn.Module):
-    """A weight, divided by its largest singular value."""
-
-    def __init__(
-        self, weight_shape: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32"
-    ) -> None:
-        super().__init__()
-        self._settings = {"dim": dim, "power_iters": power_iters, "eps": eps}
-        rows = int(weight_shape[dim])
-        for name, size in (("weight_u", rows), ("weight_v", int(np.prod(weight_shape)) // rows)):
-            vector = oprack.randn([size], dtype=dtype_name(dtype))
-            self.register_buffer(name, vector)
-
-    def forward(self, x: Any) -> Any:
-        """The weight."""
-        return F.spectral_norm(x, self.weight_u, self.weight_v, **self._settings)
-
-
-class SyncBatchNorm(nn.BatchNorm2D):
-    """BatchNorm; the statistics are those of this rank's examples."""
-
-    @classmethod
-    def convert_sync_batchnorm(cls, layer: Any) -> Any:
-        """A net as it is: its BatchNorms count the examples of their rank."""
-        return layer

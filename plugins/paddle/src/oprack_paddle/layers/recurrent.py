@@ -9,6 +9,9 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack import nn
+from oprack.errors import UnimplementedError
+
+from oprack_paddle.adapter import Adapted
 
 
 class RNNCellBase(nn.Module):
@@ -27,6 +30,71 @@ class RNNCellBase(nn.Module):
             return oprack.full([batch, *sizes], init_value, dtype=dtype or "float32")
 
         return tuple(filled(s) for s in shape) if nested else filled(shape)
+
+
+def _one(layer: str, what: str, first: Any, second: Any) -> Any:
+    """The attributes of both kinds of parameters, which share them here."""
+    if first is not second and first is not None and second is not None:
+        raise UnimplementedError(
+            f"{layer}: {what}_ih_attr and {what}_hh_attr differ; oprack has one for both, so give the same to both"
+        )
+    return second if first is None else first
+
+
+def _recurrent(name: str, base: Any, has_activation: bool) -> type:
+    """LSTM, GRU or SimpleRNN with Paddle's parameters."""
+
+    class Layer(base, metaclass=Adapted):
+        _adapts = base
+
+        def __init__(
+            self, input_size: int, hidden_size: int, num_layers: int = 1, direction: str = "forward",
+            time_major: bool = False, dropout: float = 0.0, *given: Any, **named: Any,
+        ) -> None:  # fmt: skip
+            names = ["weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr", "name"]
+            names = ["activation", *names] if has_activation else names
+            settings = {**dict(zip(names, given, strict=False)), **named}
+            if unknown := settings.keys() - set(names):
+                raise TypeError(f"{name}: got {', '.join(sorted(unknown))}; expected {', '.join(names)}")
+            activation = settings.get("activation", "tanh")
+            if activation not in ("tanh", "relu"):
+                raise ValueError(f"{name}: activation is {activation!r}; expected 'tanh' or 'relu'")
+            direction = "bidirect" if direction == "bidirectional" else direction
+            weight = _one(name, "weight", settings.get("weight_ih_attr"), settings.get("weight_hh_attr"))
+            bias = _one(name, "bias", settings.get("bias_ih_attr"), settings.get("bias_hh_attr"))
+            base.__init__(self, input_size, hidden_size, num_layers, direction, time_major, dropout, weight, bias)
+            if activation == "relu":
+                self.attrs["mode"] = "RNN_RELU"
+
+    Layer.__name__ = Layer.__qualname__ = name
+    Layer.__doc__ = base.__doc__
+    return Layer
+
+
+LSTM = _recurrent("LSTM", nn.LSTM, False)
+GRU = _recurrent("GRU", nn.GRU, False)
+SimpleRNN = _recurrent("SimpleRNN", nn.SimpleRNN, True)
+
+
+class SimpleRNNCell(nn.SimpleRNNCell, metaclass=Adapted):
+    """One step of a simple recurrent layer, by tanh or relu."""
+
+    _adapts = nn.SimpleRNNCell
+
+    def __init__(
+        self, input_size: int, hidden_size: int, activation: str = "tanh", weight_ih_attr: Any = None,
+        weight_hh_attr: Any = None, bias_ih_attr: Any = None, bias_hh_attr: Any = None, name: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        if activation not in ("tanh", "relu"):
+            raise ValueError(f"SimpleRNNCell: activation is {activation!r}; expected 'tanh' or 'relu'")
+        self._activation = F.tanh if activation == "tanh" else F.relu
+
+    def forward(self, inputs: Any, states: Any = None) -> Any:
+        """The output and the state, which are the same."""
+        x, h = self._gates(inputs, self.zeros(inputs) if states is None else states)
+        new = self._activation(x + h)
+        return new, new
 
 
 def _mapped(function: Any, *values: Any) -> Any:

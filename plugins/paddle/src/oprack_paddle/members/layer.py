@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import oprack
 from oprack import nn
+from oprack.layers import unique_name
 
 from oprack_paddle.functions._tools import dtype_name
 
 _Module = nn.Module
-_STATISTICS = {"mean": "_mean", "variance": "_variance"}
-"""Running statistics of batch_norm, which Paddle counts among the parameters, by its names."""
-
-
-def _renamed(path: str) -> str:
-    """The path of a running statistic as Paddle has it."""
-    head, dot, name = path.rpartition(".")
-    return f"{head}{dot}{_STATISTICS.get(name, name)}"
-
-
-_own = {
-    name: vars(_Module)[name]
-    for name in ("named_parameters", "parameters", "set_state_dict", "create_parameter", "to", "__call__")
+_NAMES: dict[type, dict[str, str]] = {
+    nn.BatchNorm: {"mean": "_mean", "variance": "_variance"},
+    nn.InstanceNorm: {"weight": "scale"},
+    nn.PReLU: {"weight": "_weight"},
 }
+"""Members that Paddle calls otherwise."""
+
+_RECURRENT = re.compile(r"(weight|bias)_(ih|hh)_l(\d+)(_reverse)?")
+
+
+def _names(part: Any) -> Mapping[str, str]:
+    """Paddle's names of the members of a layer that it calls otherwise."""
+    return next((names for kind, names in _NAMES.items() if isinstance(part, kind)), {})
+
+
+def _renamed(layer: Any) -> dict[str, str]:
+    """oprack's path -> Paddle's path, of the members that it calls otherwise."""
+    found = {}
+    for path, part in layer.named_modules():
+        for own, name in _names(part).items():
+            found[".".join(filter(None, (path, own)))] = ".".join(filter(None, (path, name)))
+    return found
+
+
+def _in_order(name: str) -> tuple[Any, ...]:
+    """Where a parameter of a recurrent layer stands: by layer, direction, weights before biases."""
+    found = _RECURRENT.fullmatch(name)
+    assert found is not None
+    kind, gate, layer, reverse = found.groups()
+    return int(layer), bool(reverse), kind == "bias", gate == "hh"
+
+
+def _parameters(part: Any) -> list[tuple[str, Any]]:
+    """The parameters of a layer itself by Paddle's names and in its order, and statistics that it counts among them."""
+    names = _names(part)
+    found = [(names.get(n, n), p) for n, p in part._parameters.items()]
+    if found and all(map(_RECURRENT.fullmatch, part._parameters)):
+        found.sort(key=lambda item: _in_order(item[0]))
+    return found + [(names[n], b) for n, b in part._buffers.items() if n in names]
+
+
+_own = {name: vars(_Module)[name] for name in ("__init__", "create_parameter", "to")}
+
+
+def _start(self: Any, name_scope: Any = None, dtype: Any = "float32", name: Any = None) -> None:
+    """A layer is named after its class, in Paddle's form, which files of states have: batch_norm1d_0."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", type(self).__name__))
+    _own["__init__"](self, name or unique_name.generate(name_scope or words.lower()))
 
 
 def add_parameter(self: Any, name: str, parameter: Any) -> Any:
@@ -57,21 +94,32 @@ def named_sublayers(
 
 def named_parameters(self: Any, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Any]]:
     """Parameters by path."""
-    modules = self.named_modules() if include_sublayers else [("", self)]
-    for path, part in modules:
-        members = [
-            *part._parameters.items(),
-            *((_STATISTICS[n], b) for n, b in part._buffers.items() if n in _STATISTICS),
-        ]
-        for name, value in members:
-            if value is not None:
+    seen = set()
+    for path, part in self.named_modules() if include_sublayers else [("", self)]:
+        for name, value in _parameters(part):
+            if value is not None and id(value) not in seen:
+                seen.add(id(value))
                 yield ".".join(filter(None, (prefix, path, name))), value
 
 
+def named_buffers(self: Any, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Any]]:
+    """Buffers by path, but for statistics, which are among the parameters."""
+    for path, part in self.named_modules() if include_sublayers else [("", self)]:
+        names = _names(part)
+        for name, value in part._buffers.items():
+            if name not in names and value is not None:
+                yield ".".join(filter(None, (prefix, path, name))), value
+
+
+def buffers(self: Any, include_sublayers: bool = True) -> list[Any]:
+    """All buffers, but for statistics."""
+    return [value for _, value in named_buffers(self, "", include_sublayers)]
+
+
 def parameters(self: Any, include_sublayers: bool = True) -> list[Any]:
-    """All parameters."""
-    found = list(_own["parameters"](self)) if include_sublayers else list(self._parameters.values())
-    return [p for p in found if p is not None]
+    """All parameters that are trained, in Paddle's order."""
+    found = named_parameters(self, "", include_sublayers)
+    return [p for _, p in found if isinstance(p, oprack.Parameter)]
 
 
 def set_state_dict(
@@ -167,7 +215,8 @@ def state_dict(
     use_hook: bool = True,
 ) -> Any:
     """Parameters and buffers by path."""
-    own = {_renamed(n): v for n, v in _state(self).items()}
+    names = _renamed(self)
+    own = {names.get(n, n): v for n, v in _state(self).items()}
     found = {structured_name_prefix + n: v for n, v in own.items() if include_sublayers or "." not in n}
     if destination is None:
         return found
@@ -184,10 +233,17 @@ def install() -> None:
         add_parameter, add_sublayer, sublayers, named_sublayers, named_parameters, parameters, set_state_dict,
         create_parameter,
         register_forward_post_hook, clear_gradients, to, astype, create_tensor, create_tensor, to_static_state_dict,
-        state_dict,
+        state_dict, named_buffers, buffers,
     ):  # fmt: skip
         setattr(_Module, function.__name__, function)
     _Module.float = float_
     _Module.create_variable = create_tensor
     _Module.set_dict = _Module.load_dict = set_state_dict
+    _Module.__init__ = _start
+    for cell in (nn.SimpleRNNCell, nn.GRUCell):
+        cell.state_shape = property(lambda self: (self.hidden_size,))
+    nn.LSTMCell.state_shape = property(lambda self: ((self.hidden_size,), (self.hidden_size,)))
+    for kind, names in _NAMES.items():
+        for own, name in names.items():
+            setattr(kind, name, property(operator.attrgetter(own)))
     _Module.full_name = property(lambda self: FullName(self._name))

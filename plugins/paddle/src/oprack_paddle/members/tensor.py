@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import oprack
+from oprack import functional as F
 from oprack.functional.op_methods import prefer
 from oprack.functional.tensor import Tensor
 from oprack.functional.written import written
+from oprack.layers import Variable
+from oprack.names.paddle import signatures
 
-from oprack_paddle.adapter import agrees, parameters, signatures
+from oprack_paddle.adapter import agrees, parameters
 from oprack_paddle.functions._tools import dtype_name
 
 _SPACES = ("", "linalg", "nn.functional", "signal")
@@ -30,6 +33,24 @@ def install(lookup: Callable[[str, str], Any]) -> None:
     prefer(functools.partial(find, lookup))
     for name, value in _OWN.items():
         setattr(Tensor, name, value)
+    setattr(Variable, "__getattr__", functools.partialmethod(_of_variable, lookup))  # noqa: B010 - mypy knows no other
+
+
+def _of_variable(self: Any, lookup: Callable[[str, str], Any], name: str) -> Any:
+    """A method or a property that Paddle's variables of programs have: the function of that name."""
+    if name in _OF_VARIABLES:
+        return _OF_VARIABLES[name](self)
+    if not name.startswith("_") and f"Tensor.{name}" in signatures() and name not in _NO_METHODS:
+        for space in _SPACES:
+            if callable(found := lookup(space, name)):
+                return functools.partial(found, self)
+    raise AttributeError(f"a Variable of a program has no attribute {name!r}")
+
+
+_OF_VARIABLES: dict[str, Callable[[Any], Any]] = {
+    "T": lambda x: F.transpose(x, axis=list(range(len(x.shape)))[::-1]),
+    "size": lambda x: F.size(x),
+}
 
 
 def find(lookup: Callable[[str, str], Any], name: str) -> Callable[..., Any] | None:

@@ -11,6 +11,7 @@ import oprack
 from oprack import io
 
 from oprack_paddle.programs.programs import global_scope
+from oprack_paddle.trainer import training as paddle_files
 
 
 def _named(values: Any) -> list[str]:
@@ -54,14 +55,14 @@ def save(program: Any, model_path: str, protocol: int = 4, **configs: Any) -> No
     """Write a program and what it keeps."""
     os.makedirs(os.path.dirname(model_path) or ".", exist_ok=True)
     state = {n: np.asarray(v.array) for n, v in _parameters(program).items()}
-    oprack.save(state, model_path + ".pdparams")
+    paddle_files.save(state, model_path + ".pdparams")
     with open(model_path + ".pdmodel", "wb") as file:
         file.write(getattr(program, "_program", program).serialize())
 
 
 def load(program: Any, model_path: str, executor: Any = None, var_list: Any = None) -> None:
     """Read what a program keeps."""
-    state = oprack.load(model_path + ".pdparams")
+    state = paddle_files.load(model_path + ".pdparams", return_numpy=True)
     wanted = None if var_list is None else set(_named(var_list))
     for name, held in _parameters(program).items():
         if name in state and (wanted is None or name in wanted):

@@ -5,12 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import oprack
 from oprack import layers
 
 from oprack_paddle.functions._tools import dtype_name
+
+_seeds = WeakKeyDictionary[oprack.Program, int]()
+
+
+def _random_seed(program: oprack.Program) -> int:
+    """The seed that a program was given; 0 for none."""
+    return _seeds.get(program, 0)
+
+
+def _set_random_seed(program: oprack.Program, seed: int) -> None:
+    """Start the random numbers of ops anew, from a seed."""
+    _seeds[program] = int(seed)
+    oprack.seed(int(seed))
+
+
+oprack.Program.random_seed = property(_random_seed, _set_random_seed)  # type: ignore[attr-defined]
 
 _scopes: list[oprack.Scope] = [oprack.Scope()]
 

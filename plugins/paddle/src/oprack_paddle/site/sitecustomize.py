@@ -20,9 +20,9 @@ def _next() -> None:
 
 if os.environ.get("OPRACK_PADDLE") == "1":
     try:
-        from oprack_paddle.serving import _FINDER
+        from oprack_paddle.serving import as_paddle
     except ImportError:  # another environment's Python, which has no oprack
         pass
     else:
-        sys.meta_path.insert(0, _FINDER)
+        as_paddle()
 _next()

@@ -54,6 +54,18 @@ def get_available_custom_device() -> list[str]:
     return []
 
 
+def device_count() -> int:
+    """How many GPUs are served."""
+    count = 0
+    while is_available(f"cuda:{count}"):
+        count += 1
+    return count
+
+
+def empty_cache() -> None:
+    """Nothing to do: what a GPU's memory keeps is up to the array library."""
+
+
 def get_cudnn_version() -> None:
     """None: no op here asks for cuDNN by its version."""
     return None

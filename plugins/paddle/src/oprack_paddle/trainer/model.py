@@ -10,6 +10,7 @@ import oprack
 
 from oprack_paddle.trainer.callbacks import Callback, LRScheduler, ModelCheckpoint, ProgBarLogger
 from oprack_paddle.trainer.loading import DataLoader
+from oprack_paddle.trainer.training import load, save
 
 
 def _list(value: Any) -> list[Any]:
@@ -217,18 +218,18 @@ class Model:
         if not training:
             oprack.jit.save(self.network, path, input_spec=self._inputs)
             return
-        oprack.save(self.network.state_dict(), path + ".pdparams")
+        save(self.network.state_dict(), path + ".pdparams")
         if self._optimizer is not None:
-            oprack.save(self._optimizer.state_dict(), path + ".pdopt")
+            save(self._optimizer.state_dict(), path + ".pdopt")
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what save wrote."""
-        state, own = oprack.load(path + ".pdparams"), self.network.state_dict()
+        state, own = load(path + ".pdparams"), self.network.state_dict()
         if skip_mismatch:
             state = {n: v for n, v in state.items() if n in own and tuple(np.shape(v)) == tuple(own[n].shape)}
         self.network.set_state_dict(state)
         if self._optimizer is not None and not reset_optimizer and os.path.exists(path + ".pdopt"):
-            self._optimizer.set_state_dict(oprack.load(path + ".pdopt"))
+            self._optimizer.set_state_dict(load(path + ".pdopt"))
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> Any:
         """Print the layers of the net."""

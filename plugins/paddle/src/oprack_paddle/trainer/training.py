@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import oprack
+from oprack.io.atomic import write_atomic
+from oprack.layers import unique_name
 
 from oprack_paddle.functions._tools import dtype_name
+from oprack_paddle.functions._tools import is_tensor as _is_tensor
+from oprack_paddle.trainer import pickles
 
 
 class dtype(str):
@@ -31,17 +37,100 @@ def grad(
     return list(found)
 
 
+_NAME_TABLE = "StructuredToParameterName@@"
+
+
 def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
-    """Write a state, a tensor or a program to a file, as Paddle writes it."""
-    oprack.save(obj, path)
+    """Write a state, a tensor, or lists and dicts of them as Paddle does, so that Paddle reads the file as well.
+
+    Args:
+        obj: What to save; a program is written by its own bytes.
+        path: The file, or an open binary one.
+        protocol: Taken and not used: files have the form of protocol 4.
+        configs: Settings of Paddle, which change nothing here.
+
+    Raises:
+        InvalidArgumentError: There is something else in it than tensors, arrays, numbers and text.
+    """
+    file = BytesIO()
+    if hasattr(obj, "serialize"):
+        file.write(obj.serialize())
+    else:
+        pickles.write(_for_paddle(obj), file)
+    if hasattr(path, "write"):
+        path.write(file.getvalue())
+        return
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    write_atomic(path, file.getvalue())
+
+
+def _for_paddle(obj: Any) -> Any:
+    """The object as Paddle puts it into a file: a state with the names of its tensors, others as (name, array)."""
+    if isinstance(obj, dict) and obj and any(map(_is_tensor, obj.values())):
+        names = {key: _name(value) for key, value in obj.items() if _is_tensor(value)}
+        return {**{key: _arrays(value) for key, value in obj.items()}, _NAME_TABLE: names}
+    return _named(obj)
+
+
+def _arrays(value: Any) -> Any:
+    return np.asarray(value) if _is_tensor(value) else _named(value)
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _named(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return (
+            type(value)([_named(item) for item in value]) if type(value) in (list, tuple) else list(map(_named, value))
+        )
+    return (_name(value), np.asarray(value)) if _is_tensor(value) else value
+
+
+def _name(value: Any) -> str:
+    """A tensor's name; one for those that have none, as Paddle gives one to each."""
+    return value.name or unique_name.generate("generated_tensor")
 
 
 def load(path: Any, **configs: Any) -> Any:
-    """Read what save wrote, here or in Paddle."""
-    found = oprack.load(path)
-    if configs.get("return_numpy"):
-        return {k: np.asarray(v) for k, v in found.items()} if isinstance(found, dict) else np.asarray(found)
-    return found
+    """Read what save wrote, here or in Paddle; nothing of the file is called.
+
+    Args:
+        path: The file, or an open binary one.
+        configs: `return_numpy=True` gives arrays in place of tensors, `keep_name_table=True` leaves the names of
+            parameters in a state.
+
+    Returns:
+        The object.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        CorruptParameterError: It is no file of save, or asks for something else than data.
+    """
+    wanted = np.asarray if configs.get("return_numpy") else oprack.to_tensor
+    if not hasattr(path, "read") and not os.path.exists(path):
+        raise FileNotFoundError(f"load: there is no file {os.fspath(path)!r}")
+    if not hasattr(path, "read") and pickles.is_zip(path):  # of oprack.save
+        return _tensors(oprack.load(path), wanted)
+    if hasattr(path, "read"):
+        found = pickles.read(path, getattr(path, "name", "the file"))
+    else:
+        with open(path, "rb") as file:
+            found = pickles.read(file, os.fspath(path))
+    if isinstance(found, dict) and isinstance(found.get(_NAME_TABLE), dict):
+        names = found[_NAME_TABLE] if configs.get("keep_name_table") else found.pop(_NAME_TABLE)
+        return {key: wanted(value) if key in names else _tensors(value, wanted) for key, value in found.items()}
+    return _tensors(found, wanted)
+
+
+def _tensors(value: Any, wanted: Any) -> Any:
+    """Tensors for what Paddle writes for them, and for arrays of files that oprack wrote."""
+    if isinstance(value, dict):
+        return {key: _tensors(item, wanted) for key, item in value.items()}
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray):
+        return wanted(value[1])
+    if isinstance(value, list | tuple):
+        return type(value)([_tensors(item, wanted) for item in value])
+    return value
 
 
 def CUDAPinnedPlace() -> Any:
