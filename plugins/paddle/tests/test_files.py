@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import struct
 import pickletools
 import subprocess
 import sys
@@ -136,6 +137,13 @@ def test_broken_files_are_refused() -> None:
     loop.append(loop)
     with pytest.raises(CorruptParameterError, match="contains itself"):
         read(pickle.dumps(loop, protocol=4))
+
+
+@pytest.mark.parametrize("claimed", [1 << 33, 1 << 40, 1 << 62])
+def test_no_memory_is_taken_for_bytes_that_a_file_only_claims(claimed: int) -> None:
+    for code in (b"\x8e", b"\x8d"):  # bytes and text
+        with pytest.raises(CorruptParameterError, match=f"expected {claimed} bytes"):
+            read(b"\x80\x04" + code + struct.pack("<Q", claimed) + b"abc.")
 
 
 def test_altered_files_end_in_an_error_or_in_data() -> None:

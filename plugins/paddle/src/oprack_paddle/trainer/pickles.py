@@ -51,6 +51,21 @@ class _Mark:
     """Where the items of a list, a dict or a tuple begin."""
 
 
+class _Bounded:
+    """A file that is asked for no more bytes than it has left: instructions claim sizes, for which memory is taken."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, here = file, file.tell()
+        self._end = file.seek(0, os.SEEK_END)
+        file.seek(here)
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(min(size, self._end - self._file.tell()))
+
+    def readline(self) -> bytes:
+        return self._file.readline()
+
+
 def read(file: BinaryIO, name: str) -> Any:
     """What a file of paddle.save holds.
 
@@ -67,7 +82,7 @@ def read(file: BinaryIO, name: str) -> Any:
     """
     machine = _Machine(name)
     try:
-        for opcode, argument, _ in pickletools.genops(file):
+        for opcode, argument, _ in pickletools.genops(_Bounded(file)):
             machine.step(opcode.name, argument)
         return machine.result()
     except (ValueError, TypeError, IndexError, KeyError, struct.error, RecursionError) as error:
