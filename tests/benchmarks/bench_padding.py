@@ -4,8 +4,8 @@
 
 2 layers, 256 wide, 8 heads, 1024 between; 16 texts, the longest of 128 words. Each form at each share is a process of
 its own on one thread. A figure is the median of the CPU's time over the rounds; memory is by how much a step of
-training raises the highest that the process ever had. Writes docs/benchmarks/padding.json and draws padding.svg of it beside it;
-`--draw` only draws.
+training raises the highest that the process ever had. Writes docs/benchmarks/padding.json, and draws padding.svg of it
+beside it; `--draw` only draws.
 """
 
 from __future__ import annotations

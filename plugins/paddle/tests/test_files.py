@@ -6,8 +6,8 @@ import io
 import json
 import os
 import pickle
-import struct
 import pickletools
+import struct
 import subprocess
 import sys
 from pathlib import Path

@@ -13,7 +13,7 @@ import pickletools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import ml_dtypes
 import numpy as np
@@ -82,7 +82,7 @@ def read(file: BinaryIO, name: str) -> Any:
     """
     machine = _Machine(name)
     try:
-        for opcode, argument, _ in pickletools.genops(_Bounded(file)):
+        for opcode, argument, _ in pickletools.genops(cast("BinaryIO", _Bounded(file))):
             machine.step(opcode.name, argument)
         return machine.result()
     except (ValueError, TypeError, IndexError, KeyError, struct.error, RecursionError) as error:
