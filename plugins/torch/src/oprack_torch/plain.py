@@ -6,11 +6,11 @@ for more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
-from oprack.bridge import Gradient, gradient_of, run
+from oprack.bridge import BridgedOp, Gradient, gradient_of, run
 from oprack.eager_tensor import Tensor
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.modes import current_mode
@@ -21,11 +21,26 @@ from torch.autograd import forward_ad
 from oprack_torch.arrays import METAS, abstract_of, array_of, from_torch, to_torch, torch_of
 from oprack_torch.draws import draws
 
-if TYPE_CHECKING:
-    from oprack_torch.library import TorchOp
-
 DIRECT: set[int] = set()
 """Sets of dispatch keys, as numbers, behind whose autograd there is the CPU alone."""
+
+
+class Registered(Protocol):
+    """What modules below `library` know of an op of torch, which is a TorchOp there."""
+
+    name: str
+    type: str
+    in_place: dict[str, str]
+    overload: Any
+    with_lod: Any
+    may_be_plain: bool
+    plain_calls: Any
+
+    @property
+    def op(self) -> BridgedOp: ...
+    def apply(self, expr: OpExpr, items: Sequence[Any]) -> Sequence[Any]: ...
+    def expression(self, args: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[OpExpr, list[Any]]: ...
+    def returned(self, expr: OpExpr, flat: Sequence[Any]) -> Any: ...
 
 
 class PlainCall:
@@ -43,7 +58,7 @@ class PlainCall:
     """
 
     def __init__(
-        self, op: TorchOp, expr: OpExpr, tensors: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
+        self, op: Registered, expr: OpExpr, tensors: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
     ) -> None:
         self.op, self.expr = op, expr
         self.metas = [METAS[t.dtype] for t in tensors]
@@ -86,7 +101,7 @@ class PlainCall:
         return made if self.one else self.op.op.shown(self.op.op.formed(self.expr, made))
 
 
-def plain_call(op: TorchOp, expr: OpExpr, tensors: Sequence[Any], results: Sequence[Any]) -> PlainCall | None:
+def plain_call(op: Registered, expr: OpExpr, tensors: Sequence[Any], results: Sequence[Any]) -> PlainCall | None:
     """What makes a call again that was just made.
 
     Args:
@@ -179,7 +194,7 @@ def call_plain(plain: PlainCall, tensors: tuple[torch.Tensor, ...]) -> Any:
 
 
 def with_plain_calls(
-    op: TorchOp, otherwise: Callable[..., Any], kernel: bool, names: dict[str, Any] | None = None, before: str = ""
+    op: Registered, otherwise: Callable[..., Any], kernel: bool, names: dict[str, Any] | None = None, before: str = ""
 ) -> Callable[..., Any]:
     """Python code for an op that looks for a plain call of these dtypes, and only then for more.
 
@@ -223,7 +238,7 @@ def with_plain_calls(
     return generated_function("\n".join(lines) + "\n", op.name, f"oprack_torch.ops.{op.name}", known)
 
 
-def _looked_up(op: TorchOp, parameters: list[tuple[str, bool]], kernel: bool) -> list[str]:
+def _looked_up(op: Registered, parameters: list[tuple[str, bool]], kernel: bool) -> list[str]:
     """The part that looks for a plain call, and makes it."""
     dtypes = ", ".join(f"None if {n} is None else {n}.dtype" if o else f"{n}.dtype" for n, o in parameters)
     wants = [f"({n} is not None and {n}.requires_grad)" if o else f"{n}.requires_grad" for n, o in parameters]

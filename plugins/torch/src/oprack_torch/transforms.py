@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from oprack.bridge import autocast_dtype, infer_abstract, takes_batches
 from torch.utils._pytree import tree_leaves, tree_map
 
 from oprack_torch.arrays import DTYPES, NAMES, abstract_of
-
-if TYPE_CHECKING:
-    from oprack_torch.library import TorchOp
+from oprack_torch.plain import Registered
 
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 _CAST = (torch.float16, torch.bfloat16, torch.float32)
 
 
-def casting(op: TorchOp, lod: bool, *args: Any, **attrs: Any) -> Any:
+def casting(op: Registered, lod: bool, *args: Any, **attrs: Any) -> Any:
     """A call inside torch.autocast: its floating arguments get the dtype that oprack's autocast gives them."""
     floats = {NAMES[t.dtype] for t in tree_leaves(args) if isinstance(t, torch.Tensor) and t.dtype in _CAST}
     half = NAMES[torch.get_autocast_dtype("cpu")]
@@ -30,7 +28,7 @@ def casting(op: TorchOp, lod: bool, *args: Any, **attrs: Any) -> Any:
         return (op.with_lod if lod else op.overload)(*args, **attrs)
 
 
-def over_batch(op: TorchOp, info: Any, in_dims: Sequence[Any], *args: Any, **attrs: Any) -> Any:
+def over_batch(op: Registered, info: Any, in_dims: Sequence[Any], *args: Any, **attrs: Any) -> Any:
     """A call of the whole batch where the op's rules allow it; else one for each example, one after the other."""
     pairs = list(zip(args, in_dims, strict=True))
     expr, flat = op.expression([_at(a, d, 0) for a, d in pairs], attrs)
