@@ -39,3 +39,7 @@ def test_losses_of_two_ranks_are_those_of_paddle(tmp_path):
 def test_methods_of_variables_give_what_paddle_gives():
     """data/variable_methods.txt is what the script printed under Paddle 2.6.2."""
     assert ran("variable_methods") == (HERE / "data" / "variable_methods.txt").read_text()
+
+
+def test_setitem_assigns_as_numpy_does():
+    assert ran("static_setitem").strip() == "done"
