@@ -12,8 +12,9 @@ places = [
 ]  # fmt: skip
 values = [7.5] * len(places) + [np.float32([1, 2, 3, 4])]
 places.append((0, slice(0, 2)))
-outs = [paddle.static.setitem(x, place, value) for place, value in zip(places, values)]
-for place, value, found in zip(places, values, paddle.static.Executor().run(feed={"x": a}, fetch_list=outs)):
+outs = [paddle.static.setitem(x, place, value) for place, value in zip(places, values, strict=True)]
+results = paddle.static.Executor().run(feed={"x": a}, fetch_list=outs)
+for place, value, found in zip(places, values, results, strict=True):
     expected = a.copy()
     expected[place] = value
     assert (found == expected).all(), place
