@@ -22,7 +22,7 @@ def ran(script: str, **variables: str) -> str:
     return found.stdout
 
 
-@pytest.mark.parametrize("script", ["lstm_amp", "static_while", "model_fit", "loader_workers"])
+@pytest.mark.parametrize("script", ["lstm_amp", "static_while", "model_fit", "loader_workers", "layers_in_program"])
 def test_losses_are_those_of_paddle(script):
     losses = json.loads(ran(script).splitlines()[-1])
     assert len(losses) == len(LOSSES[script])
