@@ -22,7 +22,7 @@ def ran(script: str, **variables: str) -> str:
     return found.stdout
 
 
-@pytest.mark.parametrize("script", ["lstm_amp", "static_while", "model_fit", "loader_workers"])
+@pytest.mark.parametrize("script", ["lstm_amp", "static_while", "model_fit", "loader_workers", "layers_in_program"])
 def test_losses_are_those_of_paddle(script):
     losses = json.loads(ran(script).splitlines()[-1])
     assert len(losses) == len(LOSSES[script])
@@ -39,3 +39,7 @@ def test_losses_of_two_ranks_are_those_of_paddle(tmp_path):
 def test_methods_of_variables_give_what_paddle_gives():
     """data/variable_methods.txt is what the script printed under Paddle 2.6.2."""
     assert ran("variable_methods") == (HERE / "data" / "variable_methods.txt").read_text()
+
+
+def test_setitem_assigns_as_numpy_does():
+    assert ran("static_setitem").strip() == "done"

@@ -22,12 +22,12 @@ def add_n(inputs: Any, name: Any = None) -> Tensor:
 
 def deg2rad(x: Tensor, name: Any = None) -> Tensor:
     """Degrees as radians."""
-    return floating(x) * (math.pi / 180.0)
+    return (x if x.dtype == "float16" else floating(x)) * (math.pi / 180.0)
 
 
 def rad2deg(x: Tensor, name: Any = None) -> Tensor:
     """Radians as degrees."""
-    return floating(x) * (180.0 / math.pi)
+    return (x if x.dtype == "float16" else floating(x)) * (180.0 / math.pi)
 
 
 def fmax(x: Tensor, y: Tensor, name: Any = None) -> Tensor:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import oprack
-from oprack import nn
+from oprack import layers, nn
 from oprack.layers import unique_name
 
 from oprack_paddle.functions._tools import dtype_name
+from oprack_paddle.state import get_default_dtype, in_dynamic_mode
 
 _Module = nn.Module
 _NAMES: dict[type, dict[str, str]] = {
@@ -56,7 +57,7 @@ def _parameters(part: Any) -> list[tuple[str, Any]]:
     return found + [(names[n], b) for n, b in part._buffers.items() if n in names]
 
 
-_own = {name: vars(_Module)[name] for name in ("__init__", "create_parameter", "to")}
+_own = {name: vars(_Module)[name] for name in ("__init__", "create_parameter", "register_buffer", "to")}
 
 
 def _start(self: Any, name_scope: Any = None, dtype: Any = "float32", name: Any = None) -> None:
@@ -145,14 +146,29 @@ def set_state_dict(
 def create_parameter(
     self: Any, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
 ) -> Any:
-    """A parameter; its dtype is the default one unless it is given."""
-    from oprack_paddle.state import get_default_dtype
-
+    """A parameter, of the program if one is built; its dtype is the default one unless it is given."""
     if attr is False:
         return None
+    if not in_dynamic_mode():
+        settings = {"attr": attr, "is_bias": is_bias, "default_initializer": default_initializer}
+        name = getattr(attr, "name", None) or unique_name.generate(f"{self._name}.{'b' if is_bias else 'w'}")
+        return layers.create_parameter(list(shape), dtype_name(dtype) or get_default_dtype(), name, **settings)
     return _own["create_parameter"](
         self, list(shape), attr, dtype_name(dtype) or get_default_dtype(), is_bias, default_initializer
     )
+
+
+def register_buffer(self: Any, name: str, tensor: Any, persistable: bool = True) -> None:
+    """Add a tensor that is not trained; while a program is built, a variable of it that starts from these numbers."""
+    if in_dynamic_mode():
+        _own["register_buffer"](self, name, tensor, persistable)
+        return
+    from oprack_paddle.layers.initializers import Assign
+
+    array = np.asarray(tensor)
+    attr = oprack.ParamAttr(initializer=Assign(array), trainable=False)
+    variable = layers.create_parameter(list(array.shape), str(array.dtype), f"{self._name}.{name}", attr=attr)
+    self.__dict__[name] = variable
 
 
 class Handle:
@@ -233,7 +249,7 @@ def install() -> None:
         add_parameter, add_sublayer, sublayers, named_sublayers, named_parameters, parameters, set_state_dict,
         create_parameter,
         register_forward_post_hook, clear_gradients, to, astype, create_tensor, create_tensor, to_static_state_dict,
-        state_dict, named_buffers, buffers,
+        state_dict, named_buffers, buffers, register_buffer,
     ):  # fmt: skip
         setattr(_Module, function.__name__, function)
     _Module.float = float_

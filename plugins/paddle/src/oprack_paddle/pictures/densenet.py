@@ -95,7 +95,7 @@ class DenseNet(nn.Module):
         width, growth, blocks = _LAYERS[layers]
         self.conv1_func = _ConvNorm(3, width, 7, 2)
         self.pool2d_max = nn.MaxPool2D(3, 2, 1)
-        self._stages = list[Any]()
+        self._stages = list[str]()
         for i, count in enumerate(blocks, 2):
             stage = nn.Sequential()
             for j in range(count):

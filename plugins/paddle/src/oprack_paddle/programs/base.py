@@ -115,8 +115,8 @@ def to_variable(value: Any, name: Any = None, zero_copy: Any = None, dtype: Any 
 
 
 def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
-    """The dtype of an array's dtype, which is its name."""
-    return dtype_name(np_dtype)
+    """The dtype of an array's dtype."""
+    return DtypeName(dtype_name(np_dtype))
 
 
 def grad_var_name(var_name: str) -> str:

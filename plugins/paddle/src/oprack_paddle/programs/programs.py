@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import oprack
+from oprack import functional as F
 from oprack import layers
 
 from oprack_paddle.functions._tools import dtype_name
@@ -194,3 +195,54 @@ def Print(
 ) -> Any:  # fmt: skip
     """Print a variable whenever it is computed."""
     return layers.Print(input, first_n, message, summarize, print_phase)
+
+
+_FAR = 2**31 - 1
+
+
+def setitem(x: Any, item: Any, value: Any) -> Any:
+    """A variable with other values at some places, which numbers and slices name.
+
+    Args:
+        x: The variable, which is not changed.
+        item: What stands in brackets: numbers, slices, None and `...`.
+        value: A number, an array or a variable that broadcasts to the places.
+
+    Returns:
+        The new variable.
+
+    Raises:
+        TypeError: Something else stands in brackets.
+    """
+    places = list(item) if isinstance(item, tuple) else [item]
+    if Ellipsis in places:
+        at = places.index(Ellipsis)
+        missing = len(x.shape) - sum(p is not None and p is not Ellipsis for p in places)
+        places[at : at + 1] = [slice(None)] * missing
+    attrs: dict[str, list[int]] = {n: [] for n in ("axes", "starts", "ends", "steps", "decrease_axes", "none_axes")}
+    axis = 0
+    for place in places:
+        if place is None:
+            attrs["none_axes"].append(axis + len(attrs["none_axes"]))
+            continue
+        first, last, step, is_one = _ends(place)
+        for name, number in (("axes", axis), ("starts", first), ("ends", last), ("steps", step)):
+            attrs[name].append(number)
+        attrs["decrease_axes"] += [axis] * is_one
+        axis += 1
+    if not isinstance(value, layers.Variable):
+        value = layers.assign(np.asarray(value, x.dtype))
+    value = value if value.dtype == x.dtype else value.astype(x.dtype)
+    return F.set_value(x, value_tensor=value, **attrs)
+
+
+def _ends(place: Any) -> tuple[int, int, int, bool]:
+    """Start, end and step of what stands in brackets for a dim, and whether it is one number."""
+    if isinstance(place, slice):
+        step = 1 if place.step is None else int(place.step)
+        first = (0 if step > 0 else _FAR) if place.start is None else int(place.start)
+        last = (_FAR if step > 0 else -_FAR) if place.stop is None else int(place.stop)
+        return first, last, step, False
+    if isinstance(place, bool) or not isinstance(place, int | np.integer):
+        raise TypeError(f"setitem: {place!r} stands in brackets; expected a number, a slice, None or `...`")
+    return int(place), int(place) + 1 if place != -1 else _FAR, 1, True
