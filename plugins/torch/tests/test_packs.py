@@ -37,7 +37,7 @@ def test_kernels_for_ops_of_another_pack(tmp_path: Path) -> None:
         "import importlib_metadata, jax, numpy, torch, oprack_jax, oprack_torch\n"
         "from oprack.packs.manager import PackManager, use_manager\n"
         "sys.path.insert(0, sys.argv[1])\n"
-        "point = N(name='special', value='oprack_special.pack', dist=N(name='oprack-special', version='0.1.0'))\n"
+        "point = N(name='special', value='oprack_special.pack', dist=N(name='oprack-special', version='2.0'))\n"
         "with use_manager(PackManager([*importlib_metadata.entry_points(group='oprack.packs'), point])):\n"
         "    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)\n"
         "    y = oprack_torch.ops.lgamma(x); y.sum().backward()\n"
