@@ -77,10 +77,8 @@ def test_turned_boxes_share_what_geometry_says():
     graph = Graph(ProgramDesc().blocks[0])
     a, b = (Expr(graph, graph.fresh(n), VarType.FP32) for n in "ab")
     out = polygon_overlaps(a, b)
-    info = {
-        n: onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, d) for n, d in (("a", [1, 8]), ("b", [5, 8]))
-    }
-    result = onnx.helper.make_tensor_value_info(out.name, onnx.TensorProto.FLOAT, [5])
+    shapes = {"a": [1, 8], "b": [5, 8], out.name: [5]}
+    *inputs, result = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, d) for n, d in shapes.items())
     held = [onnx.numpy_helper.from_array(v, n) for n, v in graph.initializers.items()]
     made = onnx.helper.make_graph(graph.nodes, "overlaps", inputs, [result], held)
     model = onnx.helper.make_model(made, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=9)
