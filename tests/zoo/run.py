@@ -204,7 +204,8 @@ def main() -> None:
     paddle = {version: Paddle(version) for version in PADDLE}
     for name in given.nets or ALL:
         run(Steps(name, given.limit, paddle), given)
-    report.write(OUT, ROOT / "docs" / "zoo.md")
+    if not given.write:  # nothing was compared
+        report.write(OUT, ROOT / "docs" / "zoo.md")
     if given.nets and not (given.write or given.times):
         sys.exit(bool(differing(given.nets)))
 

@@ -18,8 +18,13 @@ from exported_cases import cases_of, outcome
 from oprack import Executor, InputSpec, io, to_program
 from oprack import functional as F
 from oprack.cli.main import main
+from oprack.desc import ProgramDesc
 from oprack.tensor import Scope
+from oprack.types import VarType
 from oprack_onnx import backend
+from oprack_onnx.export.expressions import Expr
+from oprack_onnx.export.graph import Graph
+from oprack_onnx.export.nets.polygons import polygon_overlaps
 from oprack_onnx.export.program import export_loaded
 
 ZOO = Path(__file__).parents[3] / "tests" / "data" / "zoo"
@@ -65,6 +70,25 @@ def test_sequences_are_rows_with_offsets_beside_them():
     """A gru over LoD, and the best path of a CRF: what Paddle gave for a LoD of its own."""
     found = [outcome(op, case) for op in ("gru", "lstm", "crf_decoding", "sequence_pool") for case in cases_of(op)]
     assert found and all(o.kind == "agrees" for o in found), [o for o in found if o.kind != "agrees"]
+
+
+def test_turned_boxes_share_what_geometry_says():
+    """A square and the same one turned by an eighth share an octagon; others lie apart, within, or half a side away."""
+    graph = Graph(ProgramDesc().blocks[0])
+    a, b = (Expr(graph, graph.fresh(n), VarType.FP32) for n in "ab")
+    out = polygon_overlaps(a, b)
+    shapes = {"a": [1, 8], "b": [5, 8], out.name: [5]}
+    *inputs, result = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, d) for n, d in shapes.items())
+    held = [onnx.numpy_helper.from_array(v, n) for n, v in graph.initializers.items()]
+    made = onnx.helper.make_graph(graph.nodes, "overlaps", inputs, [result], held)
+    model = onnx.helper.make_model(made, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=9)
+    square = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], "float32")
+    eighth = np.sqrt(2) * np.array([[0, -1], [1, 0], [0, 1], [-1, 0]])
+    others = [square[::-1], eighth, square + 3, square * 0.5, square + np.array([1, 0])]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"a": square.reshape(1, 8), "b": np.reshape(others, (5, 8)).astype("float32")})
+    octagon = 8 * (np.sqrt(2) - 1)
+    np.testing.assert_allclose(found, [1, octagon / (8 - octagon), 0, 1 / 4, 1 / 3], atol=1e-5)
 
 
 def reference(model: onnx.ModelProto, **feeds: np.ndarray) -> list[np.ndarray]:

@@ -12,8 +12,9 @@ from oprack.types import VarType
 
 from oprack_onnx.export.expressions import LAST, Expr, arange, constant, full, read, write
 from oprack_onnx.export.graph import Call, exported
-from oprack_onnx.export.lod import offsets_of, set_lod
+from oprack_onnx.export.lod import offsets_of, scan, set_lod
 from oprack_onnx.export.nets.boxes import images_of, overlaps, parts
+from oprack_onnx.export.nets.polygons import polygon_overlaps
 from oprack_onnx.values import ELEM_TYPES
 
 INT64 = VarType.INT64
@@ -37,6 +38,30 @@ def suppressed(boxes: Expr, scores: Expr, most: Expr, overlap: float, above: flo
     limits = [constant(boxes.graph, np.float32(v), VarType.FP32) for v in (overlap, above)]
     found = boxes.cast(VarType.FP32).op("NonMaxSuppression", scores.cast(VarType.FP32), most, *limits, dtype=INT64)
     return [found.at(k, 1) for k in range(3)]
+
+
+def suppressed_polygons(call: Call, boxes: Expr, scores: Expr, most: int, overlap: float, above: float) -> list[Expr]:
+    """What `suppressed` gives, of corners [batch, n, 8]: one after the other, the best of each class first."""
+    n, images, classes = scores.size(2), scores.size(0), scores.size(1)
+    size = n if most < 0 else n.minimum(most)
+    values, order = scores.top(size)
+    flat = order.reshape(images, -1).unsqueeze(2)
+    rows = boxes.op("GatherND", flat, batch_dims=1).reshape(-1, size, 8)  # of each image and class
+    place = arange(size)
+
+    def step(states: list[Expr], given: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+        (kept,), (k, best) = states, given
+        inner, every = Expr(kept.graph, place.name, place.dtype), Expr(kept.graph, rows.name, rows.dtype)
+        alive = kept.op("Gather", k.reshape(1), axis=1, dtype=VarType.BOOL)
+        near = polygon_overlaps(best.unsqueeze(1), every) > overlap
+        return [kept & ~(alive & near & (inner > k))], []
+
+    first = full(rows.shape(0, 2), True, VarType.BOOL)
+    (kept,) = scan(call, [first], [place, rows.transpose(1, 0, 2)], step, [2])
+    found = kept.reshape(images, classes, size) & (values > above)
+    where = found.nonzero()
+    box = order.op("GatherND", where.transpose(1, 0))
+    return [where.at(0, 0), where.at(1, 0), box]
 
 
 def best_of(scores: Expr, count: int) -> Expr:
@@ -71,8 +96,9 @@ def multiclass_nms(call: Call) -> None:
     boxes, scores, rank = read(call, "BBoxes"), read(call, "Scores"), call.rank("Scores")
     if call.attr("nms_eta") < 1:
         raise UnimplementedError("its threshold adapts")
-    if call.dims("BBoxes")[-1] not in (4, -1):
-        raise UnimplementedError("its boxes are polygons")
+    polygons = call.dims("BBoxes")[-1] == 8
+    if call.dims("BBoxes")[-1] not in (4, 8, -1) or (polygons and rank == 2):
+        raise UnimplementedError("its boxes are polygons of more than four corners, or lie in one list")
     pixel, background = 0 if call.attr("normalized") else 1, call.attr("background_label")
     if rank == 3:
         (all_boxes, all_scores), images = (boxes, scores), boxes.size(0)
@@ -86,9 +112,11 @@ def multiclass_nms(call: Call) -> None:
     if rank == 2:  # each class has boxes of its own
         ready = ready.reshape(-1, 1, ready.size(2))
     count = ready.size(2)
-    image, label, box = suppressed(
-        wider(all_boxes, pixel), ready, count, call.attr("nms_threshold"), call.attr("score_threshold")
-    )
+    limits = call.attr("nms_threshold"), call.attr("score_threshold")
+    if polygons:
+        image, label, box = suppressed_polygons(call, all_boxes, ready, call.attr("nms_top_k"), *limits)
+    else:
+        image, label, box = suppressed(wider(all_boxes, pixel), ready, count, *limits)
     if rank == 2:
         image, label = image / classes, image - image / classes * classes
         order = rising((image * classes + label) * count + box)

@@ -9,7 +9,7 @@ from oprack.errors import UnimplementedError
 from oprack.tensor import numpy_dtype
 from oprack.types import VarType
 
-from oprack_onnx.export.expressions import LAST, Expr, read, write
+from oprack_onnx.export.expressions import LAST, Expr, arange, read, write
 from oprack_onnx.export.graph import Call, exported
 from oprack_onnx.values import ELEM_TYPES
 
@@ -351,13 +351,10 @@ def lookup_table(call: Call) -> None:
 
 @exported("one_hot_v2")
 def one_hot(call: Call) -> None:
-    if call.has("depth_tensor"):
-        depth = int64(call, "depth_tensor")
-    else:
-        depth = call.graph.ints([call.attr("depth")])
-    dtype = VarType(call.attr("dtype"))
-    values = call.graph.constant([0, 1], numpy_dtype(dtype))
-    call.set(call.node("OneHot", call.input(), depth, values, axis=-1), dtype=dtype)
+    """A comparison with all classes: of many dtypes ONNX Runtime has no OneHot."""
+    depth = int64(call, "depth_tensor") if call.has("depth_tensor") else call.graph.ints([call.attr("depth")])
+    classes = arange(Expr(call.graph, depth, VarType.INT64))
+    write(call, read(call).cast(VarType.INT64).unsqueeze(-1).equal(classes).cast(VarType(call.attr("dtype"))))
 
 
 @exported("where_index")
