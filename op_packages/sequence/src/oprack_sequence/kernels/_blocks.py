@@ -19,8 +19,8 @@ _SCORES_OF_A_CALL = 1 << 14
 _ELEMENTS_OF_A_CALL = 1 << 14
 # Scores that are computed at once: they and what is made of them stay in the caches of a core.
 _SCORES_AT_ONCE = 1 << 18
-# ... of so many queries at least, as products of few rows are slow; where heads are as wide, the scores of a long sequence
-# then take as much memory as its keys.
+# ... of so many queries at least, as products of few rows are slow; where heads are as wide, the scores of a long
+# sequence then take as much memory as its keys.
 _QUERIES_AT_LEAST = 64
 
 
