@@ -100,6 +100,8 @@ def test_dropout_is_drawn_in_training_alone() -> None:
     assert not np.array_equal(net(x).numpy(), net(x).numpy())
     net.eval()
     np.testing.assert_array_equal(net(x).numpy(), net(x).numpy())
+    traced = oprack.to_program(net, [oprack.InputSpec([None, WIDTH], name="x", lod_level=1)])
+    assert "dropout" not in [op.type for op in traced.program.desc.blocks[0].ops]
 
 
 def test_a_mask_is_refused_with_what_to_say_instead() -> None:
