@@ -100,6 +100,8 @@ def test_dropout_is_drawn_in_training_alone() -> None:
     assert not np.array_equal(net(x).numpy(), net(x).numpy())
     net.eval()
     np.testing.assert_array_equal(net(x).numpy(), net(x).numpy())
+    traced = oprack.to_program(net, [oprack.InputSpec([None, WIDTH], name="x", lod_level=1)])
+    assert "dropout" not in [op.type for op in traced.program.desc.blocks[0].ops]
 
 
 def test_a_mask_is_refused_with_what_to_say_instead() -> None:
@@ -134,6 +136,26 @@ def test_generation_appends_to_the_keys_of_each_sequence() -> None:
     np.testing.assert_allclose(
         np.concatenate([p for of_one in made for p in of_one]), whole.numpy(), rtol=1e-4, atol=2e-6
     )
+
+
+def test_a_step_of_generation_is_compiled_with_keys_and_values_as_arguments() -> None:
+    oprack.seed(6)
+    net = nn.MultiHeadAttention(WIDTH, HEADS)
+
+    @oprack.jit
+    def step(x: Any, k: Any, v: Any) -> Any:
+        out, cache = net(x, cache=nn.KeyValueCache(k, v), is_causal=True)
+        return out, cache.k, cache.v
+
+    rows = to_tensor(X, lod=[OFFSETS])
+    whole = net(rows, is_causal=True).numpy()
+    k = v = to_tensor(np.zeros((0, HEADS, WIDTH // HEADS), "float32"), lod=[[0] * len(OFFSETS)])
+    for t in range(max(LENGTHS)):
+        places = [a + t for a, b in pairwise(OFFSETS) if a + t < b]
+        offsets = np.cumsum([0, *(a + t < b for a, b in pairwise(OFFSETS))])
+        out, k, v = step(to_tensor(X[places], lod=[offsets]), k, v)
+        np.testing.assert_allclose(out.numpy(), whole[places], rtol=1e-4, atol=2e-6)
+    assert k.lod == [OFFSETS]
 
 
 def test_padded_batches_generate_as_well() -> None:

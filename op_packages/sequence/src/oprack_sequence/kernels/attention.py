@@ -125,8 +125,7 @@ def attend(
         keys, values = (by_head(block.k.take(x, xp)[:, block.keys], kv_heads) for x in (k, v))
         p = scores(queries, keys, biases, heads, block, xp)
         most = p.max(axis=3, keepdims=True)
-        if block.hidden is not None:
-            most[most == -xp.inf] = 0  # a query that sees no key
+        most[most == -xp.inf] = 0  # a query that sees no key
         p -= most
         xp.exp(p, out=p)
         total = p.sum(axis=3, keepdims=True)

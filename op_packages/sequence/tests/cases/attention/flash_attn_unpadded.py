@@ -60,6 +60,24 @@ def _masked() -> OpCase:
     )
 
 
+def _hidden() -> OpCase:
+    """A mask by which the second query of the first sequence sees nothing."""
+    made = case("mask of a whole row", [2, 3])
+    mask = np.zeros((2, 1, 3, 4))
+    mask[0, :, 1] = -np.inf
+    out, lse = made.outputs["out"].copy(), made.outputs["softmax_lse"].copy()
+    out[1], lse[0, :, 1] = 0, np.inf
+    return OpCase(
+        made.op,
+        made.inputs | {"attn_mask": mask},
+        made.attrs,
+        {"out": out, "softmax_lse": lse},
+        ["q", "k", "v"],
+        name=made.name,
+        loss=["out"],
+    )
+
+
 def _dropped() -> OpCase:
     made = case("dropout of all weights", [2, 3])
     inputs = made.inputs | {"fixed_seed_offset": np.array([7, 3])}
@@ -85,6 +103,7 @@ CASES += [
     case("grouped heads", [3, 0, 2], heads=(4, 2)),
     _softmax(),
     _masked(),
+    _hidden(),
     _dropped(),
     _gradient(),
 ]
