@@ -99,6 +99,8 @@ class _Region:
             return
         attrs = on_rows(Rows(op, self.sizes, self.is_rows))
         nodes = op.outputs.get(main_slot(op), [])
+        if any(self.graph.is_kept(n) for n in op.writes() if n not in nodes):
+            return
         if attrs is not None and nodes and all(map(self.is_rows, nodes)):
             self.made[op] = nodes
             self.plans.update(dict.fromkeys(nodes, _Again(op, attrs)))
