@@ -227,6 +227,7 @@ def test_settings_have_entries_of_their_own(
         lambda c: c.disable_mkldnn(),
         lambda c: c.delete_pass("remove_dead_code"),
         lambda c: c.pass_builder().append_pass("remove_dead_code"),
+        lambda c: c.enable_pass("unpad"),
         lambda c: c.switch_deterministic(),
         lambda c: c.set_memory_limit(1 << 30),
         lambda c: monkeypatch.setenv("OPRACK_LOOP_LIMIT", "1000"),

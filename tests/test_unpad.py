@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oprack.cli.main import main
 from oprack.errors import OprackError
 from oprack.inference import Config, create_predictor
 from oprack.io import load_inference_model
@@ -143,3 +144,14 @@ def test_distances_count_places_of_the_batch(tmp_path: Path) -> None:
     np.testing.assert_allclose(unpadded[left != 1], plain[left != 1], rtol=0, atol=1e-5)
     with pytest.raises(OprackError, match="Mask has padding between places that are kept"):
         answers(folder, True, [{"input_ids": holes}])
+
+
+def test_the_command_line_shows_what_it_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = shutil.copytree(ROOT / "tests/data/encoders/bert", tmp_path / "bert")
+    compare.remake(folder)
+    model = str(folder / "model.pdmodel")
+    assert main(["passes", model, "--enable", "unpad"]) == 0
+    (line,) = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("unpad ")]
+    assert line[:4] == ["unpad", "oprack-sequence", "canonicalize", "2"]
+    assert main(["passes", model, "--enable", "unpadd"]) != 0
+    assert "no installed pack brings pass 'unpadd'" in capsys.readouterr().err

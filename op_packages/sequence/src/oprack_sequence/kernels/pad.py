@@ -9,6 +9,7 @@ from oprack.tensor import LoDTensor, ShapeOnly, numpy_dtype
 from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import host, offsets_of, positions, segment_ids, sequence_offsets, with_lod
+from oprack_sequence.ops.pad import LEAVE_OUT
 
 
 # sequence_mask --------------------------------------------------------------------------------------------------------
@@ -81,9 +82,6 @@ def sequence_unpad_grad(X: ShapeOnly, Out_grad: Array, *, ctx: KernelContext, xp
     return x_grad
 
 
-_LEAVE_OUT = "If pass unpad made this op, leave that pass out to use such a mask"
-
-
 # unpad_by_mask --------------------------------------------------------------------------------------------------------
 _ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
 
@@ -98,12 +96,12 @@ def unpad_by_mask(
     if strict and not ((mask == 1) | ~kept).all():
         raise InvalidArgumentError(
             f"op {ctx.op_type}: Mask holds {mask[kept & (mask != 1)][0]}; expected 0 for padding and 1 for the rest. "
-            + _LEAVE_OUT
+            + LEAVE_OUT
         )
     if contiguous and ((kept[:, 1:] & ~kept[:, :-1]).sum(axis=1) + kept[:, :1].sum(axis=1) > 1).any():
         raise InvalidArgumentError(
             f"op {ctx.op_type}: Mask has padding between places that are kept; expected those of a sequence side by "
-            "side, where distances between them count. " + _LEAVE_OUT
+            "side, where distances between them count. " + LEAVE_OUT
         )
     index = np.flatnonzero(kept)
     places = xp.asarray(index)

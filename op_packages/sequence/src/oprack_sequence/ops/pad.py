@@ -20,6 +20,8 @@ from oprack.op import (
 )
 from oprack.types import AttrType, VarType
 
+LEAVE_OUT = "If pass unpad made this op, leave that pass out for such a batch"
+
 
 class SequenceMask(OpDef, type="sequence_mask"):
     """$$Y_{..., j} = j < X_{...}$$ for j from 0 to maxlen - 1."""
@@ -124,7 +126,7 @@ class UnpadByMask(OpDef, type="unpad_by_mask"):
         ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected [B, T, ...]")
         ctx.require(
             all(m == d or min(m, d) < 0 for m, d in zip(mask, dim, strict=False)),
-            f"Mask has shape {list(mask)} and X {list(dim)}; expected the first two dims of X",
+            f"Mask has shape {list(mask)} and X {list(dim)}; expected the first two dims of X. {LEAVE_OUT}",
         )
         ctx.set_dim("Out", (-1, *dim[2:]))
         ctx.set_lod_level("Out", 1)

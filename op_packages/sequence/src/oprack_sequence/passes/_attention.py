@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from oprack.ir import Graph, OpNode, VarNode
 
 from oprack_sequence.passes._distances import Distances
-from oprack_sequence.passes._masks import Mask, mask_of, number_of
+from oprack_sequence.passes._masks import Mask, mask_of, number_of, terms
 from oprack_sequence.passes._sizes import PRODUCTS, Sizes, same
 
 
@@ -152,6 +152,14 @@ class Forms:
         scores, added = (x, op.input("Y")) if isinstance(x, Scores) else (y, op.input("X"))
         if not isinstance(scores, Scores) or added is None:
             return None
+        found = self._with(scores, added)
+        if found is not None:
+            return found
+        for term in terms(added):
+            scores = None if scores is None else self._with(scores, term)
+        return scores
+
+    def _with(self, scores: Scores, added: VarNode) -> Scores | None:
         if not scores.masked and self._mask.is_of(mask_of(self._graph, self._sizes, added)):
             return scores._replace(masked=True)
         bias = self._distances.bias_of(added) if scores.bias is None else None

@@ -62,9 +62,10 @@ class Distances:
             return None
         if op.type.startswith("transpose"):
             return frozenset(axes.index(a) for a in x)
-        if len(axes) != 1 or axes[0] < 0:
+        rank = len(self._sizes.dims(op.outputs["Out"][0]) or ())
+        if len(axes) != 1 or not -rank <= axes[0] < rank:
             return None
-        return frozenset(a + (a >= axes[0]) for a in x)
+        return frozenset(a + (a >= axes[0] % rank) for a in x)
 
     def _combined(self, op: OpNode) -> Axes | None:
         """Of several operands: a difference of positions, or what has the same distances."""

@@ -123,6 +123,14 @@ def mask_of(graph: Graph, sizes: Sizes, added: VarNode) -> Mask | None:
     return Mask(flags.source, int(gap > 0), places)
 
 
+def terms(node: VarNode) -> list[VarNode]:
+    """What a variable is the sum of, as masks and biases are added to each other before they are to scores."""
+    op = node.producer
+    if op is None or op.type != "elementwise_add" or op.opaque or op.malformed:
+        return [node]
+    return [n for slot in ("X", "Y") for n in op.inputs.get(slot, [])]
+
+
 def batch_dims(sizes: Sizes, node: VarNode) -> tuple[Dim, Dim] | None:
     """The first and the last dim of a variable, if all between are 1."""
     dims = sizes.dims(node)

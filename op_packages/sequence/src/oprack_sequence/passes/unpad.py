@@ -17,7 +17,7 @@ from oprack.types import EMPTY_VAR, VarType
 
 from oprack_sequence.passes._attention import Context, Forms
 from oprack_sequence.passes._distances import Distances
-from oprack_sequence.passes._masks import Mask, flags_of, mask_of
+from oprack_sequence.passes._masks import Mask, flags_of, mask_of, terms
 from oprack_sequence.passes._rules import Rows, main_slot, on_rows
 from oprack_sequence.passes._sizes import PRODUCTS, RESHAPES, Sizes, same
 
@@ -53,9 +53,9 @@ def _masks(graph: Graph, sizes: Sizes) -> Iterable[Mask]:
     for op in graph.ops:
         x = op.input("X")
         added = x.producer if op.type == "softmax" and x is not None else None
-        if added is not None and added.type == "elementwise_add" and not added.opaque:
-            for node in (added.input("Y"), added.input("X")):
-                mask = None if node is None else mask_of(graph, sizes, node)
+        if x is not None and added is not None and added.type == "elementwise_add" and not added.opaque:
+            for node in (n for operand in reversed(terms(x)) for n in (operand, *terms(operand))):
+                mask = mask_of(graph, sizes, node)
                 if mask is not None:
                     yield mask
 
@@ -99,6 +99,8 @@ class _Region:
             return
         attrs = on_rows(Rows(op, self.sizes, self.is_rows))
         nodes = op.outputs.get(main_slot(op), [])
+        if any(self.graph.is_kept(n) for n in op.writes() if n not in nodes):
+            return
         if attrs is not None and nodes and all(map(self.is_rows, nodes)):
             self.made[op] = nodes
             self.plans.update(dict.fromkeys(nodes, _Again(op, attrs)))
