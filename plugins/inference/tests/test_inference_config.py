@@ -225,9 +225,11 @@ def test_passes_are_deleted_by_name_or_place() -> None:
 # Threads of the math library ------------------------------------------------------------------------------------------
 def test_threads_are_limited_while_a_predictor_runs(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[Any] = []
+    library = types.SimpleNamespace(num_threads=8)
 
     class ThreadpoolController:
         def __init__(self) -> None:
+            self.lib_controllers = [library]
             limits.append("libraries looked for")
 
         @contextmanager
@@ -249,6 +251,10 @@ def test_threads_are_limited_while_a_predictor_runs(prefix: Path, monkeypatch: p
     limits.clear()
     predictor.run([np.array([0, 0])])
     assert limits == ["libraries looked for", 3, "back"]
+    library.num_threads = 3
+    limits.clear()
+    predictor.run([np.array([0, 0])])
+    assert limits == []  # it is the limit already
     with pytest.raises(InvalidArgumentError, match=r"set_cpu_math_library_num_threads\(0\): expected 1 or more"):
         config.set_cpu_math_library_num_threads(0)
 

@@ -17,7 +17,19 @@ from oprack_onnx.export.program import export_loaded
 
 ROOT = Path(__file__).parents[3]
 CASES = ROOT / "tests" / "data" / "cases"
-PACKS = ("control_flow", "detection", "fft", "fused", "linalg", "math", "nn", "quantization", "sequence", "tensor")
+PACKS = (
+    "control_flow",
+    "detection",
+    "fft",
+    "fused",
+    "graph",
+    "linalg",
+    "math",
+    "nn",
+    "quantization",
+    "sequence",
+    "tensor",
+)
 """The packs whose ops a saved net may have."""
 
 

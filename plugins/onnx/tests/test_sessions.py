@@ -181,3 +181,29 @@ def test_a_model_of_one_shape_has_no_more_nodes_than_it_needs():
     (want,) = onnx.reference.ReferenceEvaluator(branching()).run(None, {"x": x, "sr": np.array(16000)})
     (got,) = onnx.reference.ReferenceEvaluator(made).run(None, {"x": x})
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_branches_may_have_names_in_common():
+    """Branches that do not lie in each other name their values as they like."""
+    from oprack_onnx.specialize import specialized
+
+    node, info, held = onnx.helper.make_node, onnx.helper.make_tensor_value_info, onnx.numpy_helper.from_array
+
+    def branch(factor: float) -> onnx.GraphProto:
+        factors = [held(np.array(factor, "float32"), "factor")]
+        result = [info("found", onnx.TensorProto.FLOAT, None)]
+        return onnx.helper.make_graph([node("Mul", ["x", "factor"], ["found"])], "branch", [], result, factors)
+
+    nodes = [
+        node("If", ["yes"], [out], then_branch=branch(factor), else_branch=branch(-factor))
+        for out, factor in (("a", 2.0), ("b", 3.0))
+    ]
+    inputs, outputs = ([info(n, onnx.TensorProto.FLOAT, [2])] for n in "xy")
+    graph = onnx.helper.make_graph(
+        [*nodes, node("Sub", ["b", "a"], ["y"])], "two", inputs, outputs, [held(np.array(True), "yes")]
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 16)], ir_version=8)
+    made = specialized(model, {"x": (2,)}, {})
+    assert [n.op_type for n in made.graph.node] == ["Mul", "Mul", "Sub"]
+    (y,) = onnx.reference.ReferenceEvaluator(made).run(None, {"x": np.array([1, 5], "float32")})
+    assert y.tolist() == [1.0, 5.0]

@@ -93,7 +93,7 @@ class Specialized:
             config = self._configure()
             config.set_model_buffer(data, len(data), b"", 0)
             return create_predictor(config)
-        except (OprackError, ValueError, KeyError, IndexError, TypeError) as error:
+        except (OprackError, ValueError, KeyError, IndexError, TypeError, RuntimeError) as error:
             _logger.debug("no model for %s: %s", dims, error)
             return None
 

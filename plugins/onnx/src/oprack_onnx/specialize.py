@@ -67,6 +67,9 @@ class _Work:
         self.alias: dict[str, str] = {}
         self.written: list[NodeProto] = []
         self._large: dict[str, TensorProto] = {}
+        graph = model.graph
+        self._names = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+        self._names |= {o for n in graph.node for o in n.output}
         self._views: dict[str, str] = {}
         """What is another value in another shape, and that value."""
         self._opsets = {DOMAINS.get(o.domain, o.domain): o.version for o in model.opset_import}
@@ -192,7 +195,7 @@ class _Work:
         self._reshaped(node.output[0], name, dims)
 
     def _branch(self, node: NodeProto, taken: bool) -> None:
-        graph = next(a.g for a in node.attribute if a.name == ("then_branch" if taken else "else_branch"))
+        graph = self._apart(next(a.g for a in node.attribute if a.name == ("then_branch" if taken else "else_branch")))
         self.hold(graph)
         self.nodes(graph.node)
         for target, info in zip(node.output, graph.output, strict=True):
@@ -201,6 +204,28 @@ class _Work:
                 self.set(target, self.constants[source])
             else:
                 self.alias[target] = source
+
+    def _apart(self, graph: GraphProto) -> GraphProto:
+        """A branch whose names are its own: two branches that do not lie in each other may have the same ones."""
+        made = [t.name for t in graph.initializer] + [o for n in graph.node for o in n.output if o]
+        renamed: dict[str, str] = {}
+        for name in made:
+            other = name
+            while other in self._names:
+                other += "'"
+            self._names.add(other)
+            if other != name:
+                renamed[name] = other
+        if not renamed:
+            return graph
+        own = GraphProto()
+        own.CopyFrom(graph)
+        for tensor in own.initializer:
+            tensor.name = renamed.get(tensor.name, tensor.name)
+        for info in own.output:
+            info.name = renamed.get(info.name, info.name)
+        _rename(own.node, renamed)
+        return own
 
     def _dims(self, name: str) -> list[int] | None:
         type_ = self.types.get(name)
@@ -278,6 +303,17 @@ class _Work:
         held += [numpy_helper.from_array(a, n) for n, a in self.constants.items() if n in wanted]
         graph = helper.make_graph(kept, "specialized", inputs, outputs, held)
         return helper.make_model(graph, opset_imports=self._source.opset_import, ir_version=self._source.ir_version)
+
+
+def _rename(nodes: Iterable[NodeProto], renamed: Mapping[str, str]) -> None:
+    """Give values other names, in what nodes read and make, and in what their graphs read."""
+    for node in nodes:
+        node.input[:] = [renamed.get(i, i) for i in node.input]
+        node.output[:] = [renamed.get(o, o) for o in node.output]
+        for graph in subgraphs(node):
+            _rename(graph.node, renamed)
+            for info in graph.output:
+                info.name = renamed.get(info.name, info.name)
 
 
 def _outside(node: NodeProto) -> set[str]:
