@@ -14,6 +14,7 @@ from oprack import to_tensor
 from oprack.errors import InvalidArgumentError, InvalidLoDError
 from oprack_sequence.kernels import _blocks
 from oprack_sequence.kernels._blocks import Reach, blocks
+from oprack_sequence.kernels.attention import product
 from threadpoolctl import threadpool_limits
 
 rng = np.random.default_rng(0)
@@ -71,6 +72,24 @@ def test_a_window_computes_what_it_sees_alone() -> None:
     n = 4000
     found = list(blocks(offsets([n]), offsets([n]), 1, 8, Reach(10, 0, True)))
     assert sum(b.distance.size for b in found) < 0.1 * n * n
+
+
+@pytest.mark.parametrize("shape", [(100, 64, 128), (128, 128, 64), (33, 256, 60), (5, 3, 4), (40, 64, 2000), (0, 3, 4)])
+def test_products_are_computed_in_parts_that_one_thread_takes(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int]
+) -> None:
+    m, k, n = shape
+    a, b = rng.standard_normal((2, 3, m, k)), rng.standard_normal((2, 3, k, n))
+    sizes, matmul = [], np.matmul
+
+    def counted(x: np.ndarray, y: np.ndarray, **out: np.ndarray) -> np.ndarray:
+        sizes.append(x.shape[2] * x.shape[3] * y.shape[3])
+        return matmul(x, y, **out)
+
+    monkeypatch.setattr(np, "matmul", counted)
+    found = product(a, b, np)
+    np.testing.assert_allclose(found, np.einsum("shmk,shkn->shmn", a, b), rtol=1e-9, atol=1e-9)
+    assert max(sizes) <= 1 << 18 or n * k > (1 << 18) // 16
 
 
 def test_memory_of_a_long_sequence_is_that_of_its_rows() -> None:

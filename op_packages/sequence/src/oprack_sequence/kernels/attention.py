@@ -54,6 +54,24 @@ def by_row(x: Array, heads: int) -> Array:
     return split.transpose(0, 3, 1, 2, 4).reshape(sequences, -1, heads, width)
 
 
+# OpenBLAS computes a product of so many multiplications on one thread. A batch has many products: threads that wait for
+# each other after each of them are no gain, and where others use the cores, a great loss.
+_ON_ONE_THREAD = 1 << 18
+_FEWEST_ROWS = 16  # of a product that is still a fast one
+
+
+def product(a: Array, b: Array, xp: ArrayModule) -> Array:
+    """a b for each sequence and head, in parts of so many rows as one thread computes where these are not too few."""
+    rows, per_row = a.shape[2], a.shape[3] * b.shape[3]
+    part = _ON_ONE_THREAD // max(per_row, 1)
+    if xp is not np or rows <= part or part < _FEWEST_ROWS:
+        return xp.matmul(a, b)
+    out = np.empty((*a.shape[:3], b.shape[3]), a.dtype)
+    for start in range(0, rows, part):
+        np.matmul(a[:, :, start : start + part], b, out=out[:, :, start : start + part])
+    return out
+
+
 class RelativeBiases(NamedTuple):
     """What is added to scores by distance: a table [heads, 2 R + 1]."""
 
@@ -97,7 +115,7 @@ Biases = RelativeBiases | PaddedMask
 
 def scores(q: Array, k: Array, biases: Biases | None, heads: int, block: Block, xp: ArrayModule) -> Array:
     """[sequences, heads, queries, keys], -inf for what a query does not see; q by head and scaled, k by head."""
-    s = xp.matmul(q, k.swapaxes(2, 3))
+    s = product(q, k.swapaxes(2, 3), xp)
     s = s.reshape(len(s), heads, -1, s.shape[3])
     if biases is not None:
         s += biases.added(block, xp)
@@ -132,7 +150,7 @@ def attend(
         kept = settings.kept(draws, p, xp)
         if kept is not None:
             p *= kept
-        found = xp.matmul(p.reshape(*queries.shape[:3], -1), values)
+        found = product(p.reshape(*queries.shape[:3], -1), values, xp)
         seen = total > 0
         found /= xp.where(seen, total, 1).reshape(*found.shape[:3], 1)
         most += xp.log(xp.where(seen, total, 1))
@@ -180,20 +198,20 @@ def attend_grad(
             lse = xp.where(xp.asarray(block.q.valid)[:, None, :, None], lse, xp.inf)
         p -= lse
         xp.exp(p, out=p)
-        of_p = xp.matmul(g, values.swapaxes(2, 3)).reshape(p.shape)
+        of_p = product(g, values.swapaxes(2, 3), xp).reshape(p.shape)
         kept = settings.kept(draws, p, xp)
         weights = p
         if kept is not None:
             weights, of_p = p * kept, of_p * kept
         flat = (*queries.shape[:3], -1)
-        block.k.add(found.v, block.keys, by_row(xp.matmul(weights.reshape(flat).swapaxes(2, 3), g), kv_heads), xp)
+        block.k.add(found.v, block.keys, by_row(product(weights.reshape(flat).swapaxes(2, 3), g, xp), kv_heads), xp)
         of_p -= of_queries(inner, block)
         of_p *= p
         if found.bias is not None and isinstance(biases, RelativeBiases):
             found.bias[...] += biases.gradient(of_p, block, xp)
         of_scores = of_p.reshape(flat)
-        block.q.put(found.q, block.queries, by_row(xp.matmul(of_scores, keys) * scale, heads), xp)
-        block.k.add(found.k, block.keys, by_row(xp.matmul(of_scores.swapaxes(2, 3), queries), kv_heads), xp)
+        block.q.put(found.q, block.queries, by_row(product(of_scores, keys, xp) * scale, heads), xp)
+        block.k.add(found.k, block.keys, by_row(product(of_scores.swapaxes(2, 3), queries, xp), kv_heads), xp)
     return found
 
 
