@@ -58,7 +58,7 @@ def test_a_kernel_that_is_a_function_of_the_framework(name: str, tmp_path: Path)
     folder = ROOT / "examples" / "packs" / f"oprack-by-{name}"
     installed = tmp_path / f"oprack_by_{name}-0.1.0.dist-info"
     installed.mkdir()
-    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: oprack-by-{name}\nVersion: 0.1.0\n")
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: oprack-by-{name}\nVersion: 2.0\n")
     (installed / "entry_points.txt").write_text(f"[oprack.packs]\nby_{name} = oprack_by_{name}.pack\n")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(folder / "src")])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), "tests"]
