@@ -1,6 +1,6 @@
 """An encoder of transformers on sentences without padding, beside padded ones of oprack, PyTorch and ONNX Runtime.
 
-    python tests/benchmarks/bench_sequences.py [--rounds 5] [--padding 0 0.6] [--threads 1] [--out FILE]
+    python tests/benchmarks/bench_sequences.py [--rounds 5] [--padding 0 0.6] [--threads 1] [--clock cpu] [--out FILE]
 
 4 layers, 512 wide, 8 heads, 2048 between, gelu; 32 sentences, the longest of 128 words, the others drawn so that the
 share of padding is as asked. Each engine is a process that waits for its turn; in a round each runs once forward, or
@@ -83,11 +83,13 @@ def measured(padding: float, options: argparse.Namespace) -> list[str]:
             able = [e for e in ENGINES if what == "forward" or e != "onnxruntime"]
             found = [{e: turns[e].run(what) for e in able} for _ in range(options.rounds)]
             for engine in able:
-                seconds = [r[engine]["cpu"] for r in found]
-                ratio = statistics.median(r[engine]["cpu"] / r["torch"]["cpu"] for r in found)
+                seconds = [r[engine][options.clock] for r in found]
+                ratio = statistics.median(r[engine][options.clock] / r["torch"][options.clock] for r in found)
                 beside = f"{ratio:6.2f} of torch"
                 if what == "forward":
-                    of_ort = statistics.median(r[engine]["cpu"] / r["onnxruntime"]["cpu"] for r in found)
+                    of_ort = statistics.median(
+                        r[engine][options.clock] / r["onnxruntime"][options.clock] for r in found
+                    )
                     beside += f"{of_ort:6.2f} of onnxruntime"
                 lines.append(f"  {what:8}{engine:15}{statistics.median(seconds) * 1e3:8.0f} ms{beside}")
         for turn in turns.values():
@@ -100,10 +102,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--padding", type=float, nargs="+", default=[0.0, 0.6])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu", help="wall: where nobody else is at work")
     parser.add_argument("--peers", type=Path, default=PEERS, help="a Python that has torch and onnxruntime")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    lines = [f"{platform.machine()}, {options.threads} thread(s), CPU time, medians of {options.rounds} rounds"]
+    lines = [
+        f"{platform.machine()}, {options.threads} thread(s), {options.clock} time, medians of {options.rounds} rounds"
+    ]
     for padding in options.padding:
         lines += measured(padding, options)
         print("\n".join(lines), flush=True)
