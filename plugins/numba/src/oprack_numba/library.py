@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.kernel import Array, Predicate
+from oprack.python.process_limit import ProcessLimit
 from oprack.python.workers import Workers
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Library:
         if self._one_thread_for(work):
             run(0, count)
             return
-        with _blas().limit(limits=1):
+        with ProcessLimit(lambda: _blas().limit(limits=1)):
             self.share(run, count, work // _PRODUCT)
 
     def _one_thread_for(self, products: int) -> bool:

@@ -26,6 +26,7 @@ from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, freeze_parameters
 from oprack.python.implementation import without_collecting
+from oprack.python.process_limit import ProcessLimit
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import blamed, fed_array
 from oprack.runtime.prepared_function import PreparedFunction
@@ -118,7 +119,7 @@ class _LoadedMathLibraries:
         # To set a number that is set already, and to take it back, takes a fifth of the time of a net of 0.1 ms
         if all(lib.num_threads == _limit_of(lib, limits) for lib in self._found.lib_controllers):
             return _NO_LIMIT
-        return self._found.limit(limits=limits)  # type: ignore[no-any-return]
+        return ProcessLimit(lambda: self._found.limit(limits=limits))
 
 
 def _limit_of(library: Any, limits: int | dict[str, int]) -> int:
