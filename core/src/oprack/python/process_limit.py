@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import _thread
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-_taken = _thread.allocate_lock()
+_lock = _thread.allocate_lock()
+
+
+def _free() -> None:
+    """Who has changed the settings: nobody."""
+
+
+# By a weak reference, since a block that is interrupted as it begins never ends.
+_holder: Callable[[], ProcessLimit | None] = _free
 
 
 class ProcessLimit:
@@ -19,26 +28,32 @@ class ProcessLimit:
         make: Returns the context manager that changes the settings, or changes them itself and takes them back later.
     """
 
-    __slots__ = ("_entered", "_make")
+    __slots__ = ("__weakref__", "_entered", "_make")
 
     def __init__(self, make: Callable[[], AbstractContextManager[Any]]) -> None:
         self._make = make
         self._entered: AbstractContextManager[Any] | None = None
 
     def __enter__(self) -> None:
-        if _taken.acquire(False):
-            try:
-                entered = self._make()
-                entered.__enter__()
-                self._entered = entered
-            except BaseException:
-                _taken.release()
-                raise
+        global _holder
+        with _lock:
+            if _holder() is not None:
+                return
+            _holder = weakref.ref(self)
+        try:
+            entered = self._make()
+            entered.__enter__()
+            self._entered = entered
+        except BaseException:
+            _holder = _free
+            raise
 
     def __exit__(self, *error: object) -> None:
-        entered, self._entered = self._entered, None
-        if entered is not None:
+        global _holder
+        if _holder() is self:
+            entered, self._entered = self._entered, None
             try:
-                entered.__exit__(*error)  # type: ignore[arg-type]
+                if entered is not None:
+                    entered.__exit__(*error)  # type: ignore[arg-type]
             finally:
-                _taken.release()
+                _holder = _free
