@@ -10,13 +10,8 @@ from typing import Any
 
 _lock = _thread.allocate_lock()
 
-
-def _free() -> None:
-    """Who has changed the settings: nobody."""
-
-
-# By a weak reference, since a block that is interrupted as it begins never ends.
-_holder: Callable[[], ProcessLimit | None] = _free
+# Whose settings hold, by a weak reference, since a block that is interrupted as it begins never ends.
+_holder: weakref.ref[ProcessLimit] | None = None
 
 
 class ProcessLimit:
@@ -37,7 +32,7 @@ class ProcessLimit:
     def __enter__(self) -> None:
         global _holder
         with _lock:
-            if _holder() is not None:
+            if _holder is not None and _holder() is not None:
                 return
             _holder = weakref.ref(self)
         try:
@@ -45,15 +40,15 @@ class ProcessLimit:
             entered.__enter__()
             self._entered = entered
         except BaseException:
-            _holder = _free
+            _holder = None
             raise
 
     def __exit__(self, *error: object) -> None:
         global _holder
-        if _holder() is self:
+        if _holder is not None and _holder() is self:
             entered, self._entered = self._entered, None
             try:
                 if entered is not None:
                     entered.__exit__(*error)  # type: ignore[arg-type]
             finally:
-                _holder = _free
+                _holder = None

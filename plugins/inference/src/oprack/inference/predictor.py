@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,14 +117,11 @@ class _LoadedMathLibraries:
         if self._modules != len(sys.modules):  # an import may have loaded one
             self._found, self._modules = self._find(), len(sys.modules)
         # To set a number that is set already, and to take it back, takes a fifth of the time of a net of 0.1 ms
-        if all(lib.num_threads == _limit_of(lib, limits) for lib in self._found.lib_controllers):
-            return _NO_LIMIT
-        return ProcessLimit(lambda: self._found.limit(limits=limits))
-
-
-def _limit_of(library: Any, limits: int | dict[str, int]) -> int:
-    """How many threads a library may use; as many as it does where nothing is said of its sort."""
-    return limits if isinstance(limits, int) else limits.get(library.user_api, library.num_threads)
+        for library in self._found.lib_controllers:
+            wanted = limits if isinstance(limits, int) else limits.get(library.user_api)
+            if wanted is not None and library.num_threads != wanted:
+                return ProcessLimit(partial(self._found.limit, limits=limits))
+        return _NO_LIMIT
 
 
 # Those of the process are the same for all its predictors and their clones
