@@ -9,7 +9,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import sequences
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, InvalidLoDError
 
 torch = pytest.importorskip("torch")
 ROWS = np.arange(10, dtype="float32").reshape(5, 2)
@@ -47,6 +47,13 @@ def test_nested_tensors_with_holes_are_refused() -> None:
     )
     with pytest.raises(InvalidArgumentError, match=r"holes between its sequences; expected nested\.contiguous\(\)"):
         sequences.from_nested(nested)
+
+
+def test_nested_tensors_whose_jagged_dim_is_another_are_refused() -> None:
+    """Also where its rows are as many as the numbers of a row."""
+    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=torch.jagged)
+    with pytest.raises(InvalidLoDError, match=r"dim 2 of the tensor is the jagged one; expected dim 1"):
+        sequences.from_nested(nested.transpose(1, 2))
 
 
 def test_lists_of_arrow_share_their_values() -> None:

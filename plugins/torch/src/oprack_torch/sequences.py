@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from oprack.errors import InvalidLoDError
+from oprack.sequences.other_forms import parts_of_nested
 
 
 class Sequences(NamedTuple):
@@ -52,17 +53,8 @@ class Sequences(NamedTuple):
         Raises:
             InvalidLoDError: It has another layout, or its lengths are not those of the first dim of rows.
         """
-        if not nested.is_nested or nested.layout is not torch.jagged:
-            kind = f"nested tensor of layout {nested.layout}" if nested.is_nested else "tensor that is not nested"
-            raise InvalidLoDError(
-                f"Sequences.from_nested got a {kind}; expected torch.nested.nested_tensor(layout=torch.jagged)"
-            )
-        if nested.lengths() is not None or getattr(nested, "_ragged_idx", 1) != 1:
-            raise InvalidLoDError(
-                "Sequences.from_nested got a nested tensor with gaps, or whose dim 1 is not the ragged one; expected "
-                "the sequences one after the other; .contiguous() or .transpose makes it so"
-            )
-        return cls(nested.values(), (nested.offsets(),))
+        values, offsets = parts_of_nested(nested, "Sequences.from_nested")
+        return cls(values, (offsets,))
 
     def to_nested(self) -> torch.Tensor:
         """The sequences as a nested tensor of torch, on the same memory.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from oprack.eager_tensor import Tensor
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, InvalidLoDError
 from oprack.sequences.plain_forms import innermost, memory_of, one_level, rows_of
 
 
@@ -32,6 +32,34 @@ def _array(values: Any) -> np.ndarray:
 
 
 # PyTorch --------------------------------------------------------------------------------------------------------------
+def parts_of_nested(nested: Any, what: str) -> tuple[Any, Any]:
+    """The values and offsets of a jagged nested tensor of PyTorch, as tensors of PyTorch on its memory.
+
+    Args:
+        nested: `torch.nested.nested_tensor(..., layout=torch.jagged)`, of [sequences, jagged, ...].
+        what: Who asks, for messages.
+
+    Returns:
+        (values [rows, ...], offsets [sequences + 1]).
+
+    Raises:
+        InvalidLoDError: It is no jagged nested tensor, has holes between its sequences, or another jagged dim.
+    """
+    if not getattr(nested, "is_nested", False) or not callable(getattr(nested, "offsets", None)):
+        layout = f" of layout {nested.layout}" if getattr(nested, "is_nested", False) else " that is not nested"
+        raise InvalidLoDError(
+            f"{what}: got a {type(nested).__name__}{layout}; expected a nested tensor with layout=torch.jagged, which "
+            "has values() and offsets()"
+        )
+    if nested.lengths() is not None:
+        raise InvalidLoDError(f"{what}: the tensor has holes between its sequences; expected nested.contiguous()")
+    if getattr(nested, "_ragged_idx", 1) != 1:
+        raise InvalidLoDError(
+            f"{what}: dim {nested._ragged_idx} of the tensor is the jagged one; expected dim 1; .transpose makes it so"
+        )
+    return nested.values(), nested.offsets()
+
+
 def from_nested(nested: Any) -> Tensor:
     """A jagged nested tensor of PyTorch (NJT); its values are shared, not copied.
 
@@ -42,18 +70,10 @@ def from_nested(nested: Any) -> Tensor:
         [rows, ...] with LoD.
 
     Raises:
-        InvalidArgumentError: It has no values and offsets, or holes between its sequences.
+        InvalidLoDError: It has no values and offsets, holes between its sequences, or another jagged dim.
     """
-    if not callable(getattr(nested, "offsets", None)) or not callable(getattr(nested, "values", None)):
-        raise InvalidArgumentError(
-            f"oprack.sequences.from_nested: got a {type(nested).__name__}; expected a nested tensor with "
-            "layout=torch.jagged, which has values() and offsets()"
-        )
-    if getattr(nested, "_lengths", None) is not None:
-        raise InvalidArgumentError(
-            "oprack.sequences.from_nested: the tensor has holes between its sequences; expected nested.contiguous()"
-        )
-    return rows_of(_array(nested.values()), [_array(nested.offsets())])
+    values, offsets = parts_of_nested(nested, "oprack.sequences.from_nested")
+    return rows_of(_array(values), [_array(offsets)])
 
 
 def to_nested(x: Tensor) -> Any:
