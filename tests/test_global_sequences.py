@@ -36,6 +36,17 @@ class Tagger(nn.Module):
         return F.linear_chain_crf(h, self.crf, tags).mean()
 
 
+class Encoder(nn.Module):
+    """Transformers on rows without padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2)
+
+    def forward(self, x: oprack.Tensor, tags: oprack.Tensor) -> oprack.Tensor:
+        return nn.functional.cross_entropy(self.encoder(x), tags)
+
+
 def losses(net: nn.Module, x: oprack.Tensor, tags: oprack.Tensor) -> list[float]:
     adam, found = optimizer.Adam(0.05, parameters=net.parameters()), []
     for _ in range(4):
@@ -48,46 +59,19 @@ def losses(net: nn.Module, x: oprack.Tensor, tags: oprack.Tensor) -> list[float]
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_a_tagger_trains_as_on_one_rank(ranks):
+@pytest.mark.parametrize("make", [Tagger, Encoder])
+def test_a_net_trains_as_on_one_rank(make, ranks):
     oprack.seed(5)
-    start = {name: value.numpy() for name, value in Tagger().state_dict().items()}
+    start = {name: value.numpy() for name, value in make().state_dict().items()}
 
     def rank(world: parallel.Communicator) -> list[float]:
-        grid, net = parallel.placement(), Tagger()
+        grid, net = parallel.placement(), make()
         net.set_state_dict(start)
         parallel.to_global(net, grid)
         parts = (tensor(v, LOD).to_global(grid, "S(0)", from_whole=True) for v in (X, TAGS))
         return losses(net, *parts)
 
-    net = Tagger()
-    net.set_state_dict(start)
-    alone = losses(net, tensor(X, LOD), tensor(TAGS, LOD))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # no op gathers its inputs
-        for found in ThreadWorld(ranks).run(rank):
-            np.testing.assert_allclose(found, alone, atol=1e-5)
-
-
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_an_encoder_without_padding_trains_as_on_one_rank(ranks):
-    class Encoder(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2)
-
-        def forward(self, x: oprack.Tensor, tags: oprack.Tensor) -> oprack.Tensor:
-            return nn.functional.cross_entropy(self.encoder(x), tags)
-
-    oprack.seed(5)
-    start = {name: value.numpy() for name, value in Encoder().state_dict().items()}
-
-    def rank(world: parallel.Communicator) -> list[float]:
-        grid, net = parallel.placement(), Encoder()
-        net.set_state_dict(start)
-        parallel.to_global(net, grid)
-        return losses(net, *(tensor(v, LOD).to_global(grid, "S(0)", from_whole=True) for v in (X, TAGS)))
-
-    net = Encoder()
+    net = make()
     net.set_state_dict(start)
     alone = losses(net, tensor(X, LOD), tensor(TAGS, LOD))
     with warnings.catch_warnings():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from served_script import served
 
 HERE = Path(__file__).parent
 Layers = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -28,11 +28,7 @@ PADDLE = read(HERE / "layers.npz")
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Layers:
-    out = tmp_path_factory.mktemp("layers") / "ours.npz"
-    command = [sys.executable, "-m", "oprack_paddle", "--force", str(HERE / "layer_calls.py"), str(out)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ))
-    assert found.returncode == 0, found.stderr
-    return read(out)
+    return read(served(HERE / "layer_calls.py", tmp_path_factory.mktemp("layers") / "ours.npz", 120))
 
 
 @pytest.mark.parametrize("call", PADDLE[0])

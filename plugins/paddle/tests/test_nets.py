@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from served_script import served
 
 HERE = Path(__file__).parent
 
@@ -25,11 +23,7 @@ PADDLE = read(HERE / "nets.npz")
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    out = tmp_path_factory.mktemp("nets") / "ours.npz"
-    command = [sys.executable, "-m", "oprack_paddle", "--force", str(HERE / "net_calls.py"), str(out)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-    assert found.returncode == 0, found.stderr
-    return read(out)
+    return read(served(HERE / "net_calls.py", tmp_path_factory.mktemp("nets") / "ours.npz", 300))
 
 
 @pytest.mark.parametrize("net", PADDLE[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,32 +54,27 @@ class Graph:
         self._names.add(name)
         return name
 
-    def value(self, variable: str) -> str:
-        """The value that a variable has now. Raises UnimplementedError when nothing has set it."""
+    def _around(self) -> Iterator[Graph]:
+        """This graph and those around it, the innermost first."""
         graph: Graph | None = self
         while graph is not None:
+            yield graph
+            graph = graph.outer
+
+    def value(self, variable: str) -> str:
+        """The value that a variable has now. Raises UnimplementedError when nothing has set it."""
+        for graph in self._around():
             if variable in graph.values:
                 return graph.values[variable]
-            graph = graph.outer
         raise UnimplementedError(f"variable {variable!r} is read before anything sets it")
 
     def has_value(self, variable: str) -> bool:
         """Whether something has set a variable."""
-        graph: Graph | None = self
-        while graph is not None:
-            if variable in graph.values:
-                return True
-            graph = graph.outer
-        return False
+        return any(variable in graph.values for graph in self._around())
 
     def lod(self, variable: str) -> list[str]:
         """The values with the offsets of each level of a variable's LoD, outermost first; none when it has no LoD."""
-        graph: Graph | None = self
-        while graph is not None:
-            if variable in graph.lods:
-                return graph.lods[variable]
-            graph = graph.outer
-        return []
+        return next((graph.lods[variable] for graph in self._around() if variable in graph.lods), [])
 
     def dtype(self, variable: str) -> VarType:
         """The dtype of a variable."""

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import oprack
 from oprack import functional as F
 from oprack import nn
 
+from oprack_paddle.pictures.blocks import conv_norm
 from oprack_paddle.pictures.weights import without_download
 
-Size = int | tuple[int, int]
-
-
-def _conv(inputs: int, outputs: int, size: Size, stride: int = 1, padding: Size = 0) -> Any:
-    """A convolution, a norm and an activation."""
-    convolution = nn.Conv2D(inputs, outputs, size, stride, padding, bias_attr=False)
-    return nn.Sequential(convolution, nn.BatchNorm2D(outputs), nn.ReLU())
-
-
-def _long(inputs: int, outputs: int, size: Size) -> Any:
-    """A convolution that keeps the size."""
-    pads = (size - 1) // 2 if isinstance(size, int) else ((size[0] - 1) // 2, (size[1] - 1) // 2)
-    return _conv(inputs, outputs, size, 1, pads)
+_conv = partial(conv_norm, act=nn.ReLU, padding=0)
+_long = partial(conv_norm, act=nn.ReLU)  # keeps the size
 
 
 class _Ways(nn.Module):

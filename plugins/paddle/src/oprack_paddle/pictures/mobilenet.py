@@ -7,16 +7,8 @@ from typing import Any
 import oprack
 from oprack import nn
 
+from oprack_paddle.pictures.blocks import conv_norm, divisible
 from oprack_paddle.pictures.weights import without_download
-
-
-def _conv(inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1, act: Any = nn.ReLU) -> Any:
-    """A convolution that keeps the size, a norm and an activation."""
-    layers = [
-        nn.Conv2D(inputs, outputs, size, stride, (size - 1) // 2, groups=groups, bias_attr=False),
-        nn.BatchNorm2D(outputs),
-    ]
-    return nn.Sequential(*layers, *([] if act is None else [act()]))
 
 
 class _Separable(nn.Module):
@@ -25,8 +17,8 @@ class _Separable(nn.Module):
     def __init__(self, inputs: int, middle: int, outputs: int, stride: int, scale: float) -> None:
         super().__init__()
         width = int(middle * scale)
-        self._depthwise_conv = _conv(inputs, width, 3, stride, width)
-        self._pointwise_conv = _conv(width, int(outputs * scale), 1)
+        self._depthwise_conv = conv_norm(inputs, width, 3, stride, width, nn.ReLU)
+        self._pointwise_conv = conv_norm(width, int(outputs * scale), 1, act=nn.ReLU)
 
     def forward(self, x: Any) -> Any:
         """The features."""
@@ -61,7 +53,7 @@ class MobileNetV1(nn.Module):
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
         super().__init__()
         self.scale, self.num_classes, self.with_pool = scale, num_classes, with_pool
-        self.conv1 = _conv(3, int(32 * scale), 3, 2)
+        self.conv1 = conv_norm(3, int(32 * scale), 3, 2, act=nn.ReLU)
         for name, (a, b, s) in zip(_NAMES, _FIRST, strict=True):
             setattr(self, name, _Separable(int(a * scale), a, b, s, scale))
         if with_pool:
@@ -91,9 +83,9 @@ class _Inverted(nn.Module):
         super().__init__()
         width = round(inputs * factor)
         self.use_res_connect = stride == 1 and inputs == outputs
-        layers = [_conv(inputs, width, 1, act=nn.ReLU6)] if factor != 1 else []
+        layers = [conv_norm(inputs, width, 1, act=nn.ReLU6)] if factor != 1 else []
         layers += [
-            _conv(width, width, 3, stride, width, nn.ReLU6),
+            conv_norm(width, width, 3, stride, width, nn.ReLU6),
             nn.Conv2D(width, outputs, 1, 1, 0, bias_attr=False),
             nn.BatchNorm2D(outputs),
         ]
@@ -102,12 +94,6 @@ class _Inverted(nn.Module):
     def forward(self, x: Any) -> Any:
         """The features."""
         return x + self.conv(x) if self.use_res_connect else self.conv(x)
-
-
-def _divisible(value: float, by: int = 8) -> int:
-    """The nearest multiple of a number that is not less than nine tenths of a value."""
-    found = max(by, int(value + by / 2) // by * by)
-    return found + by if found < 0.9 * value else found
 
 
 _SECOND = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
@@ -125,14 +111,14 @@ class MobileNetV2(nn.Module):
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
         super().__init__()
         self.num_classes, self.with_pool = num_classes, with_pool
-        width, last = _divisible(32 * scale), _divisible(1280 * max(1.0, scale))
-        features = [_conv(3, width, 3, 2, act=nn.ReLU6)]
+        width, last = divisible(32 * scale), divisible(1280 * max(1.0, scale))
+        features = [conv_norm(3, width, 3, 2, act=nn.ReLU6)]
         for factor, channels, count, stride in _SECOND:
-            outputs = _divisible(channels * scale)
+            outputs = divisible(channels * scale)
             for i in range(count):
                 features.append(_Inverted(width, outputs, stride if i == 0 else 1, factor))
                 width = outputs
-        features.append(_conv(width, last, 1, act=nn.ReLU6))
+        features.append(conv_norm(width, last, 1, act=nn.ReLU6))
         self.features = nn.Sequential(*features)
         if with_pool:
             self.pool2d_avg = nn.AdaptiveAvgPool2D(1)

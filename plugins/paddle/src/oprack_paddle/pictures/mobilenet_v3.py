@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import oprack
 from oprack import functional as F
 from oprack import nn
 
-from oprack_paddle.pictures.mobilenet import _divisible
+from oprack_paddle.pictures.blocks import conv_norm, divisible
 from oprack_paddle.pictures.weights import without_download
 
-
-def _conv(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1, act: Any = None) -> Any:
-    """A convolution that keeps the size, a norm and an activation."""
-    layers = [
-        nn.Conv2D(inputs, outputs, size, stride, (size - 1) // 2, groups=groups, bias_attr=False),
-        nn.BatchNorm2D(outputs, momentum=0.99, epsilon=0.001),
-    ]
-    return nn.Sequential(*layers, *([] if act is None else [act()]))
+_conv = partial(conv_norm, momentum=0.99, epsilon=0.001)
 
 
 class _Squeeze(nn.Module):
@@ -46,7 +40,7 @@ class _Block(nn.Module):
             self.expand_conv = _conv(inputs, middle, 1, act=act)
         self.bottleneck_conv = _conv(middle, middle, size, stride, middle, act)
         if squeezes:
-            self.mid_se = _Squeeze(middle, _divisible(middle // 4))
+            self.mid_se = _Squeeze(middle, divisible(middle // 4))
         self.linear_conv = _conv(middle, outputs, 1)
         self._parts = [n for n in ("expand_conv", "bottleneck_conv", "mid_se", "linear_conv") if n in self._modules]
 
@@ -90,12 +84,12 @@ class MobileNetV3(nn.Module):
     ) -> None:
         super().__init__()
         self.num_classes, self.with_pool = num_classes, with_pool
-        width = _divisible(16 * scale)
+        width = divisible(16 * scale)
         self.conv = _conv(3, width, 3, 2, act=nn.Hardswish)
         blocks = []
         for size, middle, outputs, squeezes, act, stride in config:
-            out = _divisible(outputs * scale)
-            blocks.append(_Block(width, _divisible(middle * scale), out, size, stride, squeezes, act))
+            out = divisible(outputs * scale)
+            blocks.append(_Block(width, divisible(middle * scale), out, size, stride, squeezes, act))
             width = out
         self.blocks = nn.Sequential(*blocks)
         self.lastconv = _conv(width, width * 6, 1, act=nn.Hardswish)
@@ -116,14 +110,14 @@ class MobileNetV3Small(MobileNetV3):
     """The small one."""
 
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
-        super().__init__(_SMALL, _divisible(1024 * scale), scale, num_classes, with_pool)
+        super().__init__(_SMALL, divisible(1024 * scale), scale, num_classes, with_pool)
 
 
 class MobileNetV3Large(MobileNetV3):
     """The large one."""
 
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
-        super().__init__(_LARGE, _divisible(1280 * scale), scale, num_classes, with_pool)
+        super().__init__(_LARGE, divisible(1280 * scale), scale, num_classes, with_pool)
 
 
 def mobilenet_v3_small(pretrained: bool = False, scale: float = 1.0, **kwargs: Any) -> MobileNetV3Small:

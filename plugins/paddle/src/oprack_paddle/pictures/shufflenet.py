@@ -8,6 +8,7 @@ import oprack
 from oprack import functional as F
 from oprack import nn
 
+from oprack_paddle.pictures.blocks import conv_norm
 from oprack_paddle.pictures.weights import without_download
 
 _WIDTHS = {
@@ -17,23 +18,15 @@ _WIDTHS = {
 """Channels of the first convolution, of three stages, and of the last convolution, by scale."""
 
 
-def _conv(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1, act: Any = None) -> Any:
-    layers = [
-        nn.Conv2D(inputs, outputs, size, stride, (size - 1) // 2, groups=groups, bias_attr=False),
-        nn.BatchNorm2D(outputs),
-    ]
-    return nn.Sequential(*layers, *([] if act is None else [act()]))
-
-
 class _Halves(nn.Module):
     """One half of the channels stays, the other one passes three convolutions."""
 
     def __init__(self, channels: int, act: Any) -> None:
         super().__init__()
         half = channels // 2
-        self._conv_pw = _conv(half, half, 1, act=act)
-        self._conv_dw = _conv(half, half, 3, 1, half)
-        self._conv_linear = _conv(half, half, 1, act=act)
+        self._conv_pw = conv_norm(half, half, 1, act=act)
+        self._conv_dw = conv_norm(half, half, 3, 1, half)
+        self._conv_linear = conv_norm(half, half, 1, act=act)
 
     def forward(self, x: Any) -> Any:
         """The features."""
@@ -48,11 +41,11 @@ class _Smaller(nn.Module):
     def __init__(self, inputs: int, outputs: int, act: Any) -> None:
         super().__init__()
         half = outputs // 2
-        self._conv_dw_1 = _conv(inputs, inputs, 3, 2, inputs)
-        self._conv_linear_1 = _conv(inputs, half, 1, act=act)
-        self._conv_pw_2 = _conv(inputs, half, 1, act=act)
-        self._conv_dw_2 = _conv(half, half, 3, 2, half)
-        self._conv_linear_2 = _conv(half, half, 1, act=act)
+        self._conv_dw_1 = conv_norm(inputs, inputs, 3, 2, inputs)
+        self._conv_linear_1 = conv_norm(inputs, half, 1, act=act)
+        self._conv_pw_2 = conv_norm(inputs, half, 1, act=act)
+        self._conv_dw_2 = conv_norm(half, half, 3, 2, half)
+        self._conv_linear_2 = conv_norm(half, half, 1, act=act)
 
     def forward(self, x: Any) -> Any:
         """The features."""
@@ -81,7 +74,7 @@ class ShuffleNetV2(nn.Module):
         self.num_classes, self.with_pool = num_classes, with_pool
         first, *stages, last = _WIDTHS[scale]
         kind = nn.ReLU if act == "relu" else nn.Swish
-        self._conv1 = _conv(3, first, 3, 2, act=kind)
+        self._conv1 = conv_norm(3, first, 3, 2, act=kind)
         self._max_pool = nn.MaxPool2D(3, 2, 1)
         self._blocks, width = [], first
         for stage, (outputs, count) in enumerate(zip(stages, (4, 8, 4), strict=True), 2):
@@ -90,7 +83,7 @@ class ShuffleNetV2(nn.Module):
                 self.add_module(name, _Halves(outputs, kind) if i else _Smaller(width, outputs, kind))
                 self._blocks.append(name)
             width = outputs
-        self._last_conv = _conv(width, last, 1, act=kind)
+        self._last_conv = conv_norm(width, last, 1, act=kind)
         if with_pool:
             self._pool2d_avg = nn.AdaptiveAvgPool2D(1)
         if num_classes > 0:

@@ -137,7 +137,7 @@ class Paths:
         for p in passes:
             needed = (p.library,) if p.library else ()
             tolerance = REORDERED if p.reorders_sums else ROUNDED
-            alone = self._alone(p, passes, self._pass([p], needed, [p.name]))
+            alone = self._alone(p, passes, self._pass([p], needed))
             add(f"pass {p.name}", tolerance, alone, p.name, "plan", *needed)
         plain = [p for p in passes if p.library is None]
         names = [p.name for p in plain]
