@@ -27,6 +27,9 @@ def _transposed(side: str) -> Fusion:
             inputs = {slot: m["swapped"] if slot == side else m[slot.lower()] for slot in "XY"}
             if any(n.desc is None or n.desc.lod_level for n in inputs.values()):
                 return None
+            # the transpose refuses other ranks, and says to those who follow what the rank is; a flag does neither
+            if m["swapped"].shape is None:
+                return None
             return m.op(m.root.type, attrs=m.attrs(root) | {flag: not m.attr(root, flag)}, X=inputs["X"], Y=inputs["Y"])
 
         return root, build
