@@ -14,6 +14,7 @@ from oprack import functional as F
 from oprack import nn, optimizer, parallel
 from oprack.cli.main import main
 from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.parallel.costs import Accelerator
 from oprack.parallel.links import Link, Links, fitted, traffic
 from oprack.parallel.simulated import FakeWorld
 from oprack.testing.worlds import ThreadWorld
@@ -100,6 +101,52 @@ def test_products_and_memory_are_those_of_the_formulas() -> None:
         data = next(n for n in report.lines if n.axis == "data")
         assert (data.collective, data.ranks) == ("all_reduce", 128)
         assert data.moved == pytest.approx(2 * 127 / 128 * (gradients + 4), rel=0.01)
+
+
+def test_ops_cost_what_they_compute_and_move() -> None:
+    """y = relu(reshape(x w)), and its gradients, by hand."""
+    rows, inputs, outputs = 32, 64, 128
+
+    def function(world: Any) -> None:
+        x, w = (oprack.to_tensor(np.ones(s, "float32")) for s in ((rows, inputs), (inputs, outputs)))
+        w.stop_gradient = False
+        world.restart()
+        F.relu(oprack.reshape(oprack.matmul(x, w), [-1])).backward(oprack.full([rows * outputs], 1.0))
+
+    accelerator = Accelerator({"float32": 1e12}, 1e11, 1e-6)
+    report = FakeWorld(2, accelerator=accelerator).run(function)
+    made = {w.op: w for w in report.work}
+    x, w, y = 4 * rows * inputs, 4 * inputs * outputs, 4 * rows * outputs
+    flops = 2 * rows * inputs * outputs
+    assert (made["matmul_v2"].flops, made["matmul_v2"].moved) == (flops, x + w + y)
+    assert made["matmul_v2"].seconds == pytest.approx(1e-6 + flops / 1e12 + (x + w + y) / 1e11)
+    assert (made["relu"].moved, made["relu_grad"].moved) == (2 * y, 3 * y)
+    assert (made["reshape2"].moved, made["reshape2"].seconds) == (0, 0.0)
+    assert made["matmul_v2_grad"].flops == flops, "nobody asks for the gradient of x"
+
+
+def test_memory_of_views_is_counted_once() -> None:
+    def function(world: Any) -> Any:
+        x = oprack.to_tensor(np.ones((64, 64), "float32"))
+        y = F.relu(x)
+        world.restart()
+        return [oprack.reshape(y, [-1]), oprack.transpose(y, [1, 0]), oprack.unsqueeze(y, [0])]
+
+    assert FakeWorld(2).run(function).peak == 2 * 4 * 64 * 64
+
+
+def test_an_accelerator_by_its_name_or_numbers() -> None:
+    a100 = Accelerator.of("A100")
+    rate = 312e12 * 0.859
+    # 108 tiles of 256 x 128 at a time: 109 of them take two rounds
+    one, two = (a100.seconds([(10**12, n * 256 * 128)], 0, "float16") for n in (108, 109))
+    assert one == pytest.approx(a100.start + 1e12 / rate)
+    assert two == pytest.approx(a100.start + 1e12 / rate * 216 / 109)
+    given = Accelerator.of("flops=2e14,bandwidth=1e12,start=0")
+    assert given.seconds([(10**14, 1)], 10**12, "int8") == pytest.approx(1.5)
+    for text in ("B7", "flops=1e12", "flops=1e12,bandwidth=0", "flops=1e12,bandwidth=x", "flops=1,bandwidth=1,a=1"):
+        with pytest.raises(InvalidArgumentError, match="expected one of V100, A100, H100"):
+            Accelerator.of(text)
 
 
 def test_a_convolution_is_counted_by_its_taps() -> None:
@@ -204,14 +251,20 @@ print("has run", *sys.argv[1:])
 def test_the_command_simulates_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    assert main(["parallel", "simulate", "--grid", "data=8,tensor=4", "--flops", "1e9", str(path), "a", "b"]) == 0
+    assert (
+        main(["parallel", "simulate", "--grid", "data=8,tensor=4", "--accelerator", "A100", str(path), "a", "b"]) == 0
+    )
     said = capsys.readouterr().out
     assert said.count("has run a b") == 1
     assert "32 ranks; links: all axes 20 us, 5 GB/s" in said
     assert "data      all_reduce" in said
     assert "rank 16: as rank 0" in said
+    assert "matmul_v2_grad float32" in said and "a step takes" in said
+    assert main(["parallel", "simulate", "--grid", "data=2", "--accelerator", "H1", str(path)]) == 3
+    assert "expected one of V100, A100, H100, or its numbers" in capsys.readouterr().err
     assert main(["parallel", "simulate", "--ranks", "4", "--grid", "data=3", str(path)]) == 3
     assert "expected axes whose sizes multiply to it" in capsys.readouterr().err
     assert main(["parallel", "simulate", "--json", "--grid", "data=2,tensor=2", "--rank", "3", str(path)]) == 0
     (report,) = json.loads(capsys.readouterr().out)
-    assert (report["rank"], report["flops"]) == (3, 2 * 2 * 8 * 8 * 4)
+    assert (report["rank"], report["flops"], report["compute_seconds"]) == (3, 2 * 2 * 8 * 8 * 4, 0.0)
+    assert {"adam", "matmul_v2"} - {w["op"] for w in report["work"]} == {"adam"}

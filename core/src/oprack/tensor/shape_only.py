@@ -14,17 +14,15 @@ from oprack.errors import NoBufferError
 
 
 class Ledger:
-    """What a run with ShapeArrays would hold and compute.
+    """What a run with ShapeArrays would hold.
 
     Attributes:
         held: Bytes of the arrays that exist now.
         peak: The most bytes that existed at a time.
-        flops: Floating-point operations of products, as `oprack.op.sbp.signature` counts them.
-        ops: How many ops ran.
     """
 
     def __init__(self) -> None:
-        self.held = self.peak = self.flops = self.ops = 0
+        self.held = self.peak = 0
 
     def take(self, size: int) -> None:
         """An array of so many bytes was made."""
@@ -106,19 +104,20 @@ class ShapeArray(np.ndarray):
         return self if not copy and self.dtype == dtype else shape_array(self.shape, dtype)
 
 
-def shape_array(shape: Sequence[int], dtype: Any) -> ShapeArray:
+def shape_array(shape: Sequence[int], dtype: Any, view_of: Any = None) -> ShapeArray:
     """An array of this shape without elements.
 
     Args:
         shape: Its dims.
         dtype: Its dtype.
+        view_of: The ShapeArray whose memory it shares; None gives it memory of its own.
 
     Returns:
         The array.
     """
     dtype, dims = np.dtype(dtype), tuple(shape)
     made = np.ndarray.__new__(ShapeArray, dims, dtype, np.zeros(1, dtype), 0, (0,) * len(dims))
-    made.memory = _Memory(made.nbytes)
+    made.memory = _Memory(made.nbytes) if view_of is None else view_of.memory
     return made
 
 

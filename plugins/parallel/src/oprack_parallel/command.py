@@ -31,7 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     simulate.add_argument(
         "--links", default="", metavar="FILE", help="of `oprack parallel bench` (default: OPRACK_LINKS)"
     )
-    simulate.add_argument("--flops", type=float, default=0.0, metavar="RATE", help="operations a second of one rank")
+    simulate.add_argument(
+        "--accelerator",
+        default="",
+        metavar="A100",
+        help="what a rank computes with: V100, A100, H100, or flops=2e14,bandwidth=2e12 (default: no times of ops)",
+    )
     simulate.add_argument("--steps", type=int, default=1, help="of the program, by which figures are divided")
     add_json(simulate)
     simulate.add_argument("program", help="a Python file, or module:function")
@@ -65,17 +70,17 @@ def _bench(args: argparse.Namespace) -> int:
 
 def _simulate(args: argparse.Namespace) -> int:
     from oprack.errors import InvalidArgumentError
+    from oprack.parallel.costs import Accelerator
     from oprack.parallel.links import LINKS, Links
     from oprack.parallel.simulated import FakeWorld
 
     grid = _grid(args.grid)
     size = args.ranks or _product(grid.values())
-    if (not args.ranks and not grid) or args.steps < 1 or args.flops < 0:
-        raise InvalidArgumentError(
-            "oprack parallel simulate: expected --ranks or --grid, at least one step, and no negative --flops"
-        )
+    if (not args.ranks and not grid) or args.steps < 1:
+        raise InvalidArgumentError("oprack parallel simulate: expected --ranks or --grid, and at least one step")
     path = args.links or os.environ.get(LINKS, "")
-    world = FakeWorld(size, grid or None, Links.read(path) if path else None)
+    accelerator = Accelerator.of(args.accelerator) if args.accelerator else None
+    world = FakeWorld(size, grid or None, Links.read(path) if path else None, accelerator)
     chosen = args.rank if args.rank is not None else sorted({0, size // 2, size - 1})
     reports: list[Report] = []
     for rank in chosen:
@@ -90,9 +95,10 @@ def _simulate(args: argparse.Namespace) -> int:
                 print(printed.getvalue(), end="")
         reports.append(report)
     if args.json:
-        print_json([{k: v for k, v in asdict(r).items() if k != "result"} | {"seconds": r.seconds} for r in reports])
+        sums = ("flops", "moved", "compute_seconds", "seconds")
+        print_json([_facts(r) | {name: getattr(r, name) for name in sums} for r in reports])
         return OK
-    print("\n".join(_lines(world, reports, args.steps, args.flops)))
+    print("\n".join(_lines(world, reports, args.steps)))
     return OK
 
 
@@ -136,34 +142,61 @@ def _run_program(program: str, arguments: Sequence[str]) -> None:
         sys.argv = old
 
 
-def _lines(world: FakeWorld, reports: Sequence[Report], steps: int, rate: float) -> list[str]:
+_SHOWN = 8
+"""Sorts of ops that are listed by name."""
+
+
+def _facts(report: Report) -> dict[str, Any]:
+    return {k: v for k, v in asdict(report).items() if k != "result"}
+
+
+def _lines(world: FakeWorld, reports: Sequence[Report], steps: int) -> list[str]:
     links = [f"{a} {link.latency * 1e6:g} us, {link.bandwidth / 1e9:g} GB/s" for a, link in world.links.axes.items()]
     other = world.links.other
     links.append(f"{'other axes' if links else 'all axes'} {other.latency * 1e6:g} us, {other.bandwidth / 1e9:g} GB/s")
     found = [f"{world.size} ranks; links: {'; '.join(links)}; figures are of one of {steps} steps"]
     known: list[Any] = []
     for r in reports:
-        figures = (r.lines, r.flops, r.peak)
+        figures = (r.lines, r.work, r.peak)
         if figures in known:
             found.append(f"rank {r.rank}: as rank {reports[known.index(figures)].rank}")
             known.append(figures)
             continue
         known.append(figures)
         found.append(
-            f"rank {r.rank}: products {r.flops / steps / 1e9:,.1f} GFLOP, tensors of at most {r.peak / 2**20:,.1f} MiB"
+            f"rank {r.rank}: products {r.flops / steps / 1e9:,.1f} GFLOP, {r.moved / steps / 2**20:,.1f} MiB read and "
+            f"written, tensors of at most {r.peak / 2**20:,.1f} MiB"
         )
+        if world.accelerator is not None:
+            found += _ops(r, steps)
         if r.lines:
             found.append(f"    {'axis':<10}{'collective':<16}{'ranks':>6}{'calls':>8}{'MB sent':>12}{'ms':>12}")
         for n in r.lines:
             calls, moved, ms = n.count / steps, n.moved / steps / 1e6, n.seconds / steps * 1e3
             found.append(f"    {n.axis:<10}{n.collective:<16}{n.ranks:>6}{calls:>8g}{moved:>12,.2f}{ms:>12,.3f}")
-        talk, work = r.seconds / steps * 1e3, r.flops / steps / rate * 1e3 if rate else 0.0
-        if rate:
+        talk, work = r.seconds / steps * 1e3, r.compute_seconds / steps * 1e3
+        if work:
             found.append(
-                f"    products {work:,.2f} ms, messages {talk:,.2f} ms: a step takes {max(work, talk):,.2f} ms if all "
-                f"overlap, {work + talk:,.2f} ms if none do; of that, products {work / max(work, talk, 1e-12):.0%} to "
-                f"{work / max(work + talk, 1e-12):.0%}"
+                f"    ops {work:,.2f} ms, messages {talk:,.2f} ms: a step takes {max(work, talk):,.2f} ms if all "
+                f"overlap, {work + talk:,.2f} ms if none do; of that, ops {work / max(work, talk):.0%} to "
+                f"{work / (work + talk):.0%}"
             )
         else:
             found.append(f"    messages {talk:,.2f} ms, one after the other")
+    return found
+
+
+def _ops(report: Report, steps: int) -> list[str]:
+    """The longest ops of a rank, and all others in one line."""
+    rows = [(f"{w.op} {w.dtype}", w.count, w.flops, w.moved, w.seconds) for w in report.work[:_SHOWN]]
+    rest = report.work[_SHOWN:]
+    if rest:
+        sums = [sum(getattr(w, name) for w in rest) for name in ("count", "flops", "moved", "seconds")]
+        rows.append((f"{len(rest)} other sorts", sums[0], sums[1], sums[2], sums[3]))
+    found = [f"    {'op':<32}{'calls':>8}{'GFLOP':>12}{'MB moved':>12}{'ms':>12}"]
+    for name, count, flops, moved, seconds in rows:
+        found.append(
+            f"    {name:<32}{count / steps:>8g}{flops / steps / 1e9:>12,.2f}{moved / steps / 1e6:>12,.2f}"
+            f"{seconds / steps * 1e3:>12,.3f}"
+        )
     return found

@@ -6,9 +6,11 @@ program runs as it is; what it asks for by value is NaN, and what depends on val
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,6 +24,7 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp.signature import SbpContext, product_flops
 from oprack.packs.manager import default_manager
 from oprack.parallel.communicator import Communicator
+from oprack.parallel.costs import Accelerator, Costs, Work
 from oprack.parallel.links import Links, traffic
 from oprack.parallel.world import use_world, world
 from oprack.runtime.checks import shapes_elsewhere
@@ -29,7 +32,7 @@ from oprack.runtime.kernel_call import Values
 from oprack.runtime.kernel_operator import OperatorWithKernel
 from oprack.tensor import LoDTensor, Scope, numpy_dtype
 from oprack.tensor.place import ShapesPlace
-from oprack.tensor.shape_only import LEDGER, Ledger, ShapeArray, shape_array, use_ledger
+from oprack.tensor.shape_only import LEDGER, ShapeArray, shape_array, use_ledger
 from oprack.types import DTYPE_NAMES, EMPTY_VAR, GRAD_SUFFIX, VarType
 
 if TYPE_CHECKING:
@@ -66,16 +69,31 @@ class Report:
     Attributes:
         rank: Which.
         lines: Its collectives, by axis and sort.
-        flops: Floating-point operations of its products; other ops are not counted.
+        work: Its ops, by type and dtype.
         peak: The most bytes that its tensors hold at a time.
         result: What the function returned.
     """
 
     rank: int
     lines: list[Line] = field(default_factory=list)
-    flops: int = 0
+    work: list[Work] = field(default_factory=list)
     peak: int = 0
     result: Any = None
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of its products."""
+        return sum(work.flops for work in self.work)
+
+    @property
+    def moved(self) -> int:
+        """Bytes that its ops read and write."""
+        return sum(work.moved for work in self.work)
+
+    @property
+    def compute_seconds(self) -> float:
+        """What its ops take, one after the other; 0.0 without an accelerator."""
+        return sum(work.seconds for work in self.work)
 
     @property
     def seconds(self) -> float:
@@ -91,7 +109,7 @@ class Report:
 class _Log:
     """What a rank has done so far."""
 
-    ledger: Ledger
+    costs: Costs
     lines: dict[Any, Line] = field(default_factory=dict)
 
 
@@ -118,8 +136,7 @@ class FakeCommunicator(Communicator):
     def restart(self) -> None:
         """Forget what was sent and computed so far, and the most that was held: setting up is no part of a step."""
         self.log.lines.clear()
-        ledger = self.log.ledger
-        ledger.flops, ledger.ops, ledger.peak = 0, 0, ledger.held
+        self.log.costs.restart()
 
     def adopt(self, x: Tensor) -> Tensor:
         """Let a dense tensor of host memory have shape and dtype alone, in place."""
@@ -222,17 +239,24 @@ class FakeWorld:
         size: Number of ranks.
         grid: Name of an axis -> its size, for placements that say no shape; default: one axis of all ranks.
         links: How long messages take; default: 20 us and 5 GB/s.
+        accelerator: How long ops take; None counts what they compute and move alone.
 
     Raises:
         InvalidArgumentError: The grid does not hold so many ranks.
     """
 
-    def __init__(self, size: int, grid: dict[str, int] | None = None, links: Links | None = None) -> None:
+    def __init__(
+        self,
+        size: int,
+        grid: dict[str, int] | None = None,
+        links: Links | None = None,
+        accelerator: Accelerator | None = None,
+    ) -> None:
         if size < 1 or (grid and int(np.prod(list(grid.values()))) != size):
             raise InvalidArgumentError(
                 f"FakeWorld: {size} ranks in the grid {grid or size}; expected axes whose sizes multiply to it"
             )
-        self.size, self.links = size, links or Links()
+        self.size, self.links, self.accelerator = size, links or Links(), accelerator
         self.grid = (tuple(grid.values()), tuple(grid)) if grid else None
 
     @contextmanager
@@ -250,20 +274,20 @@ class FakeWorld:
         """
         if not 0 <= rank < self.size:
             raise InvalidArgumentError(f"FakeWorld: rank {rank} of {self.size}; expected 0 to {self.size - 1}")
-        report, ledger = Report(rank), Ledger()
-        here = FakeCommunicator(rank, self.size, "world", self.links, _Log(ledger))
+        report, costs = Report(rank), Costs(self.accelerator)
+        here = FakeCommunicator(rank, self.size, "world", self.links, _Log(costs))
         here.grid = self.grid
         try:
             with ExitStack() as stack:
                 stack.enter_context(use_world(here))
                 stack.enter_context(shapes_elsewhere())
                 stack.enter_context(use_home(SHAPES))
-                stack.enter_context(use_ledger(ledger))
+                stack.enter_context(use_ledger(costs))
                 stack.enter_context(wrapped(_Maker(here)))
                 yield report
         finally:
             report.lines = sorted(here.log.lines.values(), key=lambda n: -n.seconds)
-            report.flops, report.peak = ledger.flops, ledger.peak
+            report.work, report.peak = costs.work(), costs.peak
 
     def run(self, function: Callable[[FakeCommunicator], Any], rank: int = 0) -> Report:
         """Call a function as a rank.
@@ -330,10 +354,10 @@ class ShapeOperator(OperatorWithKernel, place=ShapesPlace.kind):
                 lod = values[source][k].lod if source and isinstance(values[source][k], LoDTensor) else []
                 self._write(scope, run, slot, name, dims, lod, values)
                 made.setdefault(slot, []).append(tuple(dims))
-        ledger = LEDGER.get()
-        if ledger is not None:
-            ledger.ops += 1
-            ledger.flops += self._flops(values, made, attrs)
+        costs = LEDGER.get()
+        if isinstance(costs, Costs):
+            dtype = str(self._dtype(None, values))
+            costs.add(self.type, dtype, self._products(values, made, attrs), self._moved(values, scope))
 
     def _write(self, scope: Scope, run: RunContext, slot: str, name: str, dims: Any, lod: Any, values: Values) -> None:
         var = self.block.find_var_recursive(name)
@@ -347,8 +371,34 @@ class ShapeOperator(OperatorWithKernel, place=ShapesPlace.kind):
         old = None if current is None else current.value
         if isinstance(old, LoDTensor) and name in self._read_names() and old.array.shape == tuple(dims):
             return  # computed in place
-        array = shape_array(dims, dtype)
+        source = self._source(values)
+        is_view = isinstance(source, ShapeArray) and math.prod(dims) == source.size and source.dtype == dtype
+        array = shape_array(dims, dtype, source if is_view else None)
         self.set_output(scope, name, LoDTensor(array, lod, place=run.place, check=False))
+
+    @cached_property
+    def _viewed_slot(self) -> str:
+        """The slot of which kernels on the CPU return views; "" where they compute."""
+        return next(iter(default_manager().kernel_map(self.type, "cpu").viewed), "")
+
+    def _source(self, values: Values) -> Any:
+        """The array that results of its size are views of; None where they are computed."""
+        tensor = next(iter(values.get(self._viewed_slot, ())), None)
+        return tensor.array if isinstance(tensor, LoDTensor) else None
+
+    def _moved(self, values: Values, scope: Scope) -> int:
+        """Bytes that a kernel reads and writes: inputs but those of which it asks the shape, and outputs but views."""
+        names = (n for names in self.outputs.values() for n in names if n != EMPTY_VAR)
+        written = [var.value.array for n in names if (var := scope.find_var(n)) and isinstance(var.value, LoDTensor)]
+        source = self._source(values)
+        if source is not None:
+            computed = sum(a.nbytes for a in written if a.size != source.size)
+            return int(source.nbytes + computed) if computed else 0
+        unread = self.info.no_need_buffer_vars
+        read = {
+            id(v): v.array.nbytes for s, vs in values.items() if s not in unread for v in vs if isinstance(v, LoDTensor)
+        }
+        return int(sum(read.values()) + sum(a.nbytes for a in written))
 
     def _read_names(self) -> set[str]:
         return {n for names in self.inputs.values() for n in names}
@@ -360,18 +410,20 @@ class ShapeOperator(OperatorWithKernel, place=ShapesPlace.kind):
             return numpy_dtype(var.dtype)
         return next((v.array.dtype for vs in values.values() for v in vs if isinstance(v, LoDTensor)), "float32")
 
-    def _flops(self, values: Values, made: Mapping[str, Any], attrs: Mapping[str, Any]) -> int:
-        """Operations of a product, or of the gradients of one, each of which is a product of the same size."""
-        info, times = self.info, 1
+    def _products(self, values: Values, made: Mapping[str, Any], attrs: Mapping[str, Any]) -> list[tuple[int, int]]:
+        """(operations, elements of the output) of a product, or of the gradients of one: products of the same size."""
+        info, outputs = self.info, made
         dims = {s: [getattr(v, "shape", None) for v in vs] for s, vs in values.items()} | dict(made)
         if self.type.endswith(_GRAD_OP):
             try:
                 info = default_manager().op_info(self.type.removesuffix(_GRAD_OP))
             except OprackError:
-                return 0
-            times = sum(slot.endswith(GRAD_SUFFIX) for slot in made)
+                return []
+            outputs = {s: shapes for s, shapes in made.items() if s.endswith(GRAD_SUFFIX)}
             dims = {s.removesuffix(GRAD_SUFFIX): shapes for s, shapes in dims.items()}
         if info.sbp is None or not all(s in dims for s, slot in info.proto.inputs.items() if not slot.dispensable):
-            return 0
+            return []
         ctx = SbpContext(info.type, attrs, dims)
-        return times * product_flops(info.sbp(ctx), ctx)
+        flops = product_flops(info.sbp(ctx), ctx)
+        sizes = [math.prod(shapes[0]) for shapes in outputs.values()]
+        return [(flops, size) for size in (sizes if outputs is not made else sizes[:1])] if flops else []
