@@ -1,4 +1,4 @@
-"""crf_decoding by sums and max pooling takes the same path as NumPy's kernel, the first of equally good ones."""
+"""crf_decoding in native code takes the same path as NumPy's kernel, the first of equally good ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LENGTHS = [
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("tags", [5, 57])
+@pytest.mark.parametrize("tags", [1, 5, 16, 57, 300])
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
 def test_paths(monkeypatch, lengths, tags, ties):
     emission, transition = scores(sum(lengths), tags, ties=ties), scores(tags + 2, tags, ties=ties)
@@ -84,9 +84,14 @@ def test_agreement_with_labels(monkeypatch):
     assert got[::3].sum() == 0 and got.sum() == 24 - 8
 
 
-@pytest.mark.parametrize("lengths, tags", [([0, 0], 5), ([4, 3], 300)], ids=str)
-def test_what_numpy_does(lengths, tags):
-    """Nothing at all, and more labels than a byte counts."""
-    ctx, emission, transition = context(lengths), scores(sum(lengths), tags), scores(tags + 2, tags)
+def test_nothing_at_all_is_numpys():
+    ctx, emission, transition = context([0, 0]), scores(0, 5), scores(7, 5)
     want = numpy_result("crf_decoding", {"Emission": emission, "Transition": transition}, ctx)
-    assert crf_decoding(emission, transition, ctx=ctx) is NotImplemented and want.shape == (sum(lengths), 1)
+    assert crf_decoding(emission, transition, ctx=ctx) is NotImplemented and want.shape == (0, 1)
+
+
+@pytest.mark.parametrize("lengths", [[5, 7], [-1, 3]], ids=str)
+def test_lengths_beyond_the_rows_are_not_followed(lengths):
+    """NumPy's kernel says what is wrong."""
+    length = np.array(lengths, np.int64)
+    assert crf_decoding(scores(2, 6, 8), scores(10, 8), None, length, ctx=context()) is NotImplemented
