@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from oprack.eager_tensor import Tensor
@@ -14,7 +16,8 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
 from oprack.layers.variable import Variable
-from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
+from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, Entry, StateNames
+from oprack.nn.parameter import Region
 from oprack.nn.update_program import clip_factors, norm_clips, scaled, square_of, update_program
 from oprack.python.implementation import HAS_GIL
 from oprack.runtime import Executor
@@ -32,6 +35,14 @@ def _alone() -> int:
 
 _ALONE = _alone() if HAS_GIL else 0
 """0 without the GIL, where a reference count says nothing for sure."""
+
+
+class StatePart(NamedTuple):
+    """What a rank has of an array of the state: shape and dtype of the whole, and the regions that are here."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    regions: list[tuple[Region, np.ndarray]]
 
 
 class GlobalGradients(Protocol):
@@ -97,6 +108,7 @@ class Updates:
         self._names = StateNames(optimizer, self.parameters, paths)
         self._variables: dict[str, str] = {}  # key in the state -> name of the variable
         self._restored: dict[str, np.ndarray] = {}  # key -> loaded value, until the variable is created
+        self._restored_parts: dict[str, np.ndarray] = {}  # the same where what is here was loaded, and not the whole
 
     def step(self) -> None:
         """Update every parameter that has a gradient.
@@ -217,8 +229,11 @@ class Updates:
         for name in startup.global_block().vars:
             first = fresh.get_var(name).get()
             restored = self._restored.pop(keys.get(name, ""), None)
+            part = self._restored_parts.pop(keys.get(name, ""), None)
             var = self.scope.var(name)
-            if restored is not None:
+            if part is not None:
+                var.value = LoDTensor(part, place=CPU)
+            elif restored is not None:
                 var.value = LoDTensor(self._part(positions[keys[name]], restored), place=CPU)
             elif var.value is None:
                 var.value = first
@@ -253,9 +268,81 @@ class Updates:
             var = self.scope.find_var(self._variables.get(key, ""))
             if var is not None and var.value is not None:
                 arrays[key] = self._whole(self._names.entries()[key].position, host_copy(var.value))
+            elif key in self._restored_parts:
+                arrays[key] = self._whole(self._names.entries()[key].position, self._restored_parts[key].copy())
             elif key in self._restored:
                 arrays[key] = self._restored[key].copy()
         return arrays
+
+    # Its parts on several ranks ---------------------------------------------------------------------------------------
+    def state_parts(self) -> dict[str, StatePart]:
+        """What this rank has of the arrays of the state, by key, on the memory of the state where that is the host's.
+
+        Returns:
+            The arrays that a step has changed or that were loaded; those of other parameters are missing.
+        """
+        found = {}
+        for key, e in self._names.entries().items():
+            var = self.scope.find_var(self._variables.get(key, ""))
+            if var is not None and var.value is not None:
+                value = context(var.value.place).to_host(var.value.array)
+            elif key in self._restored_parts:
+                value = self._restored_parts[key]
+            elif key in self._restored:
+                value = self._part(e.position, self._restored[key])
+            else:
+                continue
+            regions = self._regions(e)
+            shapes = [[stop - start for start, stop in region] for region in regions]
+            ends = itertools.accumulate(map(math.prod, shapes), initial=0)
+            spans = zip(shapes, itertools.pairwise(ends), strict=True)
+            arrays = [value.reshape(-1)[a:b].reshape(shape) for shape, (a, b) in spans]
+            found[key] = StatePart(e.shape, e.dtype, list(zip(regions, arrays, strict=True)))
+        return found
+
+    def set_state_parts(
+        self,
+        forms: Mapping[str, tuple[Sequence[int], str]],
+        read: Callable[[str, Region], np.ndarray],
+        schedule: Any = None,
+    ) -> None:
+        """Load a state of which each rank reads what it needs, in place of the current one.
+
+        Args:
+            forms: Shape and dtype of each array; those of a parameter that no step has changed are missing.
+            read: Reads a region of an array.
+            schedule: State of the learning rate's schedule; None: there is none.
+
+        Raises:
+            NotFoundError: Keys are missing or unknown; nothing is changed.
+            InvalidArgumentError: A shape or dtype differs; nothing is changed.
+        """
+        self._names.require_forms(forms, schedule is not None)
+        parts = {}
+        for key, e in self._names.entries().items():
+            if key in forms and (regions := self._regions(e)):
+                parts[key] = self._joined(e, [read(key, region) for region in regions])
+        if self._optimizer.schedule is not None:
+            self._optimizer.schedule.set_state_dict(schedule)
+        self._restored, self._restored_parts = {}, parts
+        self.scope, self._functions, self._variables = Scope(), {}, {}
+
+    def _lies_as_parameter(self, e: Entry) -> bool:
+        """Whether an array of the state has an element for each one of its parameter, where that lies in parts."""
+        layout = self.parameters[e.position]._meta.layout
+        return layout is not None and not layout.is_broadcast and e.elementwise
+
+    def _regions(self, e: Entry) -> list[Region]:
+        """The regions of an array of the state that are here."""
+        layout = self.parameters[e.position]._meta.layout
+        if layout is not None and self._lies_as_parameter(e):
+            return [layout.region(e.shape)]
+        return [tuple((0, n) for n in e.shape)]
+
+    def _joined(self, e: Entry, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        """What the scope has of an array whose regions are these."""
+        (piece,) = pieces
+        return piece
 
     def _whole(self, position: int, array: np.ndarray) -> np.ndarray:
         """State of a parameter as one rank has it; of one that lies in parts, the parts of all. Collective then."""
@@ -290,6 +377,7 @@ class Updates:
             schedule.set_state_dict(state[SCHEDULE])
         retained: dict[str, Any] = {} if strict else self._arrays()
         self._restored = retained | arrays
+        self._restored_parts = {}
         # The next step creates the variables again, from the restored values.
         self.scope, self._functions, self._variables = Scope(), {}, {}
 
