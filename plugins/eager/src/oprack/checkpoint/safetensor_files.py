@@ -6,6 +6,7 @@ file before any is believed, and maps files into memory, so that a slice costs w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -32,11 +33,11 @@ def _library() -> ModuleType:
     return safetensors
 
 
-def write_tensors(file: IO[bytes] | str, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Write arrays to a file of safetensors, without another copy of them.
+def write_tensors(file: IO[bytes], arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """Write arrays to a file of safetensors, without another copy of them where the file has a path.
 
     Args:
-        file: The path, or an open file; what it holds is replaced.
+        file: An open file; what it holds is replaced, and at its path another file may lie then, with its mode.
         arrays: The arrays, in host memory.
         metadata: Texts for the header.
 
@@ -49,20 +50,31 @@ def write_tensors(file: IO[bytes] | str, arrays: Mapping[str, np.ndarray], metad
         raise InvalidArgumentError(f"{SUFFIX}: '__metadata__' is the name of the header's texts; rename the tensor")
     # The specification holds addresses, so the arrays have to stay until it was written.
     dense = {name: _little_endian(array) for name, array in arrays.items()}
-    path = file if isinstance(file, str) else getattr(file, "name", None)
+    path = getattr(file, "name", None)
     try:
         specs = {
             name: library.TensorSpec(dtype=a.dtype.name, shape=a.shape, data_ptr=a.ctypes.data, data_len=a.nbytes)
             for name, a in dense.items()
         }
-        if isinstance(path, str):
-            library.serialize_file(specs, path, metadata=dict(metadata))
-        elif not isinstance(file, str):  # what waits in memory for a pipe
+        if isinstance(path, str | os.PathLike):
+            library.serialize_file(specs, os.fspath(path), metadata=dict(metadata))
+            _make_alike(path, os.fstat(file.fileno()))
+        else:  # what waits in memory for a pipe
             file.write(library.serialize(specs, metadata=dict(metadata)))
     except library.SafetensorError as error:
         raise InvalidArgumentError(
             f"{SUFFIX}: {error}; oprack.io.save_state writes other dtypes to a file whose name ends in .npz"
         ) from error
+
+
+def _make_alike(path: str | os.PathLike[str], old: os.stat_result) -> None:
+    """Give what the library put in the place of a file that file's mode and owner, and see to it that it is on disk."""
+    with open(path, "rb+") as written:
+        if hasattr(os, "fchown"):
+            with contextlib.suppress(OSError):  # only root may give files away
+                os.fchown(written.fileno(), old.st_uid, old.st_gid)
+        os.chmod(path, stat.S_IMODE(old.st_mode))
+        os.fsync(written.fileno())
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from oprack.checkpoint import MANIFEST, Checkpoint, latest_checkpoint, new_checkpoint
+from oprack.checkpoint import MANIFEST, Checkpoint, last_saved, latest_checkpoint, new_checkpoint
 from oprack.checkpoint.directory import locked
 from oprack.checkpoint.manifest import check_plain, is_count, misfit, seal, unseal
 from oprack.checkpoint.safetensor_files import TensorFile, open_tensors, write_tensors
@@ -131,6 +131,7 @@ class Checkpointer:
             return
         with self._all_or_none("save"):
             job.join()
+        last_saved[0] = os.fspath(job.directory.with_suffix(""))
 
     @contextlib.contextmanager
     def _all_or_none(self, what: str) -> Iterator[None]:
@@ -297,9 +298,8 @@ class _Job:
         file = self.directory / f"{self.name}.safetensors"
         if arrays:
             regions = json.dumps({e["name"]: [e["shape"], e["region"]] for e in entries})
-            write_tensors(os.fspath(file), arrays, {"format": "np", "oprack_regions": regions})
-            with open(file, "rb+") as written:
-                os.fsync(written.fileno())
+            with open(file, "xb") as opened:
+                write_tensors(opened, arrays, {"format": "np", "oprack_regions": regions})
         part = {"file": file.name, "pieces": entries, "values": self.held.values, "names": self.names}
         ready = self.directory / f"{self.name}.json"
         temporary = ready.with_suffix(".writing")
