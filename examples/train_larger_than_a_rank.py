@@ -10,7 +10,7 @@
 Python and its libraries hold after a small net was trained. Parameters, gradients and Adam's state take 256 MiB here,
 and the libraries of kernels keep about as much for the next step. The net is deferred, so no rank ever has all of it;
 its weights are split over the ranks (tensor parallelism), and with them the state. `losses.json` in the folder has the
-losses of all runs there.
+losses of all runs there. `--offload` lets one rank train with a limit of 250, its state in files on the disk.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--blocks", type=int, default=8, help="8 * width * width parameters each (%(default)s)")
     parser.add_argument("--memory", type=int, default=0, help="MiB that each process may take for data; 0: all")
     parser.add_argument("--save-every", type=int, default=3, metavar="STEPS", help="between checkpoints (%(default)s)")
+    parser.add_argument("--offload", action="store_true", help="keep the state of Adam in files in --out")
     parser.add_argument("--asynchronous", action="store_true", help="save copies by a thread, while training goes on")
     parser.add_argument("--kill-at", type=int, default=-1, metavar="STEP", help="kill the last rank in this step")
     parser.add_argument("--seed", type=int, default=1, help="of the parameters (%(default)s)")
@@ -103,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     oprack.seed(options.seed)
     net, adam, step = trainer(options.width, options.blocks)
+    if options.offload:
+        adam.updates.offload(options.out, group_mb=8)
     checkpoints = parallel.Checkpointer(options.out / "checkpoints", 2, options.asynchronous)
     found = checkpoints.load({"net": net, "adam": adam})
     losses = found.extra["losses"] if found else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
 from oprack.layers.variable import Variable
+from oprack.nn.offload import StateFiles
 from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, Entry, StateNames
 from oprack.nn.parameter import Region
 from oprack.nn.update_program import clip_factors, norm_clips, scaled, square_of, update_program
@@ -107,6 +109,7 @@ class Updates:
         self._executors: dict[tuple[Place, bool], Executor] = {}
         self._names = StateNames(optimizer, self.parameters, paths)
         self._variables: dict[str, str] = {}  # key in the state -> name of the variable
+        self._files: StateFiles | None = None
         self._restored: dict[str, np.ndarray] = {}  # key -> loaded value, until the variable is created
         self._restored_parts: dict[str, np.ndarray] = {}  # the same where what is here was loaded, and not the whole
 
@@ -132,8 +135,43 @@ class Updates:
 
     def _update(self, chosen: Sequence[Tensor], gradients: Sequence[Any], in_parts: bool) -> None:
         """Run the program of the optimizer; where ranks have parts of the parameters, clip by norms before it."""
+        in_parts = in_parts or self._files is not None
         if in_parts and norm_clips(self._optimizer):
             gradients = self._clipped(chosen, gradients)
+        if self._files is None:
+            self._run(chosen, gradients, in_parts)
+            return
+        for group in self._files.groups(chosen):
+            some = [chosen[k] for k in group]
+            self._run(some, [gradients[k] for k in group], in_parts)
+            paths = {self._names.paths[self._position(p)] for p in some}
+            self._files.put(
+                self.scope, [name for key, name in self._variables.items() if key.rpartition(".")[0] in paths]
+            )
+
+    def offload(self, directory: str | os.PathLike[str], group_mb: float = 64.0) -> None:
+        """Keep the state in files on a disk, mapped into memory, and update some parameters at a time.
+
+        `adam.updates.offload("/scratch")`. Of each parameter the state is in the memory of the process only while it is
+        updated. Clips by norms are taken over all gradients before. The files have no names and end with the process;
+        checkpoints are written as ever.
+
+        Args:
+            directory: Where the files lie.
+            group_mb: The size in MiB of the parameters that are updated at a time.
+
+        Raises:
+            InvalidArgumentError: group_mb is not above 0.
+            NotADirectoryError: There is no such directory.
+        """
+        self._files = StateFiles(directory, group_mb)
+        self._functions = {}  # their programs update all parameters at once
+        self._files.put(self.scope, list(self._variables.values()))
+
+    def _position(self, parameter: Tensor) -> int:
+        return next(k for k, p in enumerate(self.parameters) if p is parameter)
+
+    def _run(self, chosen: Sequence[Tensor], gradients: Sequence[Any], in_parts: bool) -> None:
         if not chosen:
             return
         place = chosen[0].place
@@ -176,7 +214,7 @@ class Updates:
     def _clipped(self, chosen: Sequence[Tensor], gradients: Sequence[Any]) -> list[Any]:
         """Gradients of parts, clipped by the norms of the whole gradients; collective."""
         squares = np.zeros(len(self.parameters))
-        at = [next(k for k, q in enumerate(self.parameters) if q is p) for p in chosen]
+        at = [self._position(p) for p in chosen]
         for k, gradient in zip(at, gradients, strict=True):
             squares[k] = square_of(gradient)
         factors = clip_factors(self._optimizer, self.parameters, self._summed(squares, set(at)))
@@ -185,7 +223,10 @@ class Updates:
     def _summed(self, squares: np.ndarray, chosen: set[int]) -> np.ndarray:
         """Sums over all parts of parameters, by position; those of this rank are given."""
         at = sorted(chosen)
-        squares[at] = _global_gradients[0].squares_of_all(squares[at], [self.parameters[k]._meta.layout for k in at])
+        if _global_gradients:
+            squares[at] = _global_gradients[0].squares_of_all(
+                squares[at], [self.parameters[k]._meta.layout for k in at]
+            )
         return squares
 
     def clear_grad(self) -> None:
@@ -239,6 +280,8 @@ class Updates:
                 var.value = first
             elif var.value.array.dtype != first.array.dtype:  # the parameter has another dtype than before
                 var.value = LoDTensor(host_copy(var.value).astype(first.array.dtype))
+        if self._files is not None:
+            self._files.put(self.scope, list(keys))
         runner, inputs = self._executor(place), [f"{p.name}{GRAD_SUFFIX}" for p in chosen]
         return PreparedFunction(runner, runner.prepare(program.desc), inputs, ()), writer.rate_variable
 
