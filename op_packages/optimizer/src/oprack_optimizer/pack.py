@@ -40,6 +40,7 @@ def oprack_layers(register: Register) -> None:
             register.layer(name, f"{here}.{module}:{name}", namespace="optimizer")
             register.layer(f"{name}Optimizer", f"{here}.{module}:{name}", namespace="optimizer")
     register.layer("Optimizer", f"{here}.base:Optimizer", namespace="optimizer")
+    register.layer("RecomputeOptimizer", f"{here}.recompute:RecomputeOptimizer", namespace="optimizer")
     register.layer("Accumulator", f"{here}.base:Accumulator", namespace="optimizer")
     register.layer("lr", f"{here}:lr", namespace="optimizer")
     for how in ("Value", "Norm", "GlobalNorm"):

@@ -32,6 +32,8 @@ class Uniform(Initializer):
         InvalidArgumentError: low is not less than high.
     """
 
+    in_order = True  # the op draws element by element, so that parts of a parameter can be drawn by themselves
+
     def __init__(self, low: float = -1.0, high: float = 1.0, seed: int = 0) -> None:
         if not low < high:
             raise InvalidArgumentError(f"Uniform: low is {low} and high is {high}; expected low < high")
@@ -53,6 +55,7 @@ class Normal(Initializer):
         InvalidArgumentError: scale is negative.
     """
 
+    in_order = True
     op_type = "gaussian_random"
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
@@ -77,6 +80,7 @@ class TruncatedNormal(Normal):
     """
 
     op_type = "truncated_gaussian_random"
+    in_order = False  # what lies outside is drawn again at the end
 
 
 class Xavier(Initializer):
@@ -90,6 +94,8 @@ class Xavier(Initializer):
         fan_out: Number of outputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
         seed: Seed of the generator; 0: that of the executor.
     """
+
+    in_order = True
 
     def __init__(
         self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
@@ -116,6 +122,8 @@ class MSRA(Initializer):
         fan_in: Number of inputs of a unit; None: from the shape, [in, out] or [out, in, *kernel].
         seed: Seed of the generator; 0: that of the executor.
     """
+
+    in_order = True
 
     def __init__(self, uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> None:
         self.uniform, self.fan_in, self.seed = uniform, fan_in, seed
@@ -166,6 +174,7 @@ class KaimingUniform(Initializer):
         InvalidArgumentError: nonlinearity is none of these.
     """
 
+    in_order = True
     uniform = True
 
     def __init__(self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu") -> None:

@@ -14,6 +14,8 @@ from oprack.layers import Variable
 class Constant(Initializer):
     """Every element is `value`: op fill_constant."""
 
+    in_order = True  # see oprack.nn.deferred
+
     def __init__(self, value: float = 0.0) -> None:
         self.value = value
 

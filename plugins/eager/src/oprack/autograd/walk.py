@@ -89,6 +89,8 @@ class Walk:
         if all([g is None for g in totals]):
             return ()
         if node.saved is None:
+            if why := node.__dict__.get("let_go"):
+                raise PreconditionNotMetError(f"{node.name} {why}")
             raise PreconditionNotMetError(
                 f"backward runs a second time through {node.name}, whose saved tensors were let go of after the first; "
                 "call backward(retain_graph=True) the first time"

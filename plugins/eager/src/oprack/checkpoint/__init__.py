@@ -8,11 +8,12 @@ the previous one intact. Nothing is pickled. A directory is locked for one savin
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from oprack.program import Program
     from oprack.runtime import NaiveExecutor
 
-_VALUES, _MANIFEST, _LATEST = "values.bin", "manifest.json", "latest"
+_VALUES, MANIFEST, _LATEST = "values.bin", "manifest.json", "latest"
 _NAME = re.compile(r"ckpt-(\d{1,18})")
 last_saved = [""]  # what this process saved last, which is named when one of several ranks fails
 
@@ -113,19 +114,34 @@ def save_checkpoint(
 
 
 def _save(root: Path, body: dict[str, Any], values: Mapping[str, Value], keep: int) -> Path:
+    with new_checkpoint(root, keep) as directory:
+        body["variables"] = _write_values(directory / _VALUES, values)
+        (directory / MANIFEST).write_bytes(seal(body))
+    return root / directory.stem
+
+
+@contextlib.contextmanager
+def new_checkpoint(root: Path, keep: int) -> Iterator[Path]:
+    """A directory that becomes the newest checkpoint at the end of the with block; the caller holds the lock of `root`.
+
+    Args:
+        root: The directory of checkpoints.
+        keep: How many to keep, the new one included.
+
+    Yields:
+        The directory under its temporary name, that of the checkpoint and ".tmp".
+    """
     _sweep(root)  # the lock is held, so whatever has a temporary name was left behind by a process that died
     existing = _numbers(root)
     name = f"ckpt-{max(existing, default=0) + 1}"
     with atomic_directory(root / name) as directory:
-        body["variables"] = _write_values(directory / _VALUES, values)
-        (directory / _MANIFEST).write_bytes(seal(body))
+        yield directory
     # Only once the directory has its final name: a reader in between finds the previous checkpoint.
     write_atomic(root / _LATEST, f"{name}\n".encode())
     # Old ones are removed last, so that there is a complete checkpoint at every moment.
     for number in sorted(existing)[: max(len(existing) + 1 - keep, 0)]:
         _remove(root / f"ckpt-{number}")
     last_saved[0] = os.fspath(root / name)
-    return root / name
 
 
 class _Hashing:
@@ -241,7 +257,7 @@ def load_checkpoint(
         CheckpointMismatchError: The message lists how the program differs.
     """
     root = Path(path)
-    directory = root if (root / _MANIFEST).is_file() else latest_checkpoint(root)
+    directory = root if (root / MANIFEST).is_file() else latest_checkpoint(root)
     if directory is None:
         raise NotFoundError(
             f"{os.fspath(root)!r} holds no checkpoint; expected a directory that save_checkpoint wrote, with ckpt-<n> "
@@ -271,7 +287,7 @@ def _read_newest(root: Path, directory: Path, program: Program) -> tuple[Path, d
     descs = persistable_vars(program)
     while True:
         try:
-            body = unseal(directory / _MANIFEST)
+            body = unseal(directory / MANIFEST)
             check_program(body, descs, program, directory)
             return (
                 directory,

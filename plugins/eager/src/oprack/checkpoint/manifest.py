@@ -54,8 +54,14 @@ def seal(body: Mapping[str, Any]) -> bytes:
     return f'{{"oprack_checkpoint": {FORMAT}, "sha256": "{digest}", "body":\n{text}\n}}\n'.encode()
 
 
-def unseal(path: Path) -> dict[str, Any]:
-    """The body of a manifest. Raises CorruptCheckpointError, CheckpointError for a newer format."""
+def unseal(
+    path: Path, objection: Callable[[Any], str] | None = None, writer: str = "save_checkpoint"
+) -> dict[str, Any]:
+    """The body of a manifest. Raises CorruptCheckpointError, CheckpointError for a newer format.
+
+    objection: says what is wrong with a body, "" if nothing is; default: for bodies of `save_checkpoint`. writer: who
+    writes such bodies.
+    """
     where = repr(os.fspath(path))
     try:
         head, _, rest = bytes(open_view(path)).decode().partition("\n")
@@ -75,12 +81,13 @@ def unseal(path: Path) -> dict[str, Any]:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CorruptCheckpointError(f"{where} is no JSON: {error}; take another checkpoint") from None
-    if why := _objection(body):
-        raise CorruptCheckpointError(f"{where} is not as save_checkpoint writes it: {why}; take another checkpoint")
+    if why := (objection or _objection)(body):
+        raise CorruptCheckpointError(f"{where} is not as {writer} writes it: {why}; take another checkpoint")
     return cast("dict[str, Any]", body)
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether it is a number of bytes, or a dim."""
     return type(value) is int and 0 <= value <= _MAX_COUNT  # True is an int to isinstance
 
 
@@ -95,9 +102,9 @@ _ENTRY: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a str", lambda v: isinstance(v, str)),
     "kind": ("dense or rows", lambda v: v in ("dense", "rows")),
     "dtype": ("a dtype", lambda v: v in DTYPE_NAMES.values()),
-    "shape": ("a list of dims", lambda v: isinstance(v, list) and all(map(_is_count, v))),
-    "offset": ("a number of bytes", _is_count),
-    "size": ("a number of bytes", _is_count),
+    "shape": ("a list of dims", lambda v: isinstance(v, list) and all(map(is_count, v))),
+    "offset": ("a number of bytes", is_count),
+    "size": ("a number of bytes", is_count),
     "sha256": ("64 hexadecimal digits", lambda v: isinstance(v, str) and bool(_DIGEST.fullmatch(v))),
 }
 """What save_checkpoint writes: key -> (what it holds, in words; the test)."""
@@ -105,12 +112,14 @@ _ENTRY: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 def _objection(body: Any) -> str:
     """Why something is no body of a manifest; "" when it has all that is read of it, with the right types."""
-    why = _misfit(body, _BODY, "the body")
+    if isinstance(body, dict) and "tensors" in body:
+        return "oprack.parallel.Checkpointer wrote it, and reads it"
+    why = misfit(body, _BODY, "the body")
     if why:
         return why
     end, names = 0, set()
     for i, entry in enumerate(body["variables"]):
-        if why := _misfit(entry, _ENTRY, f"variables[{i}]"):
+        if why := misfit(entry, _ENTRY, f"variables[{i}]"):
             return why
         # one behind the other, so that no size can lead out of the file
         if entry["offset"] != end:
@@ -122,7 +131,8 @@ def _objection(body: Any) -> str:
     return ""
 
 
-def _misfit(value: Any, schema: Mapping[str, tuple[str, Callable[[Any], bool]]], where: str) -> str:
+def misfit(value: Any, schema: Mapping[str, tuple[str, Callable[[Any], bool]]], where: str) -> str:
+    """Why something is no dict with these keys and such values; "" if it is. schema: key -> (in words, the test)."""
     if not isinstance(value, dict):
         return f"{where} is {type(value).__name__}; expected a dict"
     for key, (words, test) in schema.items():

@@ -1,4 +1,4 @@
-"""State of modules and optimizers as one .npz file: arrays by path, and what else there is as JSON."""
+"""State of modules and optimizers as one file, .npz or .safetensors: arrays by path, and what else there is as JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
+from oprack.checkpoint.safetensor_files import SUFFIX, read_all, write_tensors
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
 from oprack.io.atomic import AtomicSave, refuse_directory
 from oprack.python.interruption import let_interruptions_pass
@@ -25,8 +26,9 @@ _LONGEST = 60_000  # bytes of a name; an archive counts them by 16 bits
 def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write a state: names with tensors, arrays, or values that JSON can hold; complete or not at all.
 
-    Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits. Of tensors that lie on several ranks
-    the whole is written, once; all ranks must call this then, and any number of ranks may read the file.
+    Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits; in a file whose name ends in
+    ".safetensors", as the library safetensors has them, which other frameworks read. Of tensors that lie on several
+    ranks the whole is written, once; all ranks must call this then, and any number of ranks may read the file.
 
     Args:
         path: The file.
@@ -50,7 +52,7 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
         if hasattr(value, "__array__") and not isinstance(value, str):  # NumPy's text is text, too
             check_array(value, f"save_state: {name!r}")
             array = np.asarray(value)
-            if array.dtype.name == "bfloat16":
+            if array.dtype.name == "bfloat16" and not _is_safetensors(path):
                 bits[name] = "bfloat16"
                 array = array.view(np.int16)
             arrays[name] = array
@@ -104,7 +106,15 @@ def _check_name(name: Any) -> None:
         )
 
 
+def _is_safetensors(path: str | os.PathLike[str]) -> bool:
+    return os.fsdecode(path).endswith(SUFFIX)
+
+
 def _write(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], text: str) -> None:
+    if _is_safetensors(path):
+        with AtomicSave() as save, save.open(path) as file:
+            write_tensors(file, arrays, {"format": "np", _OTHER: text})
+        return
     with AtomicSave() as save, save.open(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in [*arrays.items(), (_OTHER, np.frombuffer(text.encode(), np.uint8))]:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
@@ -112,10 +122,11 @@ def _write(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], text:
 
 
 def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what `save_state` wrote. Nothing is unpickled, and sizes are checked before memory is taken.
+    """Read what `save_state` wrote, or any file of safetensors. Nothing is unpickled, and sizes are checked before
+    memory is taken.
 
     Args:
-        path: The file.
+        path: The file; one of safetensors if its name ends in ".safetensors".
 
     Returns:
         The state.
@@ -134,6 +145,8 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not os.path.exists(path):
         raise NotFoundError(f"load_state: there is no file {os.fspath(path)!r}")
     where = repr(os.fspath(path))
+    if _is_safetensors(path):
+        return _from_safetensors(path)
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise CorruptParameterError(f"{where} is no regular file; expected one that save_state wrote")
@@ -147,6 +160,17 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise CorruptParameterError(
                 f"{where} is no file of save_state, or it was altered: {type(error).__name__}: {error}"
             ) from error
+
+
+def _from_safetensors(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The state in a file of safetensors: all its tensors, and the values that `save_state` put into its header."""
+    found, metadata = read_all(path)
+    if _OTHER not in metadata:
+        return dict(found)
+    try:
+        return _checked_state({**found, _OTHER: np.frombuffer(metadata[_OTHER].encode(), np.uint8)})
+    except (ValueError, RecursionError, CorruptParameterError) as error:
+        raise CorruptParameterError(f"{os.fspath(path)!r}: its header was altered: {error}") from error
 
 
 def _read_arrays(file: IO[bytes], size: int) -> dict[str, np.ndarray]:

@@ -32,6 +32,9 @@ class TensorLayout(Protocol):
     @property
     def placement(self) -> TensorPlacement: ...
 
+    def region(self, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """(start, stop) of each dim of this rank's part of an array of the logical shape."""
+
     def part(self, shape: Sequence[int]) -> Any:
         """The index of this rank's part in an array of the logical shape."""
 

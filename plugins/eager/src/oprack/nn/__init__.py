@@ -28,6 +28,7 @@ _HOMES = {
     "Sequential": "oprack.nn.containers",
     "Updates": "oprack.nn.updates",
     "create_parameter": "oprack.nn.parameter",
+    "deferred": "oprack.nn.parameter",
     "functional": "oprack.nn",
     "init": "oprack.nn",
     "initializer": "oprack.nn",

@@ -14,7 +14,7 @@ from oprack.functional.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.variable import Initializer
 from oprack.names.spellings import ABSENT, accept_other_names, instead, require_keywords, same
-from oprack.nn.parameter import Parameter, create_parameter
+from oprack.nn.parameter import DeferredParameter, Parameter, create_parameter
 from oprack.tensor import LoDTensor, numpy_dtype
 
 
@@ -293,11 +293,15 @@ class Module:
     def to(self, place: Any = None, dtype: object = None) -> Self:
         """Move parameters and buffers to a place, or make the floating ones another dtype.
 
+        Parameters that were made inside `oprack.nn.deferred()` are drawn now.
+
         place: a Place or its name ("cpu", "cuda", "cuda:1"), or a dtype. Raises InvalidArgumentError, and NotFoundError
         when no plugin serves the place.
         """
         place, dtype = place_and_dtype(place, dtype, f"{type(self).__name__}.to")
         for tensor in (*self.parameters(), *(b for _, b in self.named_buffers())):
+            if isinstance(tensor, DeferredParameter):
+                tensor.make(place=place)
             array = tensor._value
             if place is not None and place != tensor.place:
                 array = context(place).from_host(context(tensor.place).to_host(array))

@@ -20,13 +20,17 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Entry:
-    """One array of the state, under the key `<parameter>.<accumulator>`; `position` is that of the parameter."""
+    """One array of the state, under the key `<parameter>.<accumulator>`; `position` is that of the parameter.
+
+    elementwise: it has the parameter's shape, whatever that is, and not one of its own.
+    """
 
     key: str
     position: int
     accumulator: str
     shape: tuple[int, ...]
     dtype: str
+    elementwise: bool
 
 
 class StateNames:
@@ -49,7 +53,8 @@ class StateNames:
         for i, (path, p) in enumerate(zip(self.paths, self.parameters, strict=True)):
             for a in self._optimizer.accumulators():
                 shape = p.shape if a.shape is None else tuple(a.shape)
-                entries[f"{path}.{a.name}"] = Entry(f"{path}.{a.name}", i, a.name, shape, str(p.dtype))
+                key = f"{path}.{a.name}"
+                entries[key] = Entry(key, i, a.name, shape, str(p.dtype), a.shape is None)
         return entries
 
     def checked(self, state: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
@@ -68,6 +73,28 @@ class StateNames:
             unknown += [f"{p!r} in {NOT_UPDATED}" for p in not_updated if p not in self.paths]
             self._require_all(missing, unknown, SCHEDULE in state)
         return {key: self._array(entries[key], value) for key, value in arrays.items() if key in entries}
+
+    def require_forms(self, forms: Mapping[str, tuple[Sequence[int], str]], has_schedule: bool) -> None:
+        """Check the arrays of a state by their shapes and dtypes; parameters without any were not updated yet.
+
+        Raises NotFoundError for missing or unknown keys, InvalidArgumentError for a wrong shape or dtype.
+        """
+        entries = self.entries()
+        updated = {e.position for key, e in entries.items() if key in forms}
+        missing = [key for key, e in entries.items() if key not in forms and e.position in updated]
+        unknown = [key for key in forms if key not in entries]
+        wanted = self._optimizer.schedule is not None
+        missing, unknown = (
+            missing + [SCHEDULE] * (wanted > has_schedule),
+            unknown + [SCHEDULE] * (has_schedule > wanted),
+        )
+        if missing or unknown:
+            raise NotFoundError(
+                f"{self._owner}: the state has no {_some(missing) or 'name missing'}; not expected: "
+                f"{_some(unknown) or 'none'}; {self._advice(unknown)}make the optimizer as it was when it was saved"
+            )
+        for key, (shape, dtype) in forms.items():
+            self._require_form(entries[key], tuple(shape), dtype)
 
     def _optional(self, not_updated: Sequence[str], by_program_name: bool) -> set[int]:
         """Positions of parameters that no step has changed, so that a state need not have them.
@@ -104,13 +131,16 @@ class StateNames:
         elif isinstance(value, LoDTensor):
             value = context(value.place).to_host(value.array)
         array = np.array(value)
-        if array.shape != entry.shape or array.dtype.name != entry.dtype:
+        self._require_form(entry, array.shape, array.dtype.name)
+        return array
+
+    def _require_form(self, entry: Entry, shape: tuple[int, ...], dtype: str) -> None:
+        if shape != entry.shape or dtype != entry.dtype:
             raise InvalidArgumentError(
-                f"{self._owner}: {entry.key} of the state is {array.dtype.name}{list(array.shape)}; expected "
+                f"{self._owner}: {entry.key} of the state is {dtype}{list(shape)}; expected "
                 f"{entry.dtype}{list(entry.shape)}, for {self.parameters[entry.position].describe()}; the "
                 "state is that of another network, or its parameters are listed in another order"
             )
-        return array
 
     # States that go by the names of variables -------------------------------------------------------------------------
     def _program_name(self, entry: Entry) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from oprack.eager_tensor import Tensor
@@ -14,7 +17,9 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
 from oprack.layers.variable import Variable
-from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
+from oprack.nn.offload import StateFiles
+from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, Entry, StateNames
+from oprack.nn.parameter import Region
 from oprack.nn.update_program import clip_factors, norm_clips, scaled, square_of, update_program
 from oprack.python.implementation import HAS_GIL
 from oprack.runtime import Executor
@@ -32,6 +37,14 @@ def _alone() -> int:
 
 _ALONE = _alone() if HAS_GIL else 0
 """0 without the GIL, where a reference count says nothing for sure."""
+
+
+class StatePart(NamedTuple):
+    """What a rank has of an array of the state: shape and dtype of the whole, and the regions that are here."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    regions: list[tuple[Region, np.ndarray]]
 
 
 class GlobalGradients(Protocol):
@@ -96,7 +109,9 @@ class Updates:
         self._executors: dict[tuple[Place, bool], Executor] = {}
         self._names = StateNames(optimizer, self.parameters, paths)
         self._variables: dict[str, str] = {}  # key in the state -> name of the variable
+        self._files: StateFiles | None = None
         self._restored: dict[str, np.ndarray] = {}  # key -> loaded value, until the variable is created
+        self._restored_parts: dict[str, np.ndarray] = {}  # the same where what is here was loaded, and not the whole
 
     def step(self) -> None:
         """Update every parameter that has a gradient.
@@ -120,8 +135,43 @@ class Updates:
 
     def _update(self, chosen: Sequence[Tensor], gradients: Sequence[Any], in_parts: bool) -> None:
         """Run the program of the optimizer; where ranks have parts of the parameters, clip by norms before it."""
+        in_parts = in_parts or self._files is not None
         if in_parts and norm_clips(self._optimizer):
             gradients = self._clipped(chosen, gradients)
+        if self._files is None:
+            self._run(chosen, gradients, in_parts)
+            return
+        for group in self._files.groups(chosen):
+            some = [chosen[k] for k in group]
+            self._run(some, [gradients[k] for k in group], in_parts)
+            paths = {self._names.paths[self._position(p)] for p in some}
+            self._files.put(
+                self.scope, [name for key, name in self._variables.items() if key.rpartition(".")[0] in paths]
+            )
+
+    def offload(self, directory: str | os.PathLike[str], group_mb: float = 64.0) -> None:
+        """Keep the state in files on a disk, mapped into memory, and update some parameters at a time.
+
+        `adam.updates.offload("/scratch")`. Of each parameter the state is in the memory of the process only while it is
+        updated. Clips by norms are taken over all gradients before. The files have no names and end with the process;
+        checkpoints are written as ever.
+
+        Args:
+            directory: Where the files lie.
+            group_mb: The size in MiB of the parameters that are updated at a time.
+
+        Raises:
+            InvalidArgumentError: group_mb is not above 0.
+            NotADirectoryError: There is no such directory.
+        """
+        self._files = StateFiles(directory, group_mb)
+        self._functions = {}  # their programs update all parameters at once
+        self._files.put(self.scope, list(self._variables.values()))
+
+    def _position(self, parameter: Tensor) -> int:
+        return next(k for k, p in enumerate(self.parameters) if p is parameter)
+
+    def _run(self, chosen: Sequence[Tensor], gradients: Sequence[Any], in_parts: bool) -> None:
         if not chosen:
             return
         place = chosen[0].place
@@ -164,7 +214,7 @@ class Updates:
     def _clipped(self, chosen: Sequence[Tensor], gradients: Sequence[Any]) -> list[Any]:
         """Gradients of parts, clipped by the norms of the whole gradients; collective."""
         squares = np.zeros(len(self.parameters))
-        at = [next(k for k, q in enumerate(self.parameters) if q is p) for p in chosen]
+        at = [self._position(p) for p in chosen]
         for k, gradient in zip(at, gradients, strict=True):
             squares[k] = square_of(gradient)
         factors = clip_factors(self._optimizer, self.parameters, self._summed(squares, set(at)))
@@ -173,7 +223,10 @@ class Updates:
     def _summed(self, squares: np.ndarray, chosen: set[int]) -> np.ndarray:
         """Sums over all parts of parameters, by position; those of this rank are given."""
         at = sorted(chosen)
-        squares[at] = _global_gradients[0].squares_of_all(squares[at], [self.parameters[k]._meta.layout for k in at])
+        if _global_gradients:
+            squares[at] = _global_gradients[0].squares_of_all(
+                squares[at], [self.parameters[k]._meta.layout for k in at]
+            )
         return squares
 
     def clear_grad(self) -> None:
@@ -217,13 +270,18 @@ class Updates:
         for name in startup.global_block().vars:
             first = fresh.get_var(name).get()
             restored = self._restored.pop(keys.get(name, ""), None)
+            part = self._restored_parts.pop(keys.get(name, ""), None)
             var = self.scope.var(name)
-            if restored is not None:
+            if part is not None:
+                var.value = LoDTensor(part, place=CPU)
+            elif restored is not None:
                 var.value = LoDTensor(self._part(positions[keys[name]], restored), place=CPU)
             elif var.value is None:
                 var.value = first
             elif var.value.array.dtype != first.array.dtype:  # the parameter has another dtype than before
                 var.value = LoDTensor(host_copy(var.value).astype(first.array.dtype))
+        if self._files is not None:
+            self._files.put(self.scope, list(keys))
         runner, inputs = self._executor(place), [f"{p.name}{GRAD_SUFFIX}" for p in chosen]
         return PreparedFunction(runner, runner.prepare(program.desc), inputs, ()), writer.rate_variable
 
@@ -253,9 +311,81 @@ class Updates:
             var = self.scope.find_var(self._variables.get(key, ""))
             if var is not None and var.value is not None:
                 arrays[key] = self._whole(self._names.entries()[key].position, host_copy(var.value))
+            elif key in self._restored_parts:
+                arrays[key] = self._whole(self._names.entries()[key].position, self._restored_parts[key].copy())
             elif key in self._restored:
                 arrays[key] = self._restored[key].copy()
         return arrays
+
+    # Its parts on several ranks ---------------------------------------------------------------------------------------
+    def state_parts(self) -> dict[str, StatePart]:
+        """What this rank has of the arrays of the state, by key, on the memory of the state where that is the host's.
+
+        Returns:
+            The arrays that a step has changed or that were loaded; those of other parameters are missing.
+        """
+        found = {}
+        for key, e in self._names.entries().items():
+            var = self.scope.find_var(self._variables.get(key, ""))
+            if var is not None and var.value is not None:
+                value = context(var.value.place).to_host(var.value.array)
+            elif key in self._restored_parts:
+                value = self._restored_parts[key]
+            elif key in self._restored:
+                value = self._part(e.position, self._restored[key])
+            else:
+                continue
+            regions = self._regions(e)
+            shapes = [[stop - start for start, stop in region] for region in regions]
+            ends = itertools.accumulate(map(math.prod, shapes), initial=0)
+            spans = zip(shapes, itertools.pairwise(ends), strict=True)
+            arrays = [value.reshape(-1)[a:b].reshape(shape) for shape, (a, b) in spans]
+            found[key] = StatePart(e.shape, e.dtype, list(zip(regions, arrays, strict=True)))
+        return found
+
+    def set_state_parts(
+        self,
+        forms: Mapping[str, tuple[Sequence[int], str]],
+        read: Callable[[str, Region], np.ndarray],
+        schedule: Any = None,
+    ) -> None:
+        """Load a state of which each rank reads what it needs, in place of the current one.
+
+        Args:
+            forms: Shape and dtype of each array; those of a parameter that no step has changed are missing.
+            read: Reads a region of an array.
+            schedule: State of the learning rate's schedule; None: there is none.
+
+        Raises:
+            NotFoundError: Keys are missing or unknown; nothing is changed.
+            InvalidArgumentError: A shape or dtype differs; nothing is changed.
+        """
+        self._names.require_forms(forms, schedule is not None)
+        parts = {}
+        for key, e in self._names.entries().items():
+            if key in forms and (regions := self._regions(e)):
+                parts[key] = self._joined(e, [read(key, region) for region in regions])
+        if self._optimizer.schedule is not None:
+            self._optimizer.schedule.set_state_dict(schedule)
+        self._restored, self._restored_parts = {}, parts
+        self.scope, self._functions, self._variables = Scope(), {}, {}
+
+    def _lies_as_parameter(self, e: Entry) -> bool:
+        """Whether an array of the state has an element for each one of its parameter, where that lies in parts."""
+        layout = self.parameters[e.position]._meta.layout
+        return layout is not None and not layout.is_broadcast and e.elementwise
+
+    def _regions(self, e: Entry) -> list[Region]:
+        """The regions of an array of the state that are here."""
+        layout = self.parameters[e.position]._meta.layout
+        if layout is not None and self._lies_as_parameter(e):
+            return [layout.region(e.shape)]
+        return [tuple((0, n) for n in e.shape)]
+
+    def _joined(self, e: Entry, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        """What the scope has of an array whose regions are these."""
+        (piece,) = pieces
+        return piece
 
     def _whole(self, position: int, array: np.ndarray) -> np.ndarray:
         """State of a parameter as one rank has it; of one that lies in parts, the parts of all. Collective then."""
@@ -290,6 +420,7 @@ class Updates:
             schedule.set_state_dict(state[SCHEDULE])
         retained: dict[str, Any] = {} if strict else self._arrays()
         self._restored = retained | arrays
+        self._restored_parts = {}
         # The next step creates the variables again, from the restored values.
         self.scope, self._functions, self._variables = Scope(), {}, {}
 

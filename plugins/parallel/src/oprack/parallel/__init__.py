@@ -20,6 +20,7 @@ from oprack.parallel.programs.average_gradients import average_gradients
 from oprack.parallel.programs.distribute import Distributed, distribute
 from oprack.parallel.rings import open_ring
 from oprack.parallel.training.batches import even_batches
+from oprack.parallel.training.checkpointer import Checkpointer
 from oprack.parallel.training.data_parallel import DataParallel
 from oprack.parallel.training.modules import clip_grad_norm, to_global
 from oprack.parallel.training.pipeline import Pipeline
@@ -27,6 +28,7 @@ from oprack.parallel.training.zero import Zero
 from oprack.parallel.world import init, placement, world
 
 __all__ = [
+    "Checkpointer",
     "Communicator",
     "DataParallel",
     "Distributed",

@@ -12,7 +12,8 @@ import numpy as np
 from oprack.eager_tensor import Tensor
 from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
-from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.errors import CollectiveError, InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.nn.parameter import DeferredParameter
 from oprack.nn.update_program import square
 from oprack.nn.updates import register_global_gradients
 from oprack.parallel.eager.global_tensor import box_part, global_tensor
@@ -21,15 +22,20 @@ from oprack.parallel.layouts.layout import Layout, Placement, layout_of
 from oprack.parallel.training.buckets import bucket_bytes, buckets
 from oprack.parallel.training.data_parallel import copy_from_first
 from oprack.tensor import SelectedRows
+from oprack.tensor.shape_only import shape_array
 
 if TYPE_CHECKING:
     from oprack.nn.module import Module
+    from oprack.parallel.communicator import Communicator
 
 M = TypeVar("M", bound="Module")
 
 
 def to_global(module: M, placement: Placement, layouts: Mapping[str, Any] | None = None) -> M:
     """Lay a module's parameters and buffers out over a placement, in place. They become those of rank 0.
+
+    Of parameters that were made inside `oprack.nn.deferred()` each rank draws its part alone, of the numbers that rank
+    0 would have drawn.
 
     Args:
         module: The module.
@@ -48,10 +54,12 @@ def to_global(module: M, placement: Placement, layouts: Mapping[str, Any] | None
     rules = dict(layouts or {})
     used: set[str] = set()
     members = [*module.named_parameters(), *module.named_buffers()]
-    for _, tensor in members:
+    made = [(path, t) for path, t in members if not isinstance(t, DeferredParameter)]
+    for _, tensor in made:
         placement.world.adopt(tensor)
     # Ranks that were seeded each by itself would have other values in parameters that are "whole on each".
-    copy_from_first("to_global", [(p, t) for p, t in members if t._meta.layout is None], placement.world)
+    copy_from_first("to_global", [(path, t) for path, t in made if t._meta.layout is None], placement.world)
+    _draw_as_first([(path, t) for path, t in members if isinstance(t, DeferredParameter)], placement.world)
     for path, tensor in members:
         pattern = next((p for p in rules if fnmatch.fnmatchcase(path, p)), None)
         if pattern is not None:
@@ -65,18 +73,47 @@ def to_global(module: M, placement: Placement, layouts: Mapping[str, Any] | None
     return module
 
 
+def _draw_as_first(members: Sequence[tuple[str, DeferredParameter]], ranks: Communicator) -> None:
+    """Let parameters that are not made yet be drawn as rank 0 would; collective where there are any."""
+    if not members:
+        return
+    facts = ranks.gather_facts([[path, list(p.shape), p.draw.dtype, repr(p.draw.initializer)] for path, p in members])
+    for rank, found in enumerate(facts):
+        if found != facts[0]:
+            raise CollectiveError(
+                f"to_global: ranks 0 and {rank} have different deferred parameters, as {_difference(facts[0], found)}; "
+                "expected the same module on each"
+            )
+    states = ranks.gather_facts([p.draw.state for _, p in members])[0]
+    for (_, p), state in zip(members, states, strict=True):
+        p.draw.state = state
+
+
+def _difference(first: Sequence[Any], other: Sequence[Any]) -> str:
+    found = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), None)
+    return f"{len(first)} and {len(other)}" if found is None else f"{found[0]} and {found[1]}"
+
+
 def lay_out(tensor: Tensor, target: Layout, path: str) -> None:
-    """Make a tensor that all ranks hold a global one, in place."""
+    """Make a tensor that all ranks hold, or that none has made yet, a global one, in place."""
     if tensor._meta.layout is not None:
         raise InvalidArgumentError(
             f"to_global: {path} is {tensor.describe()} already; expected a tensor of one process"
         )
     if target.is_partial:
         raise InvalidArgumentError(f"to_global: {path} in {target!r}; expected splits and broadcasts for parameters")
-    target.placement.world.adopt(tensor)
-    shape = tensor.shape
-    region = target.part(shape)
-    part = tensor._value[region].copy()
+    world, shape = target.placement.world, tensor.shape
+    if isinstance(tensor, DeferredParameter):
+        target.require_dims(shape)
+        # Of simulated ranks parts are never made.
+        if world.place_kind == tensor.place.kind:
+            tensor.make(shape_array(target.local_shape(shape), tensor._value.dtype), tensor.place)
+        else:
+            tensor.make(context(tensor.draw.place).from_host(tensor.draw.part(target.region(shape))))
+        part = tensor._value
+    else:
+        world.adopt(tensor)
+        part = tensor._value[target.part(shape)].copy()
     tensor._value, tensor._logical_shape, tensor._grad = part, shape, None
     tensor._meta = target.meta(tensor._meta)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from oprack.eager_tensor import Tensor, new_tensor
 from oprack.errors import InvalidArgumentError, UnimplementedError
-from oprack.nn.optimizer_state import StateNames
+from oprack.nn.optimizer_state import Entry, StateNames
+from oprack.nn.parameter import Region
 from oprack.nn.update_program import update_program
 from oprack.nn.updates import Updates, host_copy
 from oprack.op.sbp import SbpContext, split
@@ -110,15 +112,16 @@ class PartUpdates(Updates):
             var = self.scope.find_var(self._variables.get(key, ""))
             if var is not None and var.value is not None:
                 own[key] = var.value
+            elif key in self._restored_parts:
+                own[key] = LoDTensor(self._restored_parts[key])
         # A rank without elements of a parameter has no state of it, and does not know whether there is some.
         made = [set(keys) for keys in self._ranks.gather_facts(list(own))]
-        one_for_all = {a.name for a in self._optimizer.accumulators() if a.shape is not None}
         arrays = {}
         for key, e in entries.items():
             having = [r for r, keys in enumerate(made) if key in keys]
             if having:
                 like = self.whole[e.position]
-                if e.accumulator in one_for_all:
+                if not e.elementwise:
                     given = own[key].array if key in own else np.zeros_like(like._value, shape=e.shape)
                     found = self._ranks.broadcast(given, having[0])
                 else:
@@ -134,10 +137,48 @@ class PartUpdates(Updates):
         whole = self.whole[position]
         return self.elements(position, array).copy() if array.shape == whole.shape else array
 
+    def _regions(self, e: Entry) -> list[Region]:
+        start, stop = self._pieces[e.position][self._ranks.rank]
+        if start == stop:
+            return []  # nor has it what is one for all elements
+        return boxes(e.shape, start, stop) if e.elementwise else [tuple((0, n) for n in e.shape)]
+
+    def _joined(self, e: Entry, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate([piece.reshape(-1) for piece in pieces]) if e.elementwise else pieces[0]
+
     def forget_restored(self, positions: set[int]) -> None:
         """Let go of loaded state of parameters that a step has updated: the ranks have its parts."""
         done = {e.key for e in self._names.entries().values() if e.position in positions}
         self._restored = {key: value for key, value in self._restored.items() if key not in done}
+
+
+def boxes(shape: Sequence[int], start: int, stop: int) -> list[Region]:
+    """The regions of an array that together are its elements from `start` to `stop`, in their order.
+
+    Args:
+        shape: Its dims.
+        start: The first element.
+        stop: The one behind the last.
+
+    Returns:
+        Regions, (start, stop) for each dim: the rest of a row, whole rows, the beginning of one; of rows of rows alike.
+    """
+    if start >= stop:
+        return []
+    if not shape:
+        return [()]
+    row = math.prod(shape[1:])
+    first, last = -(-start // row), stop // row
+    if first > last:  # inside one row
+        return [((last, last + 1), *inner) for inner in boxes(shape[1:], start - last * row, stop - last * row)]
+    found: list[Region] = [
+        ((first - 1, first), *inner)
+        for inner in boxes(shape[1:], start - (first - 1) * row, row)
+        if first * row > start
+    ]
+    if first < last:
+        found.append(((first, last), *((0, n) for n in shape[1:])))
+    return found + [((last, last + 1), *inner) for inner in boxes(shape[1:], 0, stop - last * row)]
 
 
 def require_elementwise(optimizer: Any, parameters: Sequence[Tensor], owner: str) -> None:

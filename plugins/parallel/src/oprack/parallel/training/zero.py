@@ -92,6 +92,11 @@ class Zero:
         found: list[Tensor] = self._whole if self.stage == 1 else self._updates.parameters
         return found
 
+    @property
+    def updates(self) -> Any:
+        """The PartUpdates that step runs, whose state a Checkpointer writes and reads."""
+        return self._updates
+
     def any_rank(self, found: bool) -> bool:
         """Whether something was found on any rank, such as a gradient that is not finite; collective."""
         return bool(self._ranks.all_reduce(np.array([found], np.uint8), "max")[0])
