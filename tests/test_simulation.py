@@ -123,13 +123,13 @@ def test_data_parallel_and_calls_outside_are_as_ever() -> None:
         world.record = type(world.record)(maxlen=None)
         function(world)
         counting = Counting()
-        counting.of(line for line in world.record if "gather_facts" not in line)
+        counting.of(line for line in world.record if not any(w in line for w in ("gather_facts", "split")))
         return counting.found
 
     report = FakeWorld(16).run(function, 5)
     assert np.isnan(report.result)
     assert {(n.axis, n.collective): n.count for n in report.lines} == dict(ThreadWorld(2).run(real)[0])
-    assert report.count("broadcast") == 4
+    assert report.count("broadcast") == 5  # of four parameters, and of the order in which gradients were ready
     x = oprack.to_tensor(np.ones((2, 3), "float32"))
     assert F.relu(x).numpy().tolist() == [[1.0] * 3] * 2
     assert F.full([2], 3.0).numpy().tolist() == [3.0, 3.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from oprack.autograd.after_backward import run_after_backward
+from oprack.autograd.followers import in_pass
 from oprack.autograd.starting_gradients import starting_gradients
 from oprack.cache import Cache
 from oprack.eager_tensor import Edge, Leaf, Node, Tensor, new_tensor, split_edge
@@ -60,6 +60,8 @@ class Walk:
                 self._pass_on(node, () if arrived is None else self._differentiate(node, arrived), ready)
             elif arrived is not None:
                 self._end(node, self._total(node, 0, arrived[0]))
+                if node.ready is not None and self._inputs is None:
+                    node.ready()
 
     def _start(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> list[Any]:
         """Count readers and deliver the starting gradients; returns the nodes that wait for no other."""
@@ -253,8 +255,7 @@ def backward(
     starts = starting_gradients(outputs, gradients, "backward")
     walk = Walk(None, create_graph, retain_graph or create_graph)
     with enable_grad() if create_graph else no_grad():
-        walk.run([y._node for y in outputs], starts)
-        run_after_backward()
+        in_pass(lambda: walk.run([y._node for y in outputs], starts))
 
 
 def grad(
