@@ -55,6 +55,10 @@ class Counting:
     def of(self, record: Any) -> None:
         for line in record:
             where, what = line.split(": ", 1)
+            if what.startswith(
+                ("gather_facts", "split")
+            ):  # ranks that compare what they do, and groups that are opened
+                continue
             self.found[where.split(" of ")[1], what.split()[0].removesuffix("_sum").removesuffix("_max")] += 1
 
 
@@ -123,7 +127,7 @@ def test_data_parallel_and_calls_outside_are_as_ever() -> None:
         world.record = type(world.record)(maxlen=None)
         function(world)
         counting = Counting()
-        counting.of(line for line in world.record if not any(w in line for w in ("gather_facts", "split")))
+        counting.of(world.record)
         return counting.found
 
     report = FakeWorld(16).run(function, 5)

@@ -13,7 +13,7 @@ from oprack.eager_tensor import Leaf, Tensor
 class Follower(Protocol):
     """What follows backward passes, such as the averaging of gradients over ranks."""
 
-    def gradient_ready(self, position: int) -> None:
+    def gradient_ready(self, tensor: Tensor) -> None:
         """The gradient of a tensor is complete and in its `grad`; the pass goes on."""
 
     def after_backward(self, error: BaseException | None) -> None:
@@ -33,33 +33,33 @@ def follow_backward(follower: Follower, tensors: Iterable[Tensor] = ()) -> None:
 
     Args:
         follower: It.
-        tensors: Of which it is told when their gradients are complete, by position; see `follow_leaf`.
+        tensors: Of which it is told when their gradients are complete; see `follow_leaf`.
     """
     _followers.append(weakref.ref(follower))
-    for k, tensor in enumerate(tensors):
-        follow_leaf(follower, k, tensor)
+    for tensor in tensors:
+        follow_leaf(follower, tensor)
 
 
-def follow_leaf(follower: Follower, position: int, tensor: Tensor) -> None:
+def follow_leaf(follower: Follower, tensor: Tensor) -> None:
     """Tell a follower when a tensor's gradient is complete, unless the tensor requires none.
 
     A tensor whose requires_grad was cleared and set again has to be followed anew.
     """
     leaf = tensor._node
     if type(leaf) is Leaf:
-        leaf.ready = _Ready(follower, position)
+        leaf.ready = _Ready(follower)
 
 
 class _Ready:
     """Tells a follower, which it does not keep alive."""
 
-    def __init__(self, follower: Follower, position: int) -> None:
-        self._follower, self._position = weakref.ref(follower), position
+    def __init__(self, follower: Follower) -> None:
+        self._follower = weakref.ref(follower)
 
-    def __call__(self) -> None:
+    def __call__(self, tensor: Tensor) -> None:
         follower = self._follower()
         if follower is not None:
-            follower.gradient_ready(self._position)
+            follower.gradient_ready(tensor)
 
 
 def in_pass(walk: Callable[[], None]) -> None:

@@ -60,8 +60,6 @@ class Walk:
                 self._pass_on(node, () if arrived is None else self._differentiate(node, arrived), ready)
             elif arrived is not None:
                 self._end(node, self._total(node, 0, arrived[0]))
-                if node.ready is not None and self._inputs is None:
-                    node.ready()
 
     def _start(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> list[Any]:
         """Count readers and deliver the starting gradients; returns the nodes that wait for no other."""
@@ -197,6 +195,8 @@ class Walk:
         else:
             # A starting gradient may be part of another graph, to which `grad` must not refer without create_graph.
             tensor._grad = gradient.detach()
+        if leaf.ready is not None:
+            leaf.ready(tensor)
 
 
 def _sum_expr(count: int) -> OpExpr:

@@ -21,7 +21,7 @@ from oprack.parallel.programs.distribute import Distributed, distribute
 from oprack.parallel.rings import open_ring
 from oprack.parallel.training.batches import even_batches
 from oprack.parallel.training.data_parallel import DataParallel
-from oprack.parallel.training.modules import clip_grad_norm, to_global
+from oprack.parallel.training.modules import clip_grad_norm, no_sync, to_global
 from oprack.parallel.training.pipeline import Pipeline
 from oprack.parallel.training.zero import Zero
 from oprack.parallel.world import init, placement, world
@@ -42,6 +42,7 @@ __all__ = [
     "distribute",
     "even_batches",
     "init",
+    "no_sync",
     "open_ring",
     "partial_sum",
     "placement",

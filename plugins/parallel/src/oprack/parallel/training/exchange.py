@@ -86,8 +86,9 @@ class Exchange(ABC):
         return gradient.is_sparse
 
     # During the pass --------------------------------------------------------------------------------------------------
-    def gradient_ready(self, position: int) -> None:
+    def gradient_ready(self, tensor: Tensor) -> None:
         """See Follower."""
+        position = self._positions[id(tensor)]
         # Ranks may be threads, each with a world and parameters of its own.
         if not self.on or position in self._order or world() is not self._home:
             return
@@ -173,8 +174,8 @@ class Exchange(ABC):
             with context(self.parameters[k].place).activate():
                 self._reduce_rows(self.parameters[k])
         self._plan_next(dense, order)
-        for k, p in enumerate(self.parameters):
-            follow_leaf(self, k, p)
+        for p in self.parameters:
+            follow_leaf(self, p)
 
     def _state(self, given: Iterable[int]) -> np.ndarray:
         """What this rank has of each parameter's gradient, by flags."""
