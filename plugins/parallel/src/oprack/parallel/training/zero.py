@@ -186,6 +186,21 @@ class Zero:
             )
         return gradient._value.to_dense()
 
+    def average_gradients(self) -> None:
+        """Take this rank's part of the means of the gradients now, in stage 2; collective.
+
+        `backward` does so by itself where it made some. A rank that has none, since its loss did not use the parameters
+        or its data have ended, calls it when the others call backward.
+
+        Raises:
+            InvalidArgumentError: The stage is 1, in which DataParallel averages.
+        """
+        if self._parts is None:
+            raise InvalidArgumentError(
+                "Zero.average_gradients: stage is 1; call average_gradients() of the DataParallel beside it"
+            )
+        self._parts.finish()
+
     def clear_grad(self) -> None:
         """Clear the gradients of all parameters."""
         self._updates.clear_grad()
