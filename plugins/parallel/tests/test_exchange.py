@@ -9,6 +9,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import nn, optimizer, parallel
+from oprack.amp import GradScaler
 from oprack.errors import CollectiveError
 from oprack.testing.worlds import ThreadWorld
 
@@ -62,7 +63,7 @@ def passes(world: parallel.Communicator, dp: Any, times: list[list[int]]) -> lis
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("megabytes", [1e-4, 4.0])
 def test_ranks_may_use_other_parameters_in_each_pass(ranks, megabytes):
-    """With buckets of one parameter each, and with one for all; shared weights, and such as no rank uses for a while."""
+    """With buckets of one parameter each, and one for all; shared weights, and such as no rank uses for a while."""
     times = [[1] * ranks, [1] * ranks, [2, *[0] * (ranks - 1)], [0] * ranks, [2] * ranks, [0, *[1] * (ranks - 1)]]
 
     def rank(world: parallel.Communicator) -> Any:
@@ -241,3 +242,34 @@ def test_gradients_of_global_tensors_travel_in_each_pass_or_once(grid, sbp):
         for a, b, c in zip(each, together, want, strict=True):
             np.testing.assert_allclose(a, c, atol=1e-5)
             np.testing.assert_allclose(b, c, atol=1e-5)
+
+
+def test_a_scaler_leaves_a_step_out_on_all_ranks_and_moves_one_number():
+    """Parameters in parts: no rank asks for a whole gradient, and what overflows in one part alone counts on all."""
+
+    def rank(world: parallel.Communicator) -> Any:
+        net = parallel.to_global(Net(), parallel.placement(), {"*": "S(0)"})
+        sgd, scaler, found = optimizer.SGD(1.0, parameters=net.parameters()), GradScaler(init_loss_scaling=64.0), []
+        for large in (1.0, np.inf):
+            x = X[0][:4].copy()
+            x[3, 0] *= large
+            scaler.scale(net(oprack.to_tensor(x).to_global(parallel.placement(), "S(0)", from_whole=True))).backward()
+            world.record.clear()
+            scaler.unscale_(sgd)
+            moved = [line.split(": ")[1] for line in world.record if "gather_facts" not in line]
+            scaler.step(sgd)
+            scaler.update()
+            sgd.clear_grad()
+            found.append((moved, scaler.loss_scaling, [p.numpy() for p in net.parameters()]))
+        return found
+
+    net = Net()
+    sgd = optimizer.SGD(1.0, parameters=net.parameters())
+    net(oprack.to_tensor(X[0][:4])).backward()
+    sgd.step()
+    for (moved, scale, values), (_, smaller, same) in ThreadWorld(2).run(rank):
+        assert moved == ["all_reduce_sum float32[]"]
+        assert (scale, smaller) == (64.0, 32.0)
+        for a, b, want in zip(values, same, net.parameters(), strict=True):
+            np.testing.assert_allclose(a, want.numpy(), atol=1e-5)
+            np.testing.assert_array_equal(a, b)

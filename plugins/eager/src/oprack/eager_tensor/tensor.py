@@ -413,7 +413,7 @@ class Leaf:
     Attributes:
         tensor: A reference to it.
         hooks: Hooks of its gradient, by 0.
-        ready: Called with the tensor when a backward pass has put the gradient into it; see `oprack.autograd.followers`.
+        ready: Called with the tensor when a backward pass has put its gradient there; see `oprack.autograd.followers`.
     """
 
     __slots__ = ("__weakref__", "hooks", "ready", "tensor")

@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from oprack.data.dataset import Sampler, TokenBatchSampler
-from oprack.eager_tensor.devices import RANDOM, seed as seed_of_process
+from oprack.eager_tensor.devices import RANDOM
+from oprack.eager_tensor.devices import seed as seed_of_process
 from oprack.errors import InvalidArgumentError
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.world import world
@@ -158,7 +159,7 @@ def _order(size: int, shuffle: bool, ranks: Communicator) -> list[int]:
 
 
 def rank_weight(rows: int, communicator: Communicator | None = None) -> float:
-    """What a rank multiplies its mean loss by, so that means of gradients over ranks are those over all rows; collective.
+    """What a rank multiplies its mean loss by, so that the mean over ranks is that over all rows; collective.
 
     Args:
         rows: Rows, or tokens, of this rank's batch; 0 for a rank that has no batch any more.
