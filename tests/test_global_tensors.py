@@ -486,7 +486,7 @@ def test_gradients_of_whole_parameters_travel_together(clip: float | None):
     for found, sums in ThreadWorld(3).run(rank):
         for a, b in zip(found, want, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
-        assert [line.split(": ")[1] for line in sums] == ["all_reduce_sum float32[360]"]
+        assert [line.split(": ")[1] for line in sums] == ["all_reduce_sum float32[360], started"]
 
 
 def test_ranks_with_fewer_batches_end_the_loop_of_all():

@@ -56,6 +56,10 @@ class Counting:
     def of(self, record: Any) -> None:
         for line in record:
             where, what = line.split(": ", 1)
+            if what.startswith(
+                ("gather_facts", "split")
+            ):  # ranks that compare what they do, and groups that are opened
+                continue
             self.found[where.split(" of ")[1], what.split()[0].removesuffix("_sum").removesuffix("_max")] += 1
 
 
@@ -170,13 +174,13 @@ def test_data_parallel_and_calls_outside_are_as_ever() -> None:
         world.record = type(world.record)(maxlen=None)
         function(world)
         counting = Counting()
-        counting.of(line for line in world.record if "gather_facts" not in line)
+        counting.of(world.record)
         return counting.found
 
     report = FakeWorld(16).run(function, 5)
     assert np.isnan(report.result)
     assert {(n.axis, n.collective): n.count for n in report.lines} == dict(ThreadWorld(2).run(real)[0])
-    assert report.count("broadcast") == 4
+    assert report.count("broadcast") == 5  # of four parameters, and of the order in which gradients were ready
     x = oprack.to_tensor(np.ones((2, 3), "float32"))
     assert F.relu(x).numpy().tolist() == [[1.0] * 3] * 2
     assert F.full([2], 3.0).numpy().tolist() == [3.0, 3.0]

@@ -131,3 +131,26 @@ def test_the_engine_is_known_and_says_what_is_missing():
     assert engines()["nccl"] == ("oprack-cuda", "oprack_cuda.nccl:open_world")
     with pytest.raises(Exception, match=r"engine nccl can't be used|is open with engine"):
         init("nccl")
+
+
+def test_what_is_started_goes_on_a_stream_of_its_own():
+    arrays = [data(r, (5, 2), "int16").astype("int16") for r in range(3)]
+    counts, total = [3, 0, 2], sum(arrays)
+
+    def rank(world: Communicator) -> Any:
+        beside = world.beside()
+        first = beside.start_all_reduce(device(arrays[world.rank]), factor=2.0)
+        second = beside.start_reduce_scatter(device(arrays[world.rank]), counts)
+        side = beside._side
+        assert (side.ptr, side.waited, len(side.open)) == (1, 2, 2)  # each waited for what was computed before
+        assert first.test()
+        found = host(second.wait()), host(first.wait())
+        assert side.open == []  # and the kernels that come now for both
+        assert beside.start_all_gather(np.full(3, world.rank), [1] * 3).wait().tolist() == [0, 1, 2]
+        assert host(beside.start_all_gather(device(np.full(5, world.rank)), counts).wait()).tolist() == [0, 0, 0, 2, 2]
+        assert world._side is None
+        return found
+
+    for part, (scattered, summed) in zip(np.split(total, [3, 3]), on_gpus(3, rank), strict=True):
+        np.testing.assert_array_equal(summed, 2 * total)
+        np.testing.assert_array_equal(scattered, part)

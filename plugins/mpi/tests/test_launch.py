@@ -51,6 +51,29 @@ grid = parallel.placement("cpu", (n, 1), ("data", "tensor"))
 z = np.arange(20.0).reshape(4, 5)
 part = parallel.box(z, z.shape, grid.layout(["B", "B"]), grid.layout(["S(1)", "B"]))
 np.testing.assert_array_equal(parallel.box(part, z.shape, grid.layout(["S(1)", "B"]), grid.layout(["B", "B"])), z)
+beside = w.beside()
+for ring in (beside._ring, None):  # by memory that the ranks share, and by MPI
+    beside._ring = ring
+    for dtype, size in (("float32", 7), ("float32", 700_001), ("float16", 20_000), ("int32", 300_000), ("bool", 9)):
+        arrays = [np.random.default_rng(k).integers(0, 2, size).astype(dtype) for k in range(n)]
+        total = np.sum(arrays, 0).astype(dtype)
+        counts = [size // n + (k == n - 1) * (size % n) for k in range(n)]
+        mine = slice(sum(counts[:r]), sum(counts[:r + 1]))
+        lent, whole = beside.memory(size, total), np.zeros(size, dtype)
+        lent[mine] = whole[mine] = total[mine]
+        transfers = [
+            beside.start_all_reduce(arrays[r]),
+            beside.start_all_reduce(arrays[r], "max"),
+            beside.start_reduce_scatter(arrays[r], counts),
+            beside.start_all_gather(lent, counts),
+            beside.start_all_gather(whole, counts),
+            beside.start_all_reduce(arrays[r], factor=2.0),
+        ]
+        wanted = [total, np.max(arrays, 0), total[mine], total, total, total + total]
+        for k, (transfer, want) in enumerate(zip(transfers, wanted)):
+            found = transfer.wait()
+            assert found.dtype == want.dtype
+            np.testing.assert_array_equal(found, want, err_msg=f"{k} {dtype} {size}")
 print(f"rank {r} of {n} is done")
 """
 

@@ -21,11 +21,11 @@ class Profiler:
 
     It sees the ops of programs and of eager calls alike, those of backward and of optimizers included.
 
-    An event is (name, category, start, end, thread), times in nanoseconds of time.perf_counter_ns.
+    An event is (name, category, start, end, thread or name of another lane), times as time.perf_counter_ns has them.
     """
 
     def __init__(self) -> None:
-        self.events: list[tuple[str, str, int, int, int]] = []
+        self.events: list[tuple[str, str, int, int, int | str]] = []
         self._watching: list[ExitStack] = []
 
     def __enter__(self) -> Profiler:
@@ -73,10 +73,9 @@ class Profiler:
     def _outer_ms(self) -> float:
         """Total time of the outermost ops: those that ran inside another op are part of its time."""
         total = 0
-        until: dict[int, int] = {}
-        ops = (e for e in self.events if e[1] == "op")
+        until: dict[int | str, int] = {}
         # Sorted by start, the longer first, so that an op comes before those inside it.
-        for _, _, start, end, thread in sorted(ops, key=lambda e: (e[2], -e[3])):
+        for _, _, start, end, thread in sorted((e for e in self.events if e[1] == "op"), key=lambda e: (e[2], -e[3])):
             if end > until.get(thread, -1):
                 total += end - start
                 until[thread] = end
@@ -97,8 +96,9 @@ class Profiler:
         # Perfetto reads thread ids as 32 bits, and Python's are longer, so threads are numbered.
         threads = {ident: i for i, ident in enumerate(dict.fromkeys(e[4] for e in self.events), 1)}
         events: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "oprack"}}]
-        for i in threads.values():
-            events.append({"name": "thread_name", "ph": "M", "pid": 1, "tid": i, "args": {"name": f"thread {i}"}})
+        for thread, i in threads.items():
+            name = thread if isinstance(thread, str) else f"thread {i}"
+            events.append({"name": "thread_name", "ph": "M", "pid": 1, "tid": i, "args": {"name": name}})
         for name, category, start, end, thread in self.events:
             times = {"ts": (start - origin) / 1000, "dur": (end - start) / 1000}
             events.append({"name": name, "cat": category, "ph": "X", **times, "pid": 1, "tid": threads[thread]})

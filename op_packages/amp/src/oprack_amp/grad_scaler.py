@@ -125,7 +125,9 @@ class GradScaler:
                 f"GradScaler: no parameter of this {type(optimizer).__name__} has a gradient; call "
                 "scaler.scale(loss).backward() first"
             )
-        bad: Any = None
+        on_ranks = [p for p in having if _gradient(p).layout is not None and not _gradient(p).is_sparse]
+        bad: Any = self._unscale_on_ranks(on_ranks) if on_ranks else None
+        having = [p for p in having if not any(p is q for q in on_ranks)]
         for dtype in dict.fromkeys(_gradient(p).dtype for p in having):
             group = [p for p in having if _gradient(p).dtype == dtype]
             values = [_values(_gradient(p)) for p in group]
@@ -137,6 +139,19 @@ class GradScaler:
         if any_rank is not None:
             bad = to_tensor([any_rank(bad is not None and bool(bad.item()))], place=self._scale.place)
         self._found[id(optimizer)] = bad
+
+    def _unscale_on_ranks(self, parameters: Sequence[Parameter]) -> Tensor:
+        """As unscale_ of parameters that lie on several ranks, part by part: whether a gradient is not finite anywhere."""
+        totals: dict[Any, Any] = {}
+        with no_grad():
+            for p in parameters:
+                gradient = _gradient(p)
+                # 0 where all is finite, else NaN; what ranks have of it is added up when it is read
+                zero, dtype = functional.reduce_sum(gradient * 0.0, reduce_all=True), gradient.dtype
+                totals[dtype] = totals[dtype] + zero if dtype in totals else zero
+                p.grad = gradient * (1.0 / self._scale.astype(dtype)).reshape([1] * len(gradient.shape))
+        finite = all([bool(np.isfinite(total.numpy()).all()) for total in totals.values()])
+        return to_tensor([not finite], place=self._scale.place)
 
     def step(self, optimizer: Steps) -> None:
         """Unscale unless that was done, and let the optimizer step when every gradient is finite."""

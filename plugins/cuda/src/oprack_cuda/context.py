@@ -66,11 +66,15 @@ class CUDADeviceContext(DeviceContext):
         """The calling thread's stream on this device; it and the legacy default stream do not wait for each other."""
         found = getattr(self._of_thread, "stream", None)
         if found is None:
-            with self.device:
-                # A stream that waits for the legacy default stream would wait for every library that uses that one.
-                found = self._of_thread.stream = self.xp.cuda.Stream(non_blocking=True)
-                self._of_thread.in_flight = deque()
+            # A stream that waits for the legacy default stream would wait for every library that uses that one.
+            found = self._of_thread.stream = self.new_stream()
+            self._of_thread.in_flight = deque()
         return found
+
+    def new_stream(self) -> Any:
+        """A stream beside that of the thread, for work that `wait` brings together with it again."""
+        with self.device:
+            return self.xp.cuda.Stream(non_blocking=True)
 
     @contextlib.contextmanager
     def activate(self) -> Iterator[None]:

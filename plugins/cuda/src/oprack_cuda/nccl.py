@@ -15,6 +15,7 @@ import numpy as np
 from oprack.device import DeviceContext
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel import Communicator
+from oprack.parallel.transfers import Running
 from oprack.parallel.world import launched, open_engine
 from oprack.tensor import CUDAPlace
 
@@ -29,6 +30,9 @@ _AS = {"bool": "uint8", "int16": "int32", "uint16": "uint32", "complex64": "floa
 
 class NCCLCommunicator(Communicator):
     """Collectives on arrays of a GPU, enqueued on its context's stream; the host does not wait for them.
+
+    What is started goes on a stream of its own, beside kernels: it waits there for what was enqueued before, and the
+    context's stream waits for it when its result is asked for.
 
     Arrays in host memory, facts and groups go by the communicator of hosts, over which the id that NCCL's communicators
     meet by is spread as well.
@@ -46,8 +50,11 @@ class NCCLCommunicator(Communicator):
 
     def __init__(self, host: Communicator, device: DeviceContext, nccl: Any) -> None:
         super().__init__(host.rank, host.size, host.name)
-        self._host, self._device, self._nccl = host, device, nccl
+        self._host, self._nccl = host, nccl
+        self._device: Any = device  # streams and events are of CUDA's contexts alone
         self.place = device.place
+        self._side: Any = None  # the stream of what is started
+        self._on_side = False
         ids = host.gather_facts([int(x) for x in nccl.get_unique_id()] if host.rank == 0 else None)
         with device.activate():
             self._comm = nccl.NcclCommunicator(host.size, tuple(ids[0]), host.rank)
@@ -75,7 +82,40 @@ class NCCLCommunicator(Communicator):
 
     @property
     def _stream(self) -> int:
-        return int(self._device.stream.ptr)
+        return int((self._side if self._on_side else self._device.stream).ptr)
+
+    @contextlib.contextmanager
+    def _active(self) -> Iterator[None]:
+        """Let the GPU and the stream be current on which the collective is enqueued, for its arrays and copies."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._device.activate())
+            if self._on_side:
+                stack.enter_context(self._side)
+            yield
+
+    def _get_ready(self) -> None:
+        self._host._get_ready()
+
+    def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
+        if isinstance(x, np.ndarray):
+            return self._host._start(collective, x, *arguments)
+        if self._side is None:
+            self._side = self._device.new_stream()
+        self._side.wait_event(self._device.event())
+        self._on_side = True
+        try:
+            if collective == "all_gather":
+                start = sum(arguments[0][: self.rank])
+                found = self._gathered(x[start : start + arguments[0][self.rank]], arguments[0], x)
+            else:
+                how, factor = arguments
+                with self._active():
+                    scaled = x if factor == 1.0 else x * x.dtype.type(factor)
+                found = getattr(self, f"_{collective}")(scaled, how)
+            done = self._side.record()
+        finally:
+            self._on_side = False
+        return _Enqueued(self._device, done, x, found)
 
     @contextlib.contextmanager
     def _group(self) -> Iterator[None]:
@@ -95,14 +135,14 @@ class NCCLCommunicator(Communicator):
     def _all_reduce(self, x: Any, op: str) -> Any:
         if isinstance(x, np.ndarray):
             return self._host._all_reduce(x, op)
-        with self._device.activate():
+        with self._active():
             given = self._addable(x, op)
             return self._reduced(given, self._device.xp.empty_like(given), op, x)
 
     def _all_reduce_in_place(self, x: Any, op: str) -> Any:
         if isinstance(x, np.ndarray):
             return self._host._all_reduce_in_place(x, op)
-        with self._device.activate():
+        with self._active():
             given = self._addable(x, op)
             return self._reduced(given, given, op, x)
 
@@ -120,9 +160,14 @@ class NCCLCommunicator(Communicator):
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
         if isinstance(x, np.ndarray):
             return self._host._all_gather(x, counts)
-        row = _row_bytes(x)
-        with self._device.activate():
+        with self._active():
             out = self._device.xp.empty((sum(counts), *x.shape[1:]), x.dtype)
+        return self._gathered(x, counts, out)
+
+    def _gathered(self, x: Any, counts: Sequence[int], out: Any) -> Any:
+        """`out`, which the rows of all ranks are written into; `x` may be this rank's part of it."""
+        row = _row_bytes(x)
+        with self._active():
             if len(set(counts)) == 1:
                 self._comm.allGather(x.data.ptr, out.data.ptr, counts[0] * row, self._bytes(), self._stream)
                 return out
@@ -140,7 +185,7 @@ class NCCLCommunicator(Communicator):
             return self._host._reduce_scatter(x, counts)
         kind = self._nccl.NCCL_SUM
         shape = (counts[self.rank], *x.shape[1:])
-        with self._device.activate():
+        with self._active():
             given = self._addable(x, "sum")
             pairs = 2 if np.dtype(x.dtype).kind == "c" else 1
             row = math.prod(x.shape[1:]) * pairs
@@ -161,7 +206,7 @@ class NCCLCommunicator(Communicator):
     def _all_to_all(self, parts: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
         if isinstance(parts[0], np.ndarray):
             return self._host._all_to_all(parts, shapes)
-        with self._device.activate():
+        with self._active():
             found = [self._device.xp.empty(tuple(s), parts[0].dtype) for s in shapes]
             with self._group():
                 for rank, (part, got) in enumerate(zip(parts, found, strict=True)):
@@ -174,18 +219,18 @@ class NCCLCommunicator(Communicator):
     def _broadcast(self, x: Any, root: int) -> Any:
         if isinstance(x, np.ndarray):
             return self._host._broadcast(x, root)
-        with self._device.activate():
+        with self._active():
             out = self._device.xp.empty_like(x)
             self._comm.broadcast(x.data.ptr, out.data.ptr, int(x.nbytes), self._bytes(), root, self._stream)
         return out
 
     def _send(self, x: Any, to: int) -> None:
-        with self._device.activate():
+        with self._active():
             given = self._device.from_host(x) if isinstance(x, np.ndarray) else x
             self._comm.send(given.data.ptr, int(given.nbytes), self._bytes(), to, self._stream)
 
     def _receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
-        with self._device.activate():
+        with self._active():
             out = self._device.xp.empty(tuple(shape), dtype)
             self._comm.recv(out.data.ptr, int(out.nbytes), self._bytes(), source, self._stream)
         return out
@@ -199,6 +244,20 @@ class NCCLCommunicator(Communicator):
     def abort(self, code: int, reason: str = "") -> None:
         self._comm.abort()
         self._host.abort(code, reason)
+
+
+class _Enqueued:
+    """A collective on the stream of its own; the array that it reads stays as long as it does."""
+
+    def __init__(self, device: Any, done: Any, given: Any, found: Any) -> None:
+        self._device, self._done, self._given, self._found = device, done, given, found
+
+    def test(self) -> bool:
+        return bool(self._done.done)
+
+    def wait(self) -> Any:
+        self._device.wait(self._done)
+        return self._found
 
 
 def _row_bytes(x: Any) -> int:

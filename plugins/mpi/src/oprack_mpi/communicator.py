@@ -16,15 +16,20 @@ import numpy as np
 from mpi4py import MPI
 from oprack.errors import InvalidArgumentError
 from oprack.parallel import Communicator
+from oprack.parallel.transfers import Running
 from oprack.parallel.watchdog import failure, line_of
 
 from oprack_mpi.reports import Whereabouts, ended, write_report
+from oprack_mpi.shared import SMALL, Gathering, Reduction, Scattering, SharedRing, is_room, share, shared_ring
 
 _OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN, "prod": MPI.PROD}
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 """Variables in which mpiexec and srun say how many ranks they started."""
 _SUMMED = np.dtype(np.float32)
 """In which dtype half floats are added."""
+_PAGE = 4096
+_PIECE = 1 << 20
+"""Bytes of the pieces in which larger arrays are added: several that are under way together take half as long."""
 
 
 class MPICommunicator(Communicator):
@@ -40,6 +45,8 @@ class MPICommunicator(Communicator):
     def __init__(self, comm: MPI.Intracomm, name: str) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), name)
         self._comm = comm
+        self._ring: SharedRing | None = None  # for what is started, where the ranks are on one machine
+        self._lent: dict[int, list[np.ndarray]] = {}  # by address, the bytes of all ranks that `memory` gave
 
     def _all_reduce(self, x: Any, op: str) -> Any:
         given = _summable(x)
@@ -52,6 +59,49 @@ class MPICommunicator(Communicator):
             return self._all_reduce(x, op)
         self._comm.Allreduce(MPI.IN_PLACE, x, _OPS[op])
         return x
+
+    def _get_ready(self) -> None:
+        self._ring = shared_ring(self._comm)
+
+    def memory(self, size: int, like: Any) -> Any:
+        """See Communicator."""
+        needed = size * like.dtype.itemsize
+        if self._ring is None or needed < SMALL or not is_room(self._comm, needed):
+            return super().memory(size, like)
+        _, memories = share(self._comm, -(-needed // _PAGE) * _PAGE)
+        found = memories[self.rank][:needed].view(like.dtype)
+        self._lent[found.ctypes.data] = [memory[:needed] for memory in memories]
+        return found
+
+    def _start(self, collective: str, x: Any, *arguments: Any) -> Running:
+        if collective == "all_gather":
+            row = _row_bytes(x)
+            sizes = [c * row for c in arguments[0]]
+            lent = self._lent.get(x.ctypes.data)
+            if self._ring is not None and x.nbytes >= SMALL:
+                return self._ring.start(Gathering(_bytes(x), _ends(sizes), lent, self.rank, lambda: x))
+            return _Requests([self._comm.Iallgatherv(MPI.IN_PLACE, [_bytes(x), sizes])], lambda: x)
+        how, factor = arguments
+        given = _summable(x)
+        flat, shared = given.reshape(-1), self._ring is not None and given.nbytes >= SMALL
+        shape = x.shape if collective == "all_reduce" else (how[self.rank], *x.shape[1:])
+        out = np.empty(shape, given.dtype)
+
+        def result() -> Any:
+            return out.astype(x.dtype, copy=False)
+
+        if collective == "all_reduce":
+            if self._ring is not None and shared:
+                return self._ring.start(Reduction(flat, how, factor, out.reshape(-1), self.rank, self.size, result))
+            np.multiply(given, given.dtype.type(factor), out=out)
+            step = _PIECE // out.itemsize
+            pieces = [out.reshape(-1)[k : k + step] for k in range(0, max(out.size, 1), step)]
+            return _Requests([self._comm.Iallreduce(MPI.IN_PLACE, piece, _OPS[how]) for piece in pieces], result)
+        sizes = [c * math.prod(x.shape[1:]) for c in how]
+        if self._ring is not None and shared:
+            return self._ring.start(Scattering(flat, _ends(sizes), factor, out.reshape(-1), self.rank, result))
+        scaled = given if factor == 1.0 else given * given.dtype.type(factor)
+        return _Requests([self._comm.Ireduce_scatter(scaled, out, sizes, MPI.SUM)], result)
 
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
         out = np.empty((sum(counts), *x.shape[1:]), x.dtype)
@@ -108,6 +158,20 @@ class MPICommunicator(Communicator):
         MPI.COMM_WORLD.Abort(code)
 
 
+class _Requests:
+    """What MPI has started, and the result that it will have written. MPI goes on inside of its calls alone."""
+
+    def __init__(self, requests: list[MPI.Request], result: Callable[[], Any]) -> None:
+        self._requests, self._result = requests, result
+
+    def test(self) -> bool:
+        return MPI.Request.Testall(self._requests)
+
+    def wait(self) -> Any:
+        MPI.Request.Waitall(self._requests)
+        return self._result()
+
+
 def _summable(x: Any) -> Any:
     """The array in a dtype that MPI can add: half floats as float32, booleans as bytes."""
     if x.dtype == np.bool_:
@@ -119,6 +183,10 @@ def _summable(x: Any) -> Any:
 
 def _bytes(x: Any) -> Any:
     return x.reshape(-1).view(np.uint8)
+
+
+def _ends(sizes: Sequence[int]) -> list[int]:
+    return list(itertools.accumulate(sizes, initial=0))
 
 
 def _row_bytes(x: Any) -> int:

@@ -30,11 +30,65 @@ set_constant_store(xp, _constant)
 raw.set_backend(xp.__name__, emulator.find)
 
 
+class Stream:
+    """A stream beside the context's, whose work is done when its call returns; it notes who waits for whom.
+
+    Attributes:
+        waited: How many events of the context's stream it waited for.
+        open: Events of it that the context's stream has not waited for.
+    """
+
+    ptr = 1
+
+    def __init__(self) -> None:
+        self.waited, self.open = 0, list[Event]()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def wait_event(self, event: Event) -> None:
+        """Wait for what another stream had enqueued."""
+        if event.stream is self:
+            raise RuntimeError("a stream waits for itself")
+        self.waited += 1
+
+    def record(self) -> Event:
+        """An event that is over when the work so far is."""
+        self.open.append(Event(self))
+        return self.open[-1]
+
+
+class Event:
+    """A point in a stream; None: in the context's."""
+
+    done = True
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+
 class StrictDeviceContext(DeviceContext):
     """Place cuda over memory of the host; copies both ways, as a device does."""
 
     xp = xp
     stream = Pointer(0)
+
+    def new_stream(self) -> Stream:
+        """A stream of its own."""
+        return Stream()
+
+    def event(self) -> Event:
+        """A point in the context's stream."""
+        return Event(None)
+
+    def wait(self, event: Event) -> None:
+        """Let the context's stream wait for one of another."""
+        if event.stream is None:
+            raise RuntimeError("a stream waits for itself")
+        event.stream.open.remove(event)
 
     def from_host(self, array: np.ndarray) -> StrictArray:
         if not isinstance(array, np.ndarray):

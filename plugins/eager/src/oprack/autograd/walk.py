@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from oprack.autograd.after_backward import run_after_backward
+from oprack.autograd.followers import in_pass
 from oprack.autograd.starting_gradients import starting_gradients
 from oprack.cache import Cache
 from oprack.eager_tensor import Edge, Leaf, Node, Tensor, new_tensor, split_edge
@@ -197,6 +197,8 @@ class Walk:
         else:
             # A starting gradient may be part of another graph, to which `grad` must not refer without create_graph.
             tensor._grad = gradient.detach()
+        if leaf.ready is not None:
+            leaf.ready(tensor)
 
 
 def _sum_expr(count: int) -> OpExpr:
@@ -255,8 +257,7 @@ def backward(
     starts = starting_gradients(outputs, gradients, "backward")
     walk = Walk(None, create_graph, retain_graph or create_graph)
     with enable_grad() if create_graph else no_grad():
-        walk.run([y._node for y in outputs], starts)
-        run_after_backward()
+        in_pass(lambda: walk.run([y._node for y in outputs], starts))
 
 
 def grad(

@@ -408,14 +408,21 @@ class Edge:
 
 
 class Leaf:
-    """A tensor in which gradients accumulate: one that is not the result of a recorded call."""
+    """A tensor in which gradients accumulate: one that is not the result of a recorded call.
 
-    __slots__ = ("__weakref__", "hooks", "tensor")
+    Attributes:
+        tensor: A reference to it.
+        hooks: Hooks of its gradient, by 0.
+        ready: Called with the tensor when a backward pass has put its gradient there; see `oprack.autograd.followers`.
+    """
+
+    __slots__ = ("__weakref__", "hooks", "ready", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
         # Weak, since the graph may outlive the tensor: when the tensor is gone, nobody can read its gradient.
         self.tensor = weakref.ref(tensor)
         self.hooks: dict[int, dict[int, Any]] | None = None
+        self.ready: Any = None
 
     def __repr__(self) -> str:
         return "<a leaf>"

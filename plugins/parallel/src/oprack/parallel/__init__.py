@@ -19,10 +19,10 @@ from oprack.parallel.layouts.layout import Layout, Placement
 from oprack.parallel.programs.average_gradients import average_gradients
 from oprack.parallel.programs.distribute import Distributed, distribute
 from oprack.parallel.rings import open_ring
-from oprack.parallel.training.batches import even_batches
+from oprack.parallel.training.batches import RankSampler, RankTokenBatchSampler, even_batches, rank_weight, seed
 from oprack.parallel.training.checkpointer import Checkpointer
 from oprack.parallel.training.data_parallel import DataParallel
-from oprack.parallel.training.modules import clip_grad_norm, to_global
+from oprack.parallel.training.modules import clip_grad_norm, no_sync, to_global
 from oprack.parallel.training.pipeline import Pipeline
 from oprack.parallel.training.zero import Zero
 from oprack.parallel.world import init, placement, world
@@ -35,6 +35,8 @@ __all__ = [
     "Layout",
     "Pipeline",
     "Placement",
+    "RankSampler",
+    "RankTokenBatchSampler",
     "Sbp",
     "Zero",
     "average_gradients",
@@ -44,9 +46,12 @@ __all__ = [
     "distribute",
     "even_batches",
     "init",
+    "no_sync",
     "open_ring",
     "partial_sum",
     "placement",
+    "rank_weight",
+    "seed",
     "split",
     "strict",
     "to_global",

@@ -10,8 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from oprack.errors import CollectiveError, InvalidArgumentError
 from oprack.parallel.links import Links
+from oprack.parallel.transfers import Running, Transfer
 from oprack.parallel.watchdog import WATCHDOG, Pending
 
 if TYPE_CHECKING:
@@ -37,9 +39,10 @@ class Communicator(ABC):
     """Collectives among the ranks of a group, on arrays of the place that its engine serves.
 
     All ranks of the group must call the same methods in the same order. An engine derives from this class and writes
-    the methods whose names begin with an underscore: they get C-contiguous arrays and return new ones. The public
-    methods record what runs, compare it among the ranks for the first calls (OPRACK_CHECK_COLLECTIVES: how many; 0:
-    none at all), for those of a new kind and for every 50th after them, and let the watchdog end the program when a
+    the methods whose names begin with an underscore: they get C-contiguous arrays and return new ones. One that can
+    let a collective go on while the rank computes writes `_start`; with others, what is started is done at once. The
+    public methods record what runs, compare it among the ranks for the first calls (OPRACK_CHECK_COLLECTIVES: how many;
+    0: none at all), for those of a new kind and for every 50th after them, and let the watchdog end the program when a
     call waits for longer than its limit.
 
     Args:
@@ -74,6 +77,8 @@ class Communicator(ABC):
         self._ran, self._digest = 0, 0
         self._kinds: set[tuple[Any, ...]] = set()
         self._decisions: set[Any] = set()
+        self.under_way: dict[int, Transfer] = {}  # what was started, by number
+        self._beside: Communicator | None = None
 
     @property
     def compares(self) -> bool:
@@ -87,6 +92,15 @@ class Communicator(ABC):
     def _all_reduce_in_place(self, x: Any, op: str) -> Any:
         """As _all_reduce, for engines that can do so in the memory of `x`."""
         return self._all_reduce(x, op)
+
+    def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
+        """Start a collective: "all_reduce" (x, op, factor), "reduce_scatter" (x, counts, factor) or "all_gather"
+        (result, counts). It may go on inside of `test` and `wait` alone. None: the engine can't start it.
+        """
+        return None
+
+    def _get_ready(self) -> None:  # noqa: B027  most engines need nothing
+        """Make what `_start` needs; collective. Called for communicators of what is started alone."""
 
     @abstractmethod
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
@@ -136,8 +150,7 @@ class Communicator(ABC):
             CollectiveError: Ranks call different collectives.
             InvalidArgumentError: The reduction is unknown.
         """
-        if op not in REDUCTIONS:
-            raise InvalidArgumentError(f"all_reduce: op is {op!r}; expected one of {', '.join(REDUCTIONS)}")
+        _require_reduction(op)
         if self.size == 1:
             return x if in_place else x.copy()
         given = _dense(x)
@@ -213,6 +226,81 @@ class Communicator(ABC):
         if self.size == 1:
             return x.copy()
         return self._run("broadcast", x, (*x.shape, root), lambda: self._broadcast(_dense(x), root))
+
+    def start_all_reduce(self, x: Any, op: str = "sum", factor: float = 1.0) -> Transfer:
+        """As `all_reduce`, of an array that stays as it is meanwhile; it goes on while the rank computes.
+
+        Args:
+            x: An array; the same shape and dtype on every rank.
+            op: "sum", "max", "min" or "prod".
+            factor: What each rank's array is multiplied by first, in the copy that is made anyway.
+
+        Returns:
+            The transfer, whose `wait` returns a new array. Where ranks call different collectives, it raises.
+
+        Raises:
+            InvalidArgumentError: The reduction is unknown.
+        """
+        _require_reduction(op)
+        started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor)
+        return started or Transfer.done(self.all_reduce(_scaled(x, factor), op))
+
+    def start_all_gather(self, whole: Any, counts: Sequence[int]) -> Transfer:
+        """As `all_gather`, in the memory of the result; it goes on while the rank computes.
+
+        Args:
+            whole: The result, best in memory of `memory`: the rows that this rank brings are there, the others come.
+            counts: Rows that each rank brings.
+
+        Returns:
+            The transfer, whose `wait` returns `whole`, with which the caller may then do as it likes. Where ranks call
+            different collectives, it raises.
+        """
+        started = self._started("all_gather", "all_gather", whole, tuple(whole.shape), list(counts))
+        if started is None:
+            start = sum(counts[: self.rank])
+            whole[...] = self.all_gather(whole[start : start + counts[self.rank]], counts)
+        return started or Transfer.done(whole)
+
+    def memory(self, size: int, like: Any) -> Any:
+        """An array for results of `start_all_gather`, collective: other ranks of the machine may read it where it lies.
+
+        Args:
+            size: Its number of elements, in one dim.
+            like: An array of the same dtype and place.
+
+        Returns:
+            The array, not initialised.
+        """
+        return np.empty_like(like, shape=(size,), order="C")
+
+    def start_reduce_scatter(self, x: Any, counts: Sequence[int], factor: float = 1.0) -> Transfer:
+        """As `reduce_scatter`, of an array that stays as it is meanwhile; it goes on while the rank computes.
+
+        Args:
+            x: An array; the same shape and dtype on every rank.
+            counts: Rows that each rank gets.
+            factor: What each rank's array is multiplied by first.
+
+        Returns:
+            The transfer, whose `wait` returns the array. Where ranks call different collectives, it raises.
+        """
+        started = self._started("reduce_scatter", "reduce_scatter", x, tuple(x.shape), list(counts), factor)
+        return started or Transfer.done(self.reduce_scatter(_scaled(x, factor), counts))
+
+    def beside(self) -> Communicator:
+        """A communicator of the same ranks for what is started, collective the first time.
+
+        Collectives of one communicator come in one order on all ranks. What goes on while ranks compute may be started
+        earlier on one rank than on another, so it needs an order of its own.
+        """
+        if self.size == 1:
+            return self
+        if self._beside is None:
+            self._beside = self.split(0, self.rank, self.name, self.size, "what is under way")
+            self._beside.record = self.record
+            self._beside._get_ready()
+        return self._beside
 
     def gather_facts(self, value: Any) -> list[Any]:
         """Values of all ranks, such as shapes or names.
@@ -300,16 +388,55 @@ class Communicator(ABC):
             self._check((name, str(x.dtype), agreed), what)
         return self._watched(what, call)
 
-    def _check(self, kind: tuple[str, str, tuple[int, ...]], what: str) -> None:
-        """Compare a collective among the ranks if it is its turn."""
+    def _started(self, name: str, collective: str, x: Any, agreed: tuple[int, ...], *arguments: Any) -> Transfer | None:
+        """The transfer of a collective; None for one rank, and where the engine has to run it at once."""
+        if self.size == 1:
+            return None
+        # Compared by a message that is under way as well: to wait here would keep the rank from its own work.
+        kind = (name, str(x.dtype), agreed)
+        compared = self._checked and self._is_its_turn(kind)
+        own = None
+        if compared:
+            facts = np.zeros((self.size, 2), np.int64)
+            facts[self.rank] = zlib.crc32(repr(kind).encode()), self._digest
+            own = self._start("all_gather", facts, [1] * self.size)
+        given = _dense(x)
+        running = self._start(collective, given, *arguments)
+        if running is None:
+            return None
+        what = f"{name} {_words(x.dtype, x.shape)}"
+        self.count += 1
+        self.record.append(f"number {self.count} of {self.name}: {what}, started")
+        return Transfer(self, what, self.count, running, None if own is None else lambda: self._compare(own, what))
+
+    def _compare(self, facts: Running, what: str) -> None:
+        """Raise CollectiveError where the ranks started different collectives, now or before."""
+        found = facts.wait()
+        if (found[:, 0] != found[0, 0]).any():
+            said = "; ".join(f"rank {r}: {text}" for r, text in enumerate(self._gather_facts(what)))
+            raise CollectiveError(f"{self!r}: the ranks start different collectives. {said}. {_ALIKE}")
+        self._require_same_past(found[:, 1].tolist())
+
+    def _is_its_turn(self, kind: tuple[str, str, tuple[int, ...]]) -> bool:
+        """Whether this collective is compared among the ranks; else it goes into the checksum."""
         self._ran += 1  # not `count`, since ranks may send and receive each its own number of messages
         known = kind in self._kinds or len(self._kinds) >= KINDS
         if self._ran > self._checked and self._ran % EVERY and known:
             self._digest = zlib.crc32(repr(kind).encode(), self._digest)
-            return
+            return False
         self._kinds.add(kind)
+        return True
+
+    def _check(self, kind: tuple[str, str, tuple[int, ...]], what: str) -> None:
+        """Compare a collective among the ranks if it is its turn."""
+        if not self._is_its_turn(kind):
+            return
         with WATCHDOG.watching(Pending(self, what, self.count + 1, threading.get_ident())):
             digests = self._agreed([*kind[:2], list(kind[2])], what, self._digest)
+        self._require_same_past(digests)
+
+    def _require_same_past(self, digests: Sequence[int]) -> None:
+        """Raise CollectiveError where the ranks ran different collectives since they were compared last."""
         if any(d != digests[0] for d in digests):
             records = "; ".join(f"rank {r}: {last}" for r, last in enumerate(self._gather_facts(list(self.record))))
             raise CollectiveError(
@@ -333,6 +460,15 @@ class Communicator(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.engine} communicator {self.name}: rank {self.rank} of {self.size}>"
+
+
+def _require_reduction(op: str) -> None:
+    if op not in REDUCTIONS:
+        raise InvalidArgumentError(f"all_reduce: op is {op!r}; expected one of {', '.join(REDUCTIONS)}")
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x if factor == 1.0 else x * np.asarray(factor, x.dtype)
 
 
 def _dense(x: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,6 +74,9 @@ class _Meeting:
         self.room, self.here, self.turn = room, 0, 0
         self.values: list[Any] = [None] * size
         self.found: list[Any] = []
+        # By number: what ranks gave to a collective that was started, and how many have its result
+        self.started: dict[int, dict[int, Any]] = {}
+        self.taken: Counter[int] = Counter()
         self.mail: dict[tuple[int, int], deque[Any]] = {(a, b): deque() for a in range(size) for b in range(size)}
         self.groups: dict[Any, _Meeting] = {}
 
@@ -86,7 +89,7 @@ class ThreadCommunicator(Communicator):
 
     def __init__(self, meeting: _Meeting, rank: int, size: int, name: str) -> None:
         super().__init__(rank, size, name)
-        self._meeting = meeting
+        self._meeting, self._starts = meeting, 0
 
     def exchange(self, value: Any) -> list[Any]:
         """The values of all ranks, of arrays copies: a rank that goes on may overwrite its own, as a process may."""
@@ -107,15 +110,36 @@ class ThreadCommunicator(Communicator):
             )
         return found
 
+    def _start(self, collective: str, x: Any, *arguments: Any) -> _Started:
+        number, self._starts = self._starts, self._starts + 1
+        given, result = x, None
+        if collective == "all_gather":
+            counts, result = arguments[0], x
+            given = x[sum(counts[: self.rank]) :][: counts[self.rank]]
+        with self._meeting.room.moved:
+            self._meeting.started.setdefault(number, {})[self.rank] = _copied(given)
+            self._meeting.room.moved.notify_all()
+        return _Started(self, self._meeting, number, result, lambda all_: self._joined(collective, all_, *arguments))
+
+    def _joined(self, collective: str, given: Sequence[Any], how: Any, factor: float = 1.0) -> Any:
+        """The result of a collective, from what all ranks gave."""
+        if factor != 1.0:
+            given = [x * np.asarray(factor, x.dtype) for x in given]
+        if collective == "all_reduce":
+            return reduced(how, given)
+        if collective == "all_gather":
+            return np.concatenate(given)
+        start = sum(how[: self.rank])
+        return reduced("sum", given)[start : start + how[self.rank]].copy()
+
     def _all_reduce(self, x: Any, op: str) -> Any:
-        return reduced(op, self.exchange(x))
+        return self._joined("all_reduce", self.exchange(x), op)
 
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
-        return np.concatenate(self.exchange(x))
+        return self._joined("all_gather", self.exchange(x), counts)
 
     def _reduce_scatter(self, x: Any, counts: Sequence[int]) -> Any:
-        start = sum(counts[: self.rank])
-        return reduced("sum", self.exchange(x))[start : start + counts[self.rank]].copy()
+        return self._joined("reduce_scatter", self.exchange(x), counts)
 
     def _all_to_all(self, parts: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
         found = [given[self.rank] for given in self.exchange(parts)]
@@ -149,6 +173,31 @@ class ThreadCommunicator(Communicator):
 
     def abort(self, code: int, reason: str = "") -> None:
         self._meeting.room.close()
+
+
+class _Started:
+    """A collective under way on ranks that are threads: done when all of them have started it."""
+
+    def __init__(
+        self, one: ThreadCommunicator, meeting: _Meeting, number: int, result: Any, join: Callable[[Any], Any]
+    ) -> None:
+        self._one, self._meeting, self._number, self._result, self._join = one, meeting, number, result, join
+
+    def test(self) -> bool:
+        return len(self._meeting.started[self._number]) == self._one.size
+
+    def wait(self) -> Any:
+        with self._meeting.room.moved:
+            self._meeting.room.until(self._one, self.test)
+            given = self._meeting.started[self._number]
+            self._meeting.taken[self._number] += 1
+            if self._meeting.taken[self._number] == self._one.size:
+                del self._meeting.started[self._number], self._meeting.taken[self._number]
+        found = self._join([given[r] for r in range(self._one.size)])
+        if self._result is None:
+            return found
+        self._result[...] = found
+        return self._result
 
 
 class ThreadWorld:

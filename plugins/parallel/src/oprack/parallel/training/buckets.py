@@ -11,6 +11,9 @@ from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError
 from oprack.parallel.layouts.layout import balanced
 
+ALONE = 1 << 20
+"""Tensors of so many bytes have a bucket of their own: to copy them into another one costs more than a message."""
+
 
 class Bucket:
     """Some tensors, one after the other.
@@ -27,24 +30,32 @@ class Bucket:
         self.tensors = list(tensors)
         self.offsets = list(itertools.accumulate((t._value.size for t in self.tensors), initial=0))
 
-    def joined(self, values: Sequence[Any], factor: float = 1.0) -> Any:
-        """A new flat array of one value for each tensor, times a factor.
+    def flat(self, values: Sequence[Any]) -> Any:
+        """One flat array of one value for each tensor, for reading: a new one where there are several.
 
         Args:
             values: Arrays of the tensors' shapes; None counts as zeros.
-            factor: The factor; it costs nothing beside the copy.
+
+        Returns:
+            The flat array.
+        """
+        if len(values) == 1 and values[0] is not None and values[0].flags.c_contiguous:
+            return values[0].reshape(-1)
+        return self.joined(values)
+
+    def joined(self, values: Sequence[Any]) -> Any:
+        """A new flat array of one value for each tensor.
+
+        Args:
+            values: Arrays of the tensors' shapes; None counts as zeros.
 
         Returns:
             The flat array.
         """
         first = self.tensors[0]._value
         flat = np.empty_like(first, shape=(self.offsets[-1],), order="C")
-        scale = flat.dtype.type(factor)
         for value, target in zip(values, self.views(flat), strict=True):
-            if value is None:
-                target[...] = 0
-            else:
-                np.multiply(value, scale, out=target)
+            target[...] = 0 if value is None else value
         return flat
 
     def views(self, flat: Any) -> list[Any]:
@@ -66,7 +77,7 @@ class Bucket:
 
 
 def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[Bucket]:
-    """Put tensors into buckets, in order.
+    """Put tensors into buckets, in order, but for large ones, each of which has a bucket of its own.
 
     Args:
         tensors: The tensors.
@@ -78,6 +89,9 @@ def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[Bucket]:
     found: list[Tensor] = []
     total = 0
     for t in tensors:
+        if t._value.nbytes >= ALONE:
+            yield Bucket([t])
+            continue
         if found and (t._meta.dtype != found[0]._meta.dtype or t.place != found[0].place or total >= size):
             yield Bucket(found)
             found, total = [], 0

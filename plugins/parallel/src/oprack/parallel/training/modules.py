@@ -5,10 +5,14 @@ from __future__ import annotations
 import fnmatch
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from oprack.autograd.followers import follow_backward, follow_leaf
 from oprack.eager_tensor import Tensor
 from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
@@ -19,8 +23,9 @@ from oprack.nn.updates import register_global_gradients
 from oprack.parallel.eager.global_tensor import box_part, global_tensor
 from oprack.parallel.layouts.boxing import route
 from oprack.parallel.layouts.layout import Layout, Placement, layout_of
-from oprack.parallel.training.buckets import bucket_bytes, buckets
+from oprack.parallel.training.buckets import Bucket
 from oprack.parallel.training.data_parallel import copy_from_first
+from oprack.parallel.transfers import Transfer
 from oprack.tensor import SelectedRows
 from oprack.tensor.shape_only import shape_array
 
@@ -29,6 +34,10 @@ if TYPE_CHECKING:
     from oprack.parallel.communicator import Communicator
 
 M = TypeVar("M", bound="Module")
+_BUCKET = 4 << 20
+"""Bytes of gradients that travel as one message."""
+_SENDS: ContextVar[bool] = ContextVar("oprack_no_sync", default=True)
+"""Whether passes add up the gradients of global parameters."""
 
 
 def to_global(module: M, placement: Placement, layouts: Mapping[str, Any] | None = None) -> M:
@@ -116,6 +125,12 @@ def lay_out(tensor: Tensor, target: Layout, path: str) -> None:
         part = tensor._value[target.part(shape)].copy()
     tensor._value, tensor._logical_shape, tensor._grad = part, shape, None
     tensor._meta = target.meta(tensor._meta)
+    world = target.placement.world
+    sums = world.__dict__.get("gradient_sums")
+    if sums is None:
+        sums = world.__dict__["gradient_sums"] = _Sums()
+        follow_backward(sums)
+    follow_leaf(sums, tensor)
 
 
 def settled(tensor: Tensor) -> Any:
@@ -132,32 +147,108 @@ def settled(tensor: Tensor) -> Any:
     return box_part(gradient._value, tensor.shape, arrived, layout)
 
 
-def settle(parameters: Iterable[Tensor], bucket_mb: float = 4.0) -> None:
+def settle(parameters: Iterable[Tensor]) -> None:
     """Add up the gradients of global parameters that ranks have in summands, in messages of many; collective.
 
     Args:
         parameters: Tensors, in the same order on every rank. What is no sum alone is left to `settled`.
-        bucket_mb: The size of a message in MiB.
     """
-    summed: dict[tuple[Placement, tuple[int, ...]], list[Tensor]] = {}
+    sums = _Sums()
     for p in parameters:
-        layout, gradient = layout_of(p._meta), p._grad
-        arrived = None if gradient is None else layout_of(gradient._meta)
-        if layout is None or gradient is None or arrived is None or arrived.placement is not layout.placement:
-            continue
-        steps = route(arrived.even, layout)
-        sums = all(s.source.kind == "P" and s.target.kind == "B" for s in steps)
-        if steps and sums and not gradient.is_sparse and gradient.dtype == p.dtype:
-            summed.setdefault((layout.placement, tuple([s.axis for s in steps])), []).append(p)
-    for (placement, axes), members in summed.items():
-        for bucket in buckets(members, bucket_bytes(bucket_mb, "settle")):
+        sums.add(p)
+    sums.finish()
+
+
+@contextmanager
+def no_sync() -> Iterator[None]:
+    """Gradients of global parameters of backward passes inside stay in summands until a step, or a pass, adds them up.
+
+    For batches that are taken in pieces: what adds up on each rank travels once.
+    """
+    token = _SENDS.set(False)
+    try:
+        yield
+    finally:
+        _SENDS.reset(token)
+
+
+class _Sums:
+    """Adds up gradients of global parameters that ranks have in summands, bucket by bucket, while backward goes on.
+
+    All ranks make the same calls, so gradients become ready in the same order on all of them. Those on their way are
+    not in `grad`.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, list[tuple[Tensor, Any]]] = {}
+        self._sent: list[tuple[Placement, tuple[int, ...], Bucket, Transfer]] = []
+        self._thread = 0
+
+    def gradient_ready(self, tensor: Tensor) -> None:
+        """See Follower."""
+        if _SENDS.get():
+            self._thread = threading.get_ident()
+            self.add(tensor)
+            if self._sent:
+                self._sent[-1][3].test()  # engines may go on inside of calls alone
+
+    def after_backward(self, error: BaseException | None) -> None:
+        """See Follower."""
+        if self._thread != threading.get_ident():  # ranks may be threads
+            return
+        self._thread = 0
+        if error is None:
+            self.finish()
+        else:
+            self._waiting, self._sent = {}, []
+
+    def add(self, p: Tensor) -> None:
+        """Take a parameter's gradient if ranks have it in summands; a bucket that is full is sent."""
+        axes, gradient = _summed_axes(p), p._grad
+        if not axes or gradient is None:
+            return
+        layout = layout_of(p._meta)
+        assert layout is not None
+        key = layout.placement, axes, p._meta.dtype
+        members = self._waiting.setdefault(key, [])
+        members.append((p, gradient._value))
+        p._grad = None
+        if sum(value.nbytes for _, value in members) >= _BUCKET:
+            self._send(key)
+
+    def _send(self, key: Any) -> None:
+        placement, axes, _ = key
+        tensors, values = zip(*self._waiting.pop(key), strict=True)
+        bucket = Bucket(tensors)
+        with context(tensors[0].place).activate():
+            transfer = placement.group(axes[0]).beside().start_all_reduce(bucket.flat(values))
+        self._sent.append((placement, axes, bucket, transfer))
+
+    def finish(self) -> None:
+        """Send what is left, and give all sums to the parameters; collective."""
+        for key in list(self._waiting):
+            self._send(key)
+        sent, self._sent = self._sent, []
+        for placement, axes, bucket, transfer in sent:
             with context(bucket.tensors[0].place).activate():
-                flat = bucket.joined([p._grad._value for p in bucket.tensors if p._grad is not None])
-                for axis in axes:
+                flat = transfer.wait()
+                for axis in axes[1:]:
                     flat = placement.group(axis).all_reduce(flat, in_place=True)
             for p, value in zip(bucket.tensors, bucket.views(flat), strict=True):
                 assert p._meta.layout is not None
-                p._grad = global_tensor(value, p._meta.layout.meta(meta_of_value(value, p.place)), p.shape)
+                total = value if p._grad is None else p._grad._value + value  # of a pass inside of the pass
+                p._grad = global_tensor(total, p._meta.layout.meta(meta_of_value(total, p.place)), p.shape)
+
+
+def _summed_axes(p: Tensor) -> tuple[int, ...]:
+    """The axes over which the gradient of a parameter has to be added up, if that is all that is to be done with it."""
+    layout, gradient = layout_of(p._meta), p._grad
+    arrived = None if gradient is None else layout_of(gradient._meta)
+    if layout is None or gradient is None or arrived is None or arrived.placement is not layout.placement:
+        return ()
+    steps = route(arrived.even, layout)
+    sums = all(s.source.kind == "P" and s.target.kind == "B" for s in steps)
+    return tuple([s.axis for s in steps]) if sums and not gradient.is_sparse and gradient.dtype == p.dtype else ()
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:

@@ -64,6 +64,7 @@ class PartUpdates(Updates):
         self.whole, self._pieces, self._ranks = list(whole), pieces, ranks
         super().__init__(optimizer, [self._part_of(p, spans) for p, spans in zip(whole, pieces, strict=True)], paths)
         self._names = StateNames(optimizer, self.whole, paths)
+        self._versions = [-1] * len(self.whole)  # of the parameters whose values the parts have
 
     @classmethod
     def of(cls, updates: Updates, pieces: Pieces, ranks: Communicator, owner: str) -> PartUpdates:
@@ -91,10 +92,15 @@ class PartUpdates(Updates):
         """This rank's elements of an array of a parameter's shape, on the same memory where that has no gaps."""
         return array.reshape(-1)[slice(*self._pieces[position][self._ranks.rank])]
 
+    def given_back(self, position: int) -> None:
+        """Note that a parameter has got the elements that this rank has updated."""
+        self._versions[position] = self.whole[position]._version
+
     def step(self) -> None:
         """Update this rank's elements of every parameter whose part has a gradient; collective."""
         for k, (p, part) in enumerate(zip(self.whole, self.parameters, strict=True)):
-            part._value = self.elements(k, p._value)
+            if self._versions[k] != p._version:  # set by others since
+                part._value = self.elements(k, p._value).copy()  # of its own, so that it is updated in place
             part.requires_grad = p.requires_grad
         chosen = [p for p in self._with_gradient() if p.size]
         gradients = [LoDTensor(p._grad._value, place=p.place, shared=True) for p in chosen if p._grad is not None]

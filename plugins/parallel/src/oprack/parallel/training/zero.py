@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from oprack.autograd.after_backward import after_backward
 from oprack.eager_tensor import Tensor, new_tensor
 from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
-from oprack.parallel.training.data_parallel import calling, copy_from_first
+from oprack.parallel.training.data_parallel import copy_from_first
+from oprack.parallel.training.exchange import Exchange, add_gradient
+from oprack.parallel.transfers import Transfer
 from oprack.parallel.world import world
 
 _COMPARED = 2
@@ -65,21 +67,24 @@ class Zero:
                 f"Zero: got {kind}; expected an optimizer of oprack.optimizer whose step() takes no closure, such as "
                 "Adam(1e-3, parameters=net.parameters())"
             )
-        self._home = world()
-        self._ranks = communicator or self._home
+        self._ranks = communicator or world()
         self.stage, self._optimizer = stage, optimizer
         whole: list[Tensor] = optimizer.updates.parameters
         positions = {id(p): k for k, p in enumerate(whole)}
         self._buckets = list(buckets(whole, bucket_bytes(bucket_mb, "Zero")))
         self._positions = [[positions[id(p)] for p in b.tensors] for b in self._buckets]
-        pieces = [spans for b in self._buckets for spans in b.pieces(self._ranks.size)]
+        found = {
+            id(p): spans for b in self._buckets for p, spans in zip(b.tensors, b.pieces(self._ranks.size), strict=True)
+        }
+        pieces = [found[id(p)] for p in whole]
         self._updates = optimizer.updates_in_parts(pieces, self._ranks, "Zero")
         self._whole = whole
         self._present: set[int] = set()  # positions of parameters that have a gradient on some rank, in stage 2
         self._compared = _COMPARED if self._ranks.size > 1 else 0
+        self._beside = self._ranks.beside()
+        self._flats = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
         copy_from_first("Zero", [(str(k), p) for k, p in enumerate(whole)], self._ranks)
-        if stage == 2:
-            after_backward(calling(self))
+        self._parts = _Parts("Zero", self) if stage == 2 else None
 
     def __getattr__(self, name: str) -> Any:
         if name == "_optimizer":  # not set yet
@@ -115,15 +120,34 @@ class Zero:
             raise PreconditionNotMetError(
                 f"Zero: no parameter of {type(self._optimizer).__name__} has a gradient; call backward() before step()"
             )
+        self._bring_home()
         self._updates.step()
         self._updates.forget_restored(self._present)
-        for bucket, positions in zip(self._buckets, self._positions, strict=True):
+        gathered = []
+        for bucket, positions, flat in zip(self._buckets, self._positions, self._flats, strict=True):
             if not self._present.isdisjoint(positions):
+                counts = bucket.counts(self._ranks.size)
                 with context(bucket.tensors[0].place).activate():
-                    own = np.concatenate([self._updates.parameters[k]._value for k in positions])
-                    whole = self._ranks.all_gather(own, bucket.counts(self._ranks.size))
-                for p, value in zip(bucket.tensors, bucket.views(whole), strict=True):
-                    p._overwrite(value, None, "Zero.step")
+                    own = flat[sum(counts[: self._ranks.rank]) :][: counts[self._ranks.rank]]
+                    at = 0
+                    for k in positions:
+                        value = self._updates.parameters[k]._value
+                        own[at : at + value.size] = value
+                        at += value.size
+                    gathered.append((bucket, positions, self._beside.start_all_gather(flat, counts)))
+        for bucket, positions, transfer in gathered:
+            views = bucket.views(transfer.wait())
+            for k, p, value in zip(positions, bucket.tensors, views, strict=True):
+                p._overwrite(value, None, "Zero.step")
+                self._updates.given_back(k)
+
+    def _bring_home(self) -> None:
+        """Let parameters lie in the memory of their buckets, from which they may have been replaced."""
+        for bucket, flat in zip(self._buckets, self._flats, strict=True):
+            for p, home in zip(bucket.tensors, bucket.views(flat), strict=True):
+                if not _is_at(p._value, home):
+                    home[...] = p._value
+                    p._overwrite(home, None, "Zero.step")
 
     def _take_gradients(self) -> None:
         self._present = {k for k, p in enumerate(self._whole) if p.requires_grad and p._grad is not None}
@@ -133,7 +157,7 @@ class Zero:
         for k, p in enumerate(self._whole):
             part = self._updates.parameters[k]
             if k in self._present:
-                value = self._updates.elements(k, self._dense(p))
+                value = self._updates.elements(k, self._dense(p, p._grad))
                 part._grad = new_tensor(value, meta_of_value(value, p.place))
             else:
                 part._grad = None
@@ -151,13 +175,12 @@ class Zero:
                     )
 
     def _checksum(self, p: Tensor) -> int:
-        value = self._dense(p)
+        value = self._dense(p, p._grad)
         value = value.get() if hasattr(value, "get") else value  # of a device
         return zlib.crc32(np.ascontiguousarray(value).tobytes())
 
-    def _dense(self, p: Tensor) -> Any:
+    def _dense(self, p: Tensor, gradient: Tensor | None) -> Any:
         """The gradient of a parameter as an array."""
-        gradient = p._grad
         assert gradient is not None
         if not gradient.is_sparse:
             return gradient._value
@@ -168,33 +191,20 @@ class Zero:
             )
         return gradient._value.to_dense()
 
-    # Stage 2 ----------------------------------------------------------------------------------------------------------
-    def after_backward(self) -> None:
-        """Sum up the gradients of the ranks and keep this one's part, unless no parameter has a new one."""
-        # Ranks may be threads, each with a world and an optimizer of its own.
-        if world() is not self._home or all(p._grad is None for p in self._whole):
-            return
-        flags = np.array([p._grad is not None for p in self._whole], np.uint8)
-        present = {int(k) for k in np.flatnonzero(self._ranks.all_reduce(flags, "max"))}
-        self._present |= present
-        for bucket, positions in zip(self._buckets, self._positions, strict=True):
-            if not present.isdisjoint(positions):
-                with context(bucket.tensors[0].place).activate():
-                    self._reduce(bucket, positions, present)
+    def average_gradients(self) -> None:
+        """Take this rank's part of the means of the gradients now, in stage 2; collective.
 
-    def _reduce(self, bucket: Bucket, positions: Sequence[int], present: set[int]) -> None:
-        values = [None if p._grad is None else self._dense(p) for p in bucket.tensors]
-        for p in bucket.tensors:
-            p._grad = None
-        own = self._ranks.reduce_scatter(bucket.joined(values, 1.0 / self._ranks.size), bucket.counts(self._ranks.size))
-        at = 0
-        for k in positions:
-            part = self._updates.parameters[k]
-            value = own[at : at + part._value.size]
-            at += value.size
-            if k in present:
-                total = value if part._grad is None else part._grad._value + value
-                part._grad = new_tensor(total, meta_of_value(total, part.place))
+        `backward` does so by itself where it made some. A rank that has none, since its loss did not use the parameters
+        or its data have ended, calls it when the others call backward.
+
+        Raises:
+            InvalidArgumentError: The stage is 1, in which DataParallel averages.
+        """
+        if self._parts is None:
+            raise InvalidArgumentError(
+                "Zero.average_gradients: stage is 1; call average_gradients() of the DataParallel beside it"
+            )
+        self._parts.finish()
 
     def clear_grad(self) -> None:
         """Clear the gradients of all parameters."""
@@ -228,3 +238,46 @@ class Zero:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """The same as `set_state_dict`."""
         self.set_state_dict(state, strict)
+
+
+def _is_at(value: Any, place: Any) -> bool:
+    """Whether an array lies at a place, so that nothing has to be copied there."""
+    if type(value) is not np.ndarray or type(place) is not np.ndarray:
+        return value is place
+    return value.ctypes.data == place.ctypes.data and value.strides == place.strides
+
+
+class _Parts(Exchange):
+    """This rank's parts of the means of gradients, which add up in the parts that `Zero` updates."""
+
+    def __init__(self, owner: str, zero: Zero) -> None:
+        self._zero = weakref.proxy(zero)  # which has this
+        super().__init__(owner, zero._whole, zero._ranks)
+
+    def _buckets(self, positions: Sequence[int]) -> list[Bucket]:
+        # Which elements a rank has is settled, so a bucket is sent whole when the last of its gradients is there.
+        ready = {k: n for n, k in enumerate(positions)}
+        last = [max((ready.get(k, -1) for k in chosen), default=-1) for chosen in self._zero._positions]
+        return [self._zero._buckets[n] for n in np.argsort(last, kind="stable") if last[n] >= 0]
+
+    def _is_sparse(self, gradient: Tensor) -> bool:
+        return False  # becomes dense
+
+    def _send(self, bucket: Bucket, gradients: Sequence[Tensor | None]) -> Transfer:
+        pairs = zip(bucket.tensors, gradients, strict=True)
+        flat = bucket.flat([None if g is None else self._zero._dense(p, g) for p, g in pairs])
+        return self._ranks.start_reduce_scatter(flat, bucket.counts(self._ranks.size), 1.0 / self._ranks.size)
+
+    def _take(self, bucket: Bucket, value: Any, present: Sequence[bool]) -> None:
+        at = 0
+        for p, there in zip(bucket.tensors, present, strict=True):
+            k = self._positions[id(p)]
+            part = self._zero._updates.parameters[k]
+            own = value[at : at + part._value.size]
+            at += own.size
+            if there:
+                self._zero._present.add(k)
+                add_gradient(part, own)
+
+    def _reduce_rows(self, p: Tensor) -> None:
+        raise AssertionError("sparse gradients are sent as dense ones")
