@@ -64,6 +64,7 @@ class Placement:
         self._groups: dict[int, Communicator] = {}
         self._layouts: dict[tuple[Sbp, ...], Layout] = {}
         self._parts: dict[str, Placement] = {}
+        self._decided = 0
 
     def coords_of(self, rank: int) -> tuple[int, ...]:
         """Where a rank lies in the grid; the last axis varies fastest."""
@@ -147,6 +148,11 @@ class Placement:
         """A tensor in a layout on this placement; see Tensor.to_global. Collective."""
         tensor: Tensor = TENSOR_FUNCTIONS["to_global"](x, self, sbp, from_whole=from_whole)
         return tensor
+
+    def agree(self, what: str, decision: Any) -> None:
+        """Raise CollectiveError unless all ranks decide the same; collective."""
+        self._decided += 1
+        self.world.agree((what, self.shape, self.axes, self._decided), decision, what)
 
     def __repr__(self) -> str:
         sides = " x ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.shape, strict=True))
