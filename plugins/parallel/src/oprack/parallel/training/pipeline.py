@@ -81,7 +81,7 @@ class Pipeline:
         grid = placement or _grid(communicator or world(), count, micro_batches, axis)
         if axis not in grid.axes:
             raise InvalidArgumentError(
-                f"Pipeline: axis {axis!r} of {grid!r}; expected the name of an axis: give it as axis="
+                f"Pipeline: axis {axis!r} of {grid!r}; expected axis= to be one of {', '.join(grid.axes)}"
             )
         for name, (source, target) in self.skips.items():
             if not 0 <= source < target < count:
