@@ -10,11 +10,9 @@ import numpy as np
 import oprack
 import pytest
 from jit_functions import Normed, counted, tensor_of
-from oprack import functional as F
-from oprack import nn, parallel, to_tensor
-from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack import nn, to_tensor
+from oprack.errors import InvalidArgumentError
 from oprack.testing.fuzz.lives.subjects import in_threads
-from oprack.testing.worlds import ThreadWorld
 
 
 def test_threads_share_a_function() -> None:
@@ -54,33 +52,6 @@ def test_arguments_that_can_not_be_compared() -> None:
     for k, has in ((bytearray(), "is"), ([bytearray()], "has"), ({"k": (bytearray(),)}, "has")):
         with pytest.raises(InvalidArgumentError, match=f"argument k {has} a bytearray"):
             oprack.jit(lambda x, k: x)(tensor_of([1.0]), k=k)
-
-
-def test_global_tensors_are_refused_in_words() -> None:
-    rows = np.arange(8, dtype=np.float32).reshape(4, 2)
-
-    def rank(world: Any) -> None:
-        placement = parallel.placement("cpu", (2,))
-        x = to_tensor(rows).to_global(placement, "S(0)", from_whole=True)
-        net = nn.Linear(2, 2)
-        alone = oprack.jit(net)
-        assert alone(to_tensor(rows)).shape == (4, 2)
-        parallel.to_global(net, placement, {})
-        for call in (
-            lambda: oprack.jit(lambda x: x * 2.0)(x),
-            lambda: oprack.jit(net)(to_tensor(rows)),
-            lambda: alone(to_tensor(rows)),
-            lambda: oprack.jit(lambda t: x)(to_tensor(rows)),
-            lambda: oprack.to_program(net, [oprack.InputSpec([None, 2])]),
-        ):
-            with pytest.raises(UnimplementedError, match=r"is a global tensor.*Call the function itself"):
-                call()
-        w = to_tensor(rows).to_global(placement, "S(0)", from_whole=True)
-        w.requires_grad = True
-        with pytest.raises(UnimplementedError):
-            oprack.grad([F.exp(w).sum()], [w], create_graph=True)
-
-    ThreadWorld(2).run(rank)
 
 
 @pytest.mark.parametrize("value", [np.float64(0.1), np.float32(0.1), np.int64(3), np.array(0.5), np.array([0.5, 1.0])])

@@ -47,6 +47,11 @@ def alone() -> list[float]:
     return found
 
 
+class Wrong(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x, object()
+
+
 def stage(k: int, stages: int) -> nn.Module:
     layers = [nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)]
     first, last = CUTS[stages][k : k + 2]
@@ -100,8 +105,8 @@ def test_stages_may_be_data_parallel(alone: list[float]) -> None:
     [
         (3, 1, nn.ReLU, "3 stages and 1 micro-batches on 2 ranks; expected as many"),
         (2, 0, nn.ReLU, "at least one micro-batch"),
-        (2, 5, nn.ReLU, r"24 rows, targets \[24, 1\], 5 micro-batches; expected rows"),
-        (2, 2, lambda: lambda x: (x, x), "stage 0 gives tuple; expected one dense tensor"),
+        (2, 5, nn.ReLU, r"24 rows of tensor float32\[24, 6\] make no 5 micro-batches; expected rows"),
+        (2, 2, lambda: Wrong(), "stage 0 gives object; expected what the next one takes"),
     ],
 )
 def test_what_makes_no_pipeline_is_refused(stages: int, pieces: int, make: Any, message: str) -> None:

@@ -18,16 +18,19 @@ class CustomRule:
         count: Number of outputs.
         function: Called with the node's saved values and the gradients of the outputs (None where none arrived);
             returns those of the inputs.
+        again: Whether the function makes calls that are recorded where gradients are to be differentiated.
     """
 
-    def __init__(self, name: str, count: int, function: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
-        self.name, self.outputs, self._function = name, list(range(count)), function
+    def __init__(
+        self, name: str, count: int, function: Callable[[Any, Sequence[Any]], Sequence[Any]], again: bool = False
+    ) -> None:
+        self.name, self.outputs, self._function, self._again = name, list(range(count)), function, again
 
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
     ) -> Sequence[Any]:
-        """Compute the gradients of the inputs; raises UnimplementedError if they have to be recorded."""
-        if create_graph:
+        """Compute the gradients of the inputs; raises UnimplementedError if they have to be recorded and can't be."""
+        if create_graph and not self._again:
             raise UnimplementedError(
                 f"{self.name}: gradients of its gradients are not recorded; call the function itself instead"
             )

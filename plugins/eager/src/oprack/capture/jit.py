@@ -12,7 +12,8 @@ from oprack.cache import Cache
 from oprack.capture.call_form import SplitCall, split_call
 from oprack.capture.guards import Watch
 from oprack.capture.jit_program import MISSED, JitProgram
-from oprack.capture.to_program import InputSpec, require_local, to_program
+from oprack.capture.replay import Replay
+from oprack.capture.to_program import InputSpec, to_program
 from oprack.eager_tensor.meta import CPU
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
@@ -22,7 +23,6 @@ from oprack.io.export import save_inference_model
 from oprack.layers.variable import Variable
 from oprack.names.spellings import ABSENT, instead, same
 from oprack.nn.module import Module
-from oprack.tensor import LoDTensor
 from oprack.tensor.kinds import KINDS
 
 # Programs that a function keeps at least: for so many kinds of calls, and of each for so many states of what it reads.
@@ -75,7 +75,7 @@ class JitFunction:
             tensors = tuple([a if isinstance(a, Tensor) else to_tensor(a) for a in args])
             key = _key_maker(len(tensors), self._by_shape)(*tensors)
             key = key if call is None else (*key, call.key)
-        known: tuple[JitProgram, ...] = self._programs[key] or ()
+        known: tuple[JitProgram | Replay, ...] = self._programs[key] or ()
         for program in known:
             result = program.call(True, *tensors)
             if result is not MISSED:
@@ -99,7 +99,7 @@ class JitFunction:
                 stacklevel=3,
             )
 
-    def _compile(self, tensors: Sequence[Tensor], call: SplitCall | None) -> JitProgram:
+    def _compile(self, tensors: Sequence[Tensor], call: SplitCall | None) -> JitProgram | Replay:
         mode = current_mode()
         specs = self.specs or [
             InputSpec(x.shape, str(x.dtype), None, len(x._lod), KINDS[x._meta.container]) for x in tensors
@@ -108,12 +108,16 @@ class JitFunction:
             raise InvalidArgumentError(
                 f"{self.__name__}: got {len(tensors)} tensors; expected {len(specs)}, as its specs"
             )
-        for x in tensors:
-            require_local(x, self.__name__)
         specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level, s.kind) for i, s in enumerate(specs)]
         function = self._function if call is None else call.joined(self._function)
         with Watch(self._function) as watch:
-            exported = to_program(_with_gradients(function, [x.requires_grad for x in tensors]), specs)
+            exported = to_program(_with_gradients(function, [x.requires_grad for x in tensors]), specs, on_ranks=True)
+        layouts = [t._meta.layout for t in (*tensors, *exported.tensors.values()) if t._meta.layout is not None]
+        if layouts:
+            replay = Replay(exported, watch.guards(), self.__name__, mode)
+            what = f"what jit captured of {self.__name__}, whose branches and settings must not depend on the rank"
+            layouts[0].placement.agree(what, replay.digest())
+            return replay
         names = [n for n, x in zip(exported.feed_names, tensors, strict=True) if x.requires_grad]
         names += [n for n, t in exported.tensors.items() if t.requires_grad]
         place = next((t.place for t in (*tensors, *exported.tensors.values())), CPU)
@@ -134,8 +138,9 @@ def _key_maker(count: int, by_shape: bool) -> Callable[..., tuple[Any, ...]]:
         *[f"{x}._meta.with_tracking" for x in tensors],
     ]
     if by_shape:
-        parts += [f"{x}._value.shape if {x}._meta.container is LoDTensor else {x}.shape" for x in tensors]
-    known = {"current_or_none": current_or_none, "current_mode": current_mode, "LoDTensor": LoDTensor}
+        # Of a global tensor the logical shape, which all ranks know.
+        parts += [f"{x}._value.shape if {x}._meta.bare else {x}.shape" for x in tensors]
+    known = {"current_or_none": current_or_none, "current_mode": current_mode}
     return eval(f"lambda {', '.join(tensors)}: ({', '.join(parts)},)", known)  # type: ignore[no-any-return]
 
 

@@ -64,10 +64,11 @@ class TensorCapture:
 
     Args:
         program: The program.
+        on_ranks: Whether global tensors may be among them. These get no values, since no rank has the whole.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program, self.scope = program, Scope()
+    def __init__(self, program: Program, on_ranks: bool = False) -> None:
+        self.program, self.scope, self._on_ranks = program, Scope(), on_ranks
         self.tensors: dict[str, Tensor] = {}
         self.owned: set[str] = set()
         self.dims: dict[tuple[str, int], Any] = {}
@@ -77,7 +78,8 @@ class TensorCapture:
         """The persistable variable that stands for a tensor; a Parameter becomes a parameter of the program."""
         variable = self._variables.get(id(tensor))
         if variable is None:
-            require_local(tensor, "oprack.jit and oprack.to_program")
+            if not self._on_ranks:
+                require_local(tensor, "oprack.to_program")
             name = tensor.name or unique_name.generate("constant")
             if name in self.tensors or self.program.global_block().has_var(name):
                 name = unique_name.generate(f"{name}.copy")
@@ -98,7 +100,8 @@ class TensorCapture:
                 )
             variable = self._variables[id(tensor)] = symbol(Variable(self.program, block, desc))
             self.tensors[name] = tensor
-            self.scope.var(name).set(tensor.value)
+            if tensor._meta.layout is None:
+                self.scope.var(name).set(tensor.value)
         return variable
 
 
@@ -131,7 +134,7 @@ class ExportedProgram:
             self.scope.var(name).set(tensor.value)
 
 
-def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedProgram:
+def to_program(function: Callable[..., Any], specs: Sequence[Any], *, on_ranks: bool = False) -> ExportedProgram:
     """Capture a function as a program, by calling it with Variables.
 
     The function, or Module, may use oprack.functional, operators and methods of tensors. Its Python code runs once, so
@@ -141,6 +144,7 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
     Args:
         function: A function of tensors, or a Module.
         specs: An InputSpec, or a tensor like the input, for each argument.
+        on_ranks: Whether the function may refer to global tensors, of which the program has the whole shapes.
 
     Returns:
         The program, the names of its inputs and outputs, and a scope with what the function refers to.
@@ -149,7 +153,7 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
         InvalidArgumentError: The function returns anything but tensors in lists, tuples and dicts.
     """
     program, startup = Program(), Program()
-    captured = TensorCapture(program)
+    captured = TensorCapture(program, on_ranks)
     input_specs = [InputSpec.of(s) for s in specs]
     token = current_capture.set(captured)
     try:

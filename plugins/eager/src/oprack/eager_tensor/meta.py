@@ -57,6 +57,9 @@ class TensorLayout(Protocol):
 class TensorPlacement(Protocol):
     """What the same code asks of a grid of ranks; `oprack.parallel.Placement` is one."""
 
+    def agree(self, what: str, decision: Any) -> None:
+        """Raise CollectiveError unless all ranks decide the same; collective."""
+
     def to_global(self, x: Tensor, sbp: Any, from_whole: bool) -> Tensor:
         """A tensor of this process, or a global one, in a layout on these ranks; collective."""
 

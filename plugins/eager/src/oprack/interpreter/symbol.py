@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from oprack.errors import PreconditionNotMetError
+from oprack.errors import PreconditionNotMetError, UnimplementedError
 from oprack.layers import unique_name
 from oprack.layers.append import append_op
 from oprack.layers.operators import SIGNS
@@ -105,6 +105,16 @@ class Symbol(_Installed):
     def __format__(self, spec: str) -> str:
         return self._has_no_value() if spec else str(self)
 
+    def _lies_nowhere(self, *_: Any, **__: Any) -> NoReturn:
+        raise UnimplementedError(
+            f"variable {self.name!r} ({self.dtype}{list(self.shape)}) has no layout while oprack.jit or "
+            "oprack.to_program writes a function down as a program: how tensors lie on ranks is found out when it "
+            "runs. Give it tensors that lie as they should (x.to_global(...) before the call), and use what it returns "
+            "by to_local() after it"
+        )
+
+    to_global = to_local = _lies_nowhere
+    layout = is_global = property(_lies_nowhere)
     numpy = item = tolist = backward = set_value = _has_no_value
     __array__ = __array_function__ = __float__ = __int__ = __complex__ = __index__ = _has_no_value
 

@@ -107,7 +107,7 @@ def _overwritten(op_type: str, a: Tensor, z: Tensor) -> Tensor:
             "shape, and a global one where gradients flow: leave in_place out and use what the call returns"
         )
     if z.shape == a.shape:
-        z = relaid(z, made, layout.even)
+        z = relaid(z, layout.even)
     else:  # a split of other dims says nothing of these
         a._meta, a._logical_shape = made.even.meta(a._meta.local), z.shape
     a._overwrite(z._value, z._node, op_type)

@@ -22,6 +22,7 @@ from oprack.tensor import LoDTensor, SelectedRows
 
 _BROUGHT = 32
 """Of so many tensors that ranks bring, values are compared; later of every 50th."""
+_OWN = Rows(())
 _SAME = (
     "expected the same array on each: draw it with one seed on all ranks (oprack.seed), or take that of rank 0 by "
     "parallel.world().broadcast(array)"
@@ -109,28 +110,51 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
                 f"to_global: {x.describe()} is split by sequences; only dense tensors in even parts go to another "
                 'placement: make it whole by x.to_global(sbp="broadcast") of x without LoD'
             )
-        return relaid(x, layout, layout if sbp is None else placement.layout(sbp))
+        return relaid(x, layout if sbp is None else placement.layout(sbp))
     if placement is not None:
         placement.world.adopt(x)
     target = _target(x, placement, sbp)
     shape, part, rows = _brought(x, target, from_whole)
-    layout = target if rows is None else target.by_rows
-    found = global_tensor(
-        part, layout.meta(tensor_meta(LoDTensor, part.dtype, x._meta.place, x._meta.lod_level)), shape
-    )
-    if x._meta.lod_level:
-        found._lod, found._rows = x._lod, rows
-    if rows is not None:
-        found._lod = rows.part(_rank_along_rows(target))
+    lod = x._lod if rows is None else rows.part(_rank_along_rows(target))
+    return placed(x, part, target, shape, rows, lod, from_whole)
+
+
+def placed(
+    x: Tensor,
+    part: Any,
+    layout: Layout,
+    shape: Sequence[int],
+    rows: Rows | None = None,
+    lod: Any = (),
+    from_whole: bool = False,
+) -> Tensor:
+    """The global tensor of which a tensor of this process is, or has, this rank's part; gradients flow back to it.
+
+    Args:
+        x: The tensor of this process.
+        part: This rank's part, an array.
+        layout: The layout.
+        shape: The logical shape.
+        rows: How rows lie that are split by sequences.
+        lod: The part's offsets.
+        from_whole: Whether each rank has the whole, whose gradient is whole as well.
+
+    Returns:
+        The global tensor.
+    """
+    lies = layout if rows is None else layout.by_rows
+    level = len(lod) if x._meta.lod_level else 0
+    found = global_tensor(part, lies.meta(tensor_meta(LoDTensor, part.dtype, x._meta.place, level)), shape)
+    found._rows = rows
+    if level:
+        found._lod = lod
     if x._meta.grad and is_grad_enabled():
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
-            arrived = gradients[0]._meta.layout
-            wanted = everywhere(target) if from_whole else grad_layout(target, arrived)
-            g = boxed_rows(gradients[0], wanted, None if from_whole else rows)
-            return [new_tensor(g._value, meta_of_value(g._value, g._meta.place))]
+            wanted = everywhere(layout) if from_whole else grad_layout(layout, gradients[0]._meta.layout)
+            return [to_local(relaid(gradients[0], wanted, None if from_whole else _cuts(rows)))]
 
-        attach(CustomRule("to_global", 1, back), [x], [found], None)
+        attach(CustomRule("to_global", 1, back, again=True), [x], [found], None)
     return found
 
 
@@ -181,21 +205,38 @@ def _rank_along_rows(layout: Layout) -> int:
     return layout.placement.coords[axis]
 
 
-def relaid(x: Tensor, source: Layout, target: Layout) -> Tensor:
-    """A global tensor in another layout; gradients flow through. Collective."""
-    if source.even is target:
+def relaid(x: Tensor, target: Layout, rows: Rows | None = _OWN) -> Tensor:
+    """A global tensor in another layout; gradients flow through. Collective.
+
+    Args:
+        x: The tensor.
+        target: The layout.
+        rows: How its rows lie there, None for evenly; default: by the tensor's sequences.
+
+    Returns:
+        The tensor in that layout.
+    """
+    source, own, after = layout_of(x._meta), rows is _OWN, rows
+    assert source is not None
+    if own:
+        after = rows_in(x, target) if source.placement is target.placement else None
+    if source.even is target and (own or _cuts(x._rows) == _cuts(after)):
         return x
-    found = boxed(x, target)
+    dense = source.even is source and not x._meta.lod_level and after is None
+    found = boxed(x, target) if dense else boxed_rows(x, target, after)
     if x._meta.grad and is_grad_enabled():
-        rows = x._rows if x._rows is None else Rows(x._rows.cuts)
+        before = _cuts(x._rows)
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
-            if target.placement is not source.placement:
-                return [boxed(gradients[0], grad_layout(source, gradients[0]._meta.layout))]
-            return [boxed_rows(gradients[0], grad_layout(source, gradients[0]._meta.layout), rows)]
+            return [relaid(gradients[0], grad_layout(source, gradients[0]._meta.layout), before)]
 
-        attach(CustomRule("to_global", 1, back), [x], [found], None)
+        attach(CustomRule("to_global", 1, back, again=True), [x], [found], None)
     return found
+
+
+def _cuts(rows: Rows | None) -> Rows | None:
+    """How rows lie, without offsets: a gradient has none."""
+    return None if rows is None else Rows(rows.cuts)
 
 
 def to_local(x: Tensor) -> Tensor:
@@ -205,18 +246,13 @@ def to_local(x: Tensor) -> Tensor:
         return x
     local = new_tensor(x._value, x._meta.local.without_grad, x._lod)
     if x._meta.grad and is_grad_enabled():
-        shape, rows = x.shape, x._rows if x._rows is None else Rows(x._rows.cuts)
-        sbps = ["B" if s.kind == "P" else s for s in layout.sbps]
-        grads = layout.placement.layout(sbps)
+        shape, rows = x.shape, _cuts(x._rows)
+        grads = layout.placement.layout(["B" if s.kind == "P" else s for s in layout.sbps])
 
         def back(_: Any, gradients: Sequence[Any]) -> list[Tensor]:
-            g = gradients[0]
-            lies = grads if rows is None else grads.by_rows
-            found = global_tensor(g._value, lies.meta(meta_of_value(g._value, g._meta.place)), shape)
-            found._rows = rows
-            return [found]
+            return [placed(gradients[0], gradients[0]._value, grads, shape, rows)]
 
-        attach(CustomRule("to_local", 1, back), [x], [local], None)
+        attach(CustomRule("to_local", 1, back, again=True), [x], [local], None)
     return local
 
 

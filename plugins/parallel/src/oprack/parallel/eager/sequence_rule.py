@@ -12,7 +12,7 @@ from oprack.interpreter.eager import EAGER
 from oprack.parallel.eager.global_rule import GlobalRule
 from oprack.parallel.eager.global_tensor import global_tensor
 from oprack.parallel.eager.sequences import Rows, box_rows_of, split_axis
-from oprack.parallel.layouts.layout import grad_layout, layout_of
+from oprack.parallel.layouts.layout import Layout, grad_layout, layout_of
 from oprack.tensor import SelectedRows
 
 if TYPE_CHECKING:
@@ -39,13 +39,24 @@ class SequenceRule(GlobalRule):
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
     ) -> Sequence[Any]:
-        saved: Saved = self._saved(node, create_graph)
+        saved: Saved = node.saved
+        if create_graph:
+            return self._recorded(node, saved.inner, gradients, apply, saved.rows, saved.lods)
         parts = [
             None if g is None else self._part_by_rows(k, g, saved.rows[j], saved.lods[j])
             for k, (j, g) in enumerate(zip(self.outputs, gradients, strict=True))
         ]
         found = self.inner.run(saved.inner, parts, EAGER.apply, True, False)
         return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
+
+    def _lies(self, k: int) -> tuple[Layout, tuple[int, ...], Rows | None]:
+        layout, shape, _ = super()._lies(k)
+        return layout, shape, _cuts_in(layout, self.plan.wanted_rows[self.wrt[k]])
+
+    def _source_rows(self, i: int) -> tuple[Rows | None, Rows | None]:
+        plan = self.plan
+        read, source = plan.choice.inputs[i], plan.sources[i]
+        return _cuts_in(read, plan.wanted_rows[i]), _cuts_in(source, plan.rows[i])
 
     def _part_by_rows(self, k: int, gradient: Tensor, rows: Rows | None, lod: Any) -> Tensor:
         layout, target = layout_of(gradient._meta), self._arriving[k]
@@ -66,11 +77,15 @@ class SequenceRule(GlobalRule):
             return super()._given_back(k, gradient)
         target = grad_layout(source, leaving)
         before, after = plan.wanted_rows[i], plan.rows[i]
-        after = after if split_axis(target) is not None else None
-        before = before if split_axis(leaving) is not None else None
+        after, before = _cuts_in(target, after), _cuts_in(leaving, before)
         value = box_rows_of(gradient._value, shape, leaving, target, before, after)
         if after is not None:
-            target, after = target.by_rows, Rows(after.cuts)
+            target = target.by_rows
         found = global_tensor(value, target.meta(meta_of_value(value, gradient._meta.place)), shape)
         found._rows = after
         return found
+
+
+def _cuts_in(layout: Layout | None, rows: Rows | None) -> Rows | None:
+    """How rows lie in a layout, without offsets; None where it does not split them."""
+    return None if rows is None or layout is None or split_axis(layout) is None else Rows(rows.cuts)

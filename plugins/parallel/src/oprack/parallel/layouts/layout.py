@@ -63,6 +63,8 @@ class Placement:
         self.coords = self.coords_of(world.rank)
         self._groups: dict[int, Communicator] = {}
         self._layouts: dict[tuple[Sbp, ...], Layout] = {}
+        self._parts: dict[str, Placement] = {}
+        self._decided = 0
 
     def coords_of(self, rank: int) -> tuple[int, ...]:
         """Where a rank lies in the grid; the last axis varies fastest."""
@@ -85,6 +87,41 @@ class Placement:
                 self.world if len(self.shape) == 1 else self.world.split(color, self.coords[axis], name, size, common)
             )
         return self._groups[axis]
+
+    def without(self, axis: str) -> Placement:
+        """The grid of the ranks that lie where this one lies along an axis: a placement over some of the ranks.
+
+        Tensors on it are those of these ranks alone; other ranks have others, on a grid of the same shape. Its world,
+        `placement.without("stage").world`, is what `parallel.world()` has to be where modules are made for it, by
+        `use_world` of oprack.parallel.world, as `parallel.Pipeline` does. Its first use is collective.
+
+        Args:
+            axis: The name of the axis.
+
+        Returns:
+            The placement, the same object each time.
+
+        Raises:
+            InvalidArgumentError: There is no such axis.
+        """
+        if axis not in self.axes:
+            raise InvalidArgumentError(f"without({axis!r}) of {self!r}; expected one of {', '.join(self.axes)}")
+        found = self._parts.get(axis)
+        if found is None:
+            k = self.axes.index(axis)
+            shape, axes = (*self.shape[:k], *self.shape[k + 1 :]), (*self.axes[:k], *self.axes[k + 1 :])
+            at = 0
+            for size, c in zip(shape, (*self.coords[:k], *self.coords[k + 1 :]), strict=True):
+                at = at * size + c
+            number, common = self.coords[k], f"ranks along {axis} of {self!r}"
+            world = self.world.split(number, at, f"{axis} {number}", math.prod(shape), common)
+            if not shape:
+                shape, axes = (1,), ("alone",)
+            world.links, world.place_kind, world.grid = self.world.links, self.world.place_kind, (shape, axes)
+            found = self._parts[axis] = Placement(world, self.kind, shape, axes)
+            # what parallel.placement() gives inside of that world
+            world.__dict__.setdefault("placements", {})[self.kind, shape, axes] = found
+        return found
 
     def layout(self, sbps: Any) -> Layout:
         """The layout with these Sbps, one for each axis; always the same object.
@@ -111,6 +148,11 @@ class Placement:
         """A tensor in a layout on this placement; see Tensor.to_global. Collective."""
         tensor: Tensor = TENSOR_FUNCTIONS["to_global"](x, self, sbp, from_whole=from_whole)
         return tensor
+
+    def agree(self, what: str, decision: Any) -> None:
+        """Raise CollectiveError unless all ranks decide the same; collective."""
+        self._decided += 1
+        self.world.agree((what, self.shape, self.axes, self._decided), decision, what)
 
     def __repr__(self) -> str:
         sides = " x ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.shape, strict=True))

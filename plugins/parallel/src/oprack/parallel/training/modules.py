@@ -6,7 +6,7 @@ import fnmatch
 import math
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -265,6 +265,22 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
         InvalidArgumentError: The norm is not above 0.
         PreconditionNotMetError: No parameter has a gradient.
     """
+    return clip_by(parameters, max_norm, lambda _, squares: float(squares.sum()))
+
+
+def clip_by(
+    parameters: Iterable[Tensor], max_norm: float, total: Callable[[Sequence[Tensor], np.ndarray], float]
+) -> float:
+    """As `clip_grad_norm`, for ranks that have gradients of other parameters as well.
+
+    Args:
+        parameters: Tensors.
+        max_norm: The largest norm.
+        total: The sum of squares of all gradients, of the parameters that have one and the squares of each.
+
+    Returns:
+        The norm before.
+    """
     if not max_norm > 0:
         raise InvalidArgumentError(f"clip_grad_norm: max_norm is {max_norm!r}; expected a number above 0")
     given = list(parameters)
@@ -281,7 +297,7 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float) -> float:
         value = settled(p)
         local[id(p)] = value.to_dense() if isinstance(value, SelectedRows) else value
     parts = np.array([square(local[id(p)]) for p in chosen])
-    norm = math.sqrt(squares_of_all(parts, [layout_of(p._meta) for p in chosen]).sum())
+    norm = math.sqrt(total(chosen, squares_of_all(parts, [layout_of(p._meta) for p in chosen])))
     factor = min(1.0, max_norm / (norm + 1e-6))
     if factor < 1.0:
         for p in chosen:

@@ -2,8 +2,8 @@
 
 A program is a few tensors, laid out over a grid of ranks at random, and calls of ops that have a rule of splitting,
 whose sizes and attributes are changed from recorded calls. Sizes need not divide, and parts may be empty. One rank says
-what is right: values, LoD and gradients. A call that one rank refuses, or whose results are random or not finite, is
-left out.
+what is right: values, LoD, gradients and gradients of gradients. A call that one rank refuses, or whose results are
+random or not finite, is left out.
 """
 
 from __future__ import annotations
@@ -96,6 +96,12 @@ class _Making:
             result = None if new is None else accepted(new)
             if new is not None and result is not None:
                 self.now, self.result = new, result
+        if self.now.steps and self.rng.random() < 0.5:
+            # Where all gradients have gradients
+            twice = replace(self.now, twice=True)
+            result = accepted(twice)
+            if result is not None:
+                return twice, result
         return self.now, self.result
 
     # A call -----------------------------------------------------------------------------------------------------------

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from unittest.mock import patch
 
 import numpy as np
-from oprack.autograd.walk import backward
+from oprack.autograd.walk import backward, grad
 from oprack.eager_tensor.devices import RANDOM
 from oprack.errors import UnimplementedError
 from oprack.functional.tensor import Tensor, to_tensor
@@ -86,15 +86,26 @@ class Move:
 
 @dataclass(frozen=True)
 class RankProgram:
-    """What runs on one rank and on the ranks of a grid."""
+    """What runs on one rank and on the ranks of a grid.
+
+    Attributes:
+        grid: The grid.
+        starts: Its tensors.
+        steps: Its calls.
+        twice: Whether gradients are differentiated again.
+    """
 
     grid: tuple[int, ...]
     starts: tuple[Start, ...] = ()
     steps: tuple[Call | Move, ...] = ()
+    twice: bool = False
 
     def __str__(self) -> str:
         return "\n".join(
-            [f"    grid {' x '.join(map(str, self.grid))}", *(f"    {s}" for s in self.starts + self.steps)]
+            [
+                f"    grid {' x '.join(map(str, self.grid))}{', second gradients' * self.twice}",
+                *(f"    {s}" for s in self.starts + self.steps),
+            ]
         )
 
     @property
@@ -107,7 +118,7 @@ class Result:
     """What a run gave.
 
     Attributes:
-        arrays: Values by name, and gradients of the starts as "gradient of t0".
+        arrays: Values by name, and gradients of the starts as "gradient of t0" and "second gradient of t0".
         lods: The LoD of each value.
         layouts: The layout of each value, in words.
         shared: Names of values in whose memory another one lies; of runs on one process.
@@ -154,13 +165,28 @@ def run(program: RankProgram, grid: Placement | None = None, moved: float = 0.0,
             made = [None if y is None else y.to_global(grid, whole, from_whole=True) for y in made]
         tensors |= {name: y for name, y in zip(step.makes, made, strict=True) if name and y is not None}
     ends = [y for y in tensors.values() if y.requires_grad and y._node is not None and y._meta.differentiable]
-    if ends:
+    wanted = {n: leaf for n, leaf in leaves.items() if leaf.requires_grad}
+    if ends and not program.twice:
         backward(ends, [_cotangent(y) for y in ends])
+    gradients = {n: leaf.grad for n, leaf in wanted.items()} if not program.twice else _slopes(ends, wanted, True)
     arrays = {n: y.numpy() for n, y in tensors.items()}
-    arrays |= {f"gradient of {n}": leaf.grad.numpy() for n, leaf in leaves.items() if leaf.grad is not None}
+    arrays |= {f"gradient of {n}": g.numpy() for n, g in gradients.items() if g is not None}
+    if program.twice:
+        again = [g for g in gradients.values() if g is not None and g._node is not None]
+        found = _slopes(again, wanted, False)
+        arrays |= {f"second gradient of {n}": g.numpy() for n, g in found.items() if g is not None}
     lods: dict[str, Lod] = {n: tuple(map(tuple, y.lod)) for n, y in tensors.items()}
     shared = _shared(tensors) if grid is None else set()
     return Result(arrays, lods, {n: str(y.layout) for n, y in tensors.items()}, shared)
+
+
+def _slopes(ends: Sequence[Tensor], wanted: Mapping[str, Tensor], again: bool) -> dict[str, Tensor | None]:
+    """Gradients by name, recorded where they are differentiated again."""
+    if not ends or not wanted:
+        return {}
+    cotangents = [_cotangent(y) for y in ends]
+    found = grad(ends, list(wanted.values()), cotangents, create_graph=again, allow_unused=True)
+    return dict(zip(wanted, found, strict=True))
 
 
 def _shared(tensors: Mapping[str, Tensor]) -> set[str]:
@@ -272,7 +298,7 @@ def _tolerances(want: Result, program: RankProgram) -> dict[str, float]:
         coarsest = max((found[n] for n in step.reads), default=0.0)
         found |= {n: max(found[n], coarsest) for n in step.makes if n in found}
     coarsest = max(found.values(), default=0.0)
-    return found | {n: coarsest for n in found if n.startswith("gradient of ")}
+    return found | {n: coarsest for n in found if "gradient of " in n}
 
 
 def _differs(name: str, a: np.ndarray, b: np.ndarray, program: RankProgram, tolerance: float) -> str:
@@ -332,6 +358,8 @@ def smaller(program: RankProgram, wrong: Callable[[RankProgram], bool], seconds:
 
 
 def _simpler(p: RankProgram) -> Iterator[RankProgram]:
+    if p.twice:
+        yield replace(p, twice=False)
     for k in reversed(range(len(p.steps))):
         steps = p.steps[:k] + p.steps[k + 1 :]
         read = {n for s in steps for n in s.reads}
