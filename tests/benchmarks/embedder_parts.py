@@ -54,7 +54,11 @@ class Padded(nn.Module):
 
 
 def collect(folder: Path) -> tuple[Path, Path, Path]:
-    """Make folder/served, what oprack serves; returns it, the encoder of padded batches for ONNX Runtime, and the tokenizer's file."""
+    """Make the encoder for both servers.
+
+    Returns:
+        What oprack serves, the encoder of padded batches for ONNX Runtime, and the tokenizer's file.
+    """
     sys.path.insert(0, str(ROOT / "examples" / "serving"))
     import collect as examples
 
