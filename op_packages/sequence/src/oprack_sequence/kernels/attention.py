@@ -28,16 +28,31 @@ class Attention(NamedTuple):
     dropout: float = 0.0
     seed: int = 0
 
-    def draws(self) -> np.random.Generator:
-        """The generator of all blocks, one after the other."""
-        return np.random.default_rng(self.seed)
+    def kept(self, block: Block, like: Array, xp: ArrayModule) -> Array | None:
+        """Factors of weights [sequences, heads, queries, keys]: 0 for those that are dropped; None without dropout.
 
-    def kept(self, draws: np.random.Generator, like: Array, xp: ArrayModule) -> Array | None:
-        """Factors of weights: 0 for those that are dropped; None without dropout."""
+        What is drawn for a row of queries, a head and a position of a key depends on nothing else but the seed, so the
+        gradient draws the same in any blocks, on any place, and in the kernels of other libraries.
+        """
         if not self.dropout:
             return None
-        kept = draws.random(like.shape, np.float32) >= self.dropout
-        return xp.asarray(kept).astype(like.dtype) * like.dtype.type(1 / (1 - self.dropout) if self.dropout < 1 else 0)
+        heads = like.shape[1]
+        rows = block.q.numbers[:, block.queries].astype(np.uint32)
+        of_rows = rows[:, None] * np.uint32(heads) + np.arange(heads, dtype=np.uint32)[:, None]
+        keys = np.arange(block.keys.start, block.keys.stop, dtype=np.uint32) * np.uint32(0x9E3779B9)
+        seeds = xp.asarray(mixed(mixed(of_rows) ^ np.uint32(self.seed)))
+        kept = mixed(xp.asarray(keys) ^ seeds[..., None]) >= np.uint32(min(round(self.dropout * 2**32), 2**32 - 1))
+        return kept.astype(like.dtype) * like.dtype.type(1 / (1 - self.dropout) if self.dropout < 1 else 0)
+
+
+def mixed(x: Array) -> Array:
+    """A hash of 32 bits each, on all of which each bit of the result depends (lowbias32 of C. Wellons)."""
+    x = x ^ (x >> 16)
+    x *= np.uint32(0x7FEB352D)
+    x ^= x >> 15
+    x *= np.uint32(0x846CA68B)
+    x ^= x >> 16
+    return x
 
 
 def by_head(x: Array, kv_heads: int) -> Array:
@@ -137,7 +152,7 @@ def attend(
     heads, kv_heads = q.shape[1], k.shape[1]
     out = xp.zeros((*q.shape[:2], v.shape[2]), q.dtype)
     lse = xp.full(q.shape[:2], xp.inf, q.dtype)
-    draws, scale = settings.draws(), q.dtype.type(settings.scale)
+    scale = q.dtype.type(settings.scale)
     for block in blocks(*offsets, heads, heads * q.shape[2], settings.reach):
         queries = by_head(block.q.take(q, xp)[:, block.queries] * scale, kv_heads)
         keys, values = (by_head(block.k.take(x, xp)[:, block.keys], kv_heads) for x in (k, v))
@@ -147,7 +162,7 @@ def attend(
         p -= most
         xp.exp(p, out=p)
         total = p.sum(axis=3, keepdims=True)
-        kept = settings.kept(draws, p, xp)
+        kept = settings.kept(block, p, xp)
         if kept is not None:
             p *= kept
         found = product(p.reshape(*queries.shape[:3], -1), values, xp)
@@ -182,7 +197,7 @@ def attend_grad(
     of_bias = xp.zeros_like(biases.table) if isinstance(biases, RelativeBiases) else None
     found = Gradients(xp.zeros_like(q), xp.zeros_like(k), xp.zeros_like(v), of_bias)
     inner = (out_grad * results[0]).sum(axis=2)
-    draws, scale = settings.draws(), q.dtype.type(settings.scale)
+    scale = q.dtype.type(settings.scale)
 
     def of_queries(x: Array, block: Block) -> Array:
         """[sequences, heads, queries, 1] of [N, heads]."""
@@ -199,7 +214,7 @@ def attend_grad(
         p -= lse
         xp.exp(p, out=p)
         of_p = product(g, values.swapaxes(2, 3), xp).reshape(p.shape)
-        kept = settings.kept(draws, p, xp)
+        kept = settings.kept(block, p, xp)
         weights = p
         if kept is not None:
             weights, of_p = p * kept, of_p * kept
@@ -340,12 +355,11 @@ def _weights(
     """[batch, heads, longest, longest], what values are multiplied with."""
     heads = q.shape[1]
     found = xp.zeros((len(offsets[0]) - 1, heads, *longest), q.dtype)
-    draws = settings.draws()
     for block in blocks(*offsets, heads, heads * q.shape[2], settings.reach):
         queries = by_head(block.q.take(q, xp)[:, block.queries] * q.dtype.type(settings.scale), k.shape[1])
         p = scores(queries, by_head(block.k.take(k, xp)[:, block.keys], k.shape[1]), mask, heads, block, xp)
         p = xp.exp(p - block.q.take(lse, xp)[:, block.queries].swapaxes(1, 2)[..., None])
-        kept = settings.kept(draws, p, xp)
+        kept = settings.kept(block, p, xp)
         if not block.q.even:
             p *= xp.asarray(block.q.valid)[:, None, :, None]
         found[xp.asarray(block.sequences), :, block.queries, block.keys] = p if kept is None else p * kept

@@ -3,6 +3,7 @@
    A row of what is kept for the way back is i, f, g, o, c and h of a sequence. */
 
 #include "native.h"
+#include "numbers.h"
 #include "pool.h"
 
 #include <stdint.h>
@@ -15,27 +16,6 @@ struct step {
     float *kept, *out; /* out: h; on the way back its gradient */
     float *dh, *dc, *d; /* gradients of h, of c, and of the gates */
 };
-
-/* Within two units of the last place; NaN stays NaN. Cephes' polynomial. */
-INLINE float exponential(float x)
-{
-    union { float number; int32_t bits; } power;
-    x = x > 88.0f ? 88.0f : x;
-    x = x < -87.0f ? -87.0f : x;
-    float n = x * 1.44269504088896341f + 12582912.0f; /* to the nearest integer, by rounding of the sum */
-    power.number = n;
-    power.bits = (power.bits + 127) << 23;
-    n -= 12582912.0f;
-    x -= n * 0.693359375f;
-    x -= n * -2.12194440e-4f;
-    float y = 1.9875691500e-4f;
-    y = y * x + 1.3981999507e-3f;
-    y = y * x + 8.3334519073e-3f;
-    y = y * x + 4.1665795894e-2f;
-    y = y * x + 1.6666665459e-1f;
-    y = y * x + 5.0000001201e-1f;
-    return (y * x * x + x + 1.0f) * power.number;
-}
 
 INLINE float sigmoid(float x)
 {

@@ -12,13 +12,21 @@
 /* Part of each caller, and so compiled for the instructions of each. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* A function that is compiled for AVX2 as well, and whether this CPU has it. */
+/* A function that is compiled for AVX2, or for AVX-512, as well, and whether this CPU has it. */
 #ifdef POOL
 #define WIDE __attribute__((target("avx2")))
 #define HAS_WIDE __builtin_cpu_supports("avx2")
+#if defined(__clang__)
+#define WIDEST __attribute__((target("avx512f,avx512dq")))
+#else
+#define WIDEST __attribute__((target("avx512f,avx512dq,prefer-vector-width=512")))
+#endif
+#define HAS_WIDEST (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
 #else
 #define WIDE
 #define HAS_WIDE 0
+#define WIDEST
+#define HAS_WIDEST 0
 #endif
 
 /* Elements of a loop depend on no other ones, though results may take the place of what they are made of. */

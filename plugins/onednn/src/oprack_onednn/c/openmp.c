@@ -45,7 +45,8 @@ EXPORTED int oprack_omp_get_num_threads(void) { return (int)pool_count(); }
 
 EXPORTED int oprack_omp_get_thread_num(void) { return (int)pool_number(); }
 
-EXPORTED int oprack_omp_in_parallel(void) { return pool_depth() > 1 || pool_count() > 1; }
+/* Also in a region of one thread, or in a share of a loop of ours: regions inside of these have one thread. */
+EXPORTED int oprack_omp_in_parallel(void) { return pool_depth() > 0; }
 
 /* The next part of a loop with static scheduling: whether there is one, and from where to where. */
 EXPORTED char oprack_GOMP_loop_static_next(long *begin, long *end)

@@ -17,7 +17,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 11
+_ABI = 12
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -160,7 +160,7 @@ class NativeStretch:
 _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
     **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm", "viterbi"), _LOOP),
-    "plain_filter": ((c_void_p, c_int64), c_int64),
+    **dict.fromkeys(("plain_filter", "attention"), ((c_void_p, c_int64), c_int64)),
     "sgd_rows": ((c_void_p,), c_int64),
 }
 """Arguments and result of the functions that kernels call beside the runner; each is an attribute of Runner."""
@@ -205,6 +205,8 @@ class Runner:
             (`kernels.update`, `kernels.table_grad`, `kernels.crf_decoding`). None where the runner does not serve.
         lstm_step, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
             (`kernels._lstm`, `kernels._batch_norm`). None where the runner does not serve.
+        attention: Computes what the struct says whose address it gets (`kernels.sequence_attention`), with so many
+            threads; returns 0, or 1 when there is no memory. None where the runner does not serve.
         plain_filter: Copies a filter by the struct whose address it gets, with so many threads (`kernels.conv2d_grad`).
             None where the runner does not serve.
         library: The whole library, for `compiler` and `memory_objects`; None where the runner does not serve.
@@ -223,6 +225,7 @@ class Runner:
         self.batch_norm: Callable[[int, int], None] | None = None
         self.viterbi: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None
+        self.attention: Callable[[int, int], int] | None = None
         self.sgd_rows: Callable[[int], int] | None = None
         self.problem = "oneDNN was not opened yet"
 
