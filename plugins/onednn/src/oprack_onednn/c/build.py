@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-_PARTS = ("runner", "pool", "openmp", "compile", "exit", "layout", "spread", "winograd")
+_PARTS = ("runner", "pool", "openmp", "compile", "exit", "layout", "spread", "winograd", "viterbi")
 _TRAINING_PARTS = ("update", "lstm", "batch_norm", "rows")
 SOURCES = [FOLDER / f"{part}.c" for part in (*_PARTS, *_TRAINING_PARTS)]
 _EXPORTS = FOLDER / "openmp.map"

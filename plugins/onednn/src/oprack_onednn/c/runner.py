@@ -17,7 +17,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 10
+_ABI = 11
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -161,7 +161,7 @@ _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
     **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm"), _LOOP),
     "plain_filter": ((c_void_p, c_int64), c_int64),
-    "sgd_rows": ((c_void_p,), c_int64),
+    **dict.fromkeys(("sgd_rows", "viterbi"), ((c_void_p,), c_int64)),
 }
 """Arguments and result of the functions that kernels call beside the runner; each is an attribute of Runner."""
 _STEP = (c_void_p, c_void_p, c_int64), c_int
@@ -199,8 +199,8 @@ class Runner:
         native: Runs a NativeStep: its pointer, number of arguments, their address, threads; returns oneDNN's status.
         lost: Whether this process was forked while another thread was in a native call, so that nobody gives back what
             it had locked. None where the runner does not serve.
-        sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
-            no memory. None where the runner does not serve.
+        sgd_rows, viterbi: Do what the struct says whose address they get (`kernels.table_grad`,
+            `kernels.crf_decoding`); return 0, or 1 when there is no memory. None where the runner does not serve.
         update, add_rows: Do what the struct says whose address they get, with so many threads (`kernels.update`,
             `kernels.table_grad`). None where the runner does not serve.
         lstm_step, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
@@ -223,6 +223,7 @@ class Runner:
         self.batch_norm: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None
         self.sgd_rows: Callable[[int], int] | None = None
+        self.viterbi: Callable[[int], int] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:
