@@ -1,8 +1,8 @@
 """Clients that leave, lie, dawdle, flood and read nothing: a process of `soak.py`, beside that of the good ones.
 
 It reads lines of JSON from standard input: first what to attack (`{"host", "port", "grpc_port", "requests", "bad_ids",
-"large", "messages", "seed"}`), then true or false, whether to attack now. At the end of its input it writes how often
-it did what, and what was not refused as it should be.
+"large", "impatient", "messages", "seed"}`), then true or false, whether to attack now. At the end of its input it
+writes how often it did what, and what was not refused as it should be.
 """
 
 from __future__ import annotations
@@ -33,20 +33,23 @@ class Attacks:
     """What is done to one server.
 
     host, port, grpc_port: of the server. requests: models and bodies of good requests. bad_ids: such a pair of which
-    only the run finds out that it is wrong. large: one whose answer is large. messages: good ones of gRPC.
+    only the run finds out that it is wrong. large: one whose answer is large. impatient: one that gives up at once.
+    messages: good ones of gRPC.
     """
 
     def __init__(self, target: dict[str, Any]) -> None:
         self.address, self.grpc_address = (target["host"], target["port"]), f"{target['host']}:{target['grpc_port']}"
         self.requests = [(model, body.encode()) for model, body in target["requests"]]
-        self.bad_ids, self.large = ((model, body.encode()) for model, body in (target["bad_ids"], target["large"]))
+        self.bad_ids, self.large, self.impatient = (
+            (model, body.encode()) for model, body in (target["bad_ids"], target["large"], target["impatient"])
+        )
         self.messages = [base64.b64decode(text) for text in target["messages"]]
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.wanted, self.over = threading.Event(), threading.Event()
         of_http = (self.leave, self.half, self.announced, self.large_body, self.trailers, self.flip, self.nonsense)
         of_time = (self.slow, self.deaf, self.idle, self.flood)
-        self.kinds = [*of_http, *of_time, self.ids, self.grpc_noise, self.grpc_leave, self.grpc_deaf]
+        self.kinds = [*of_http, *of_time, self.ids, self.hurry, self.grpc_noise, self.grpc_leave, self.grpc_deaf]
 
     def go_on(self, seed: int) -> None:
         choose = random.Random(seed)
@@ -110,6 +113,14 @@ class Attacks:
             sock.sendall(self._head(model, len(body)) + body)
             if not sock.recv(65536).startswith((b"HTTP/1.1 400", b"HTTP/1.1 500")):
                 self.wrong.append("ids beyond the vocabulary were not refused")
+
+    def hurry(self, _: random.Random) -> None:
+        """A client that waits for a millisecond, by its own parameter, and is told so while its run goes on."""
+        model, body = self.impatient
+        with self._connect() as sock:
+            sock.sendall(self._head(model, len(body)) + body)
+            if not sock.recv(65536).startswith((b"HTTP/1.1 504", b"HTTP/1.1 200")):
+                self.wrong.append("a client in a hurry got another answer than 504")
 
     # What does not end ------------------------------------------------------------------------------------------------
     def large_body(self, choose: random.Random) -> None:

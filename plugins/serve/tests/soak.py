@@ -214,6 +214,7 @@ class Soak:
         requests = [(model, json.dumps({"inputs": [tensor]})) for model, tensor, _ in self.cases]
         ids = served.row("ids", np.full((3, 1), 10**9), lod=[[0, 3]])
         picture = served.row("x", np.ones((1, 3, 60, 60), np.float32))
+        in_a_hurry = {"inputs": [picture], "parameters": {"timeout": 1000}}
         messages = [triton_request(*case[:2]) for case in self.cases]
         target = {
             "host": self.server.host,
@@ -222,6 +223,7 @@ class Soak:
             "requests": requests,
             "bad_ids": ("text", json.dumps({"inputs": [ids]})),
             "large": ("pictures", json.dumps({"inputs": [picture]})),
+            "impatient": ("pictures", json.dumps(in_a_hurry)),
             "messages": [base64.b64encode(message).decode() for message in messages],
             "seed": 100,
         }

@@ -86,6 +86,21 @@ def test_a_body_in_chunks_and_one_in_single_bytes(server):
         assert first(answers(sock, 1)[0]) == [20.0, 40.0]
 
 
+def test_a_request_that_comes_whole_is_answered_as_one_in_pieces(server):
+    """The first is answered on its connection, the other one through ASGI."""
+    with connect(server) as sock:
+        for request in (infer(), infer(b"{"), infer(version="9"), infer(b""), infer(more="Accept-Encoding: gzip\r\n")):
+            found = []
+            for pieces in ([request], [request[:-10], request[-10:]]):
+                for piece in pieces:
+                    sock.sendall(piece)
+                    time.sleep(0.02)
+                ((status, headers, body),) = answers(sock, 1)
+                assert headers.pop(b"date").endswith(b"gmt")
+                found.append((status, headers, body))
+            assert found[0] == found[1]
+
+
 def test_what_keeps_a_connection_and_what_ends_it(server):
     with connect(server) as sock:
         for request in (infer(b"{"), infer(version="9"), infer(more="Content-Encoding: br\r\n"), infer()):

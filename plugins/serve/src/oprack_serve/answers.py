@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ MAX_JSON = 64 << 20
 
 def wanted_outputs(request: InferRequest, signature: Signature) -> list[str]:
     """Outputs that the model has to compute: those asked for, and those whose LoD was."""
-    known = [spec.name for spec in signature.outputs]
+    known = signature.output_names
     names = [name if name in known else (lod_of(name, known) or ("", 0))[0] for name, _ in request.outputs]
     return list(dict.fromkeys(names))
 
@@ -40,20 +39,20 @@ def encode(
     if parameters:
         head["parameters"] = parameters
     text, binaries = _Json(), []
-    text.add(_opened(head), b',"outputs":[')
+    text.add(to_json(head)[:-1] + b',"outputs":[')
     for i, (name, binary) in enumerate(request.outputs):
         row, tensor = described(name, outputs)
-        text.add(b"," if i else b"")
-        if name in request.placed:
-            text.add(to_json(row).encode())
-        elif binary:
-            binaries.append(binary_of(tensor.array))
-            row.setdefault("parameters", {})["binary_data_size"] = len(binaries[-1])
-            text.add(to_json(row).encode())
+        if i:
+            text.add(b",")
+        if binary or name in request.placed:
+            if name not in request.placed:
+                binaries.append(binary_of(tensor.array))
+                row.setdefault("parameters", {})["binary_data_size"] = len(binaries[-1])
+            text.add(to_json(row))
         else:
             array = tensor.array
             values = array if dtype_name(array.dtype) not in ("float16", "bfloat16") else array.astype(np.float32)
-            text.add(_opened(row), b',"data":')
+            text.add(to_json(row)[:-1] + b',"data":')
             for piece in array_to_json(values):
                 text.add(piece)
             text.add(b"}")
@@ -68,9 +67,9 @@ class _Json:
         self.pieces: list[bytes] = []
         self.size = 0
 
-    def add(self, *pieces: bytes) -> None:
-        self.pieces += pieces
-        self.size += sum(map(len, pieces))
+    def add(self, piece: bytes) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
         if self.size > MAX_JSON:
             check_json(self.size)
 
@@ -83,11 +82,6 @@ def check_json(size: int) -> None:
             f"the JSON of the answer has more than {MAX_JSON} bytes; ask for binary data: parameter "
             "binary_data_output of the request, or binary_data of an output",
         )
-
-
-def _opened(value: dict[str, Any]) -> bytes:
-    """A JSON object to which members can be added."""
-    return to_json(value)[:-1].encode()
 
 
 def binary_of(array: np.ndarray) -> bytes:
@@ -116,7 +110,7 @@ def described(name: str, outputs: dict[str, Tensor]) -> tuple[dict[str, Any], Te
         raise RequestError(500, f"output {name!r}: the protocol has no datatype for {array.dtype.name}") from None
     if tensor.lod:
         # parameters are scalars in the protocol
-        row["parameters"] = {"lod": json.dumps(tensor.lod)}
+        row["parameters"] = {"lod": str(tensor.lod)}
     return row, tensor
 
 

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from oprack_serve.access.tokens import Authorized, Tokens
+from oprack_serve.edge.direct import Direct
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
 from oprack_serve.extensions.openapi import openapi
@@ -36,7 +37,7 @@ MAX_REGION_BODY = 4096
 
 def json_response(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
     """An answer in JSON."""
-    return Response(to_json(value).encode(), status, headers, media_type="application/json")
+    return Response(to_json(value), status, headers, media_type="application/json")
 
 
 def error_response(error: RequestError) -> Response:
@@ -114,6 +115,7 @@ def make_app(
         metrics = models.metrics = Metrics(models, log)
         state.update(models=models, metrics=metrics)
         inference = state["inference"] = Inference(settings, models, metrics, models.bodies, log)
+        app.state.direct = Direct(inference, tokens, settings.read_timeout)
         # health is answered while models load
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
@@ -173,7 +175,7 @@ def make_app(
             found = statistics(state["models"], state["metrics"], of["name"], of["version"])
         except RequestError:  # it was there when the front looked
             found = {"model_stats": []}
-        return to_json(found).encode()
+        return to_json(found)
 
     async def counted(models: Models, of: dict[str, Any]) -> bytes:
         return await models.relay(of) if models.relay else told(of)
@@ -273,6 +275,7 @@ def make_app(
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
     middleware = [Middleware(Authorized, tokens=tokens, refuse=error_response)] if tokens else []
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers, middleware=middleware)
+    app.state.direct = None  # before it begins
     probed = [*health, *seen_by_operators]
     app.state.health = Starlette(routes=probed, exception_handlers=handlers, middleware=middleware)
     return app

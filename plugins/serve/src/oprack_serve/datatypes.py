@@ -28,6 +28,7 @@ TENSOR_DATATYPES = tuple(name for name in DTYPES if name != "BYTES")
 DATATYPES = {dtype: datatype for datatype, dtype in DTYPES.items()}
 
 
+@cache
 def dtype_of(datatype: str) -> np.dtype:
     """NumPy's dtype for a datatype of the protocol. Raises KeyError."""
     return np.dtype(object) if datatype == "BYTES" else np.dtype(numpy_dtype(DTYPES[datatype]))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from oprack_serve.errors import RequestError
 from oprack_serve.settings import Settings
+
+if TYPE_CHECKING:
+    from oprack_serve.edge.direct import Direct
 
 MAX_HEAD = 64 << 10
 MAX_TRAILER = 4 << 10
@@ -50,12 +54,15 @@ def port_config(app: Any, settings: Settings, protocol: type[HttpToolsProtocol],
     )
 
 
-def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProtocol]:
+def bounded_protocol(
+    seconds: float, max_connections: int, direct: Callable[[], Direct | None] = lambda: None
+) -> type[HttpToolsProtocol]:
     """uvicorn's protocol for clients that are slow, or never stop sending headers, or never read their answer.
 
     Args:
         seconds: For the head of a request, and for reading an answer that no longer fits into the buffers.
         max_connections: Of the server.
+        direct: Says what answers requests for inference that came whole, None for ASGI.
 
     Returns:
         The class, for `uvicorn.Config(http=...)`.
@@ -93,6 +100,9 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
         _timer: asyncio.TimerHandle | None = None
         _apart_bytes = 0
         _in_head = True
+        # where the request is answered without ASGI, should it come whole with its head: its model, and its body
+        _found: re.Match[bytes] | None = None
+        _whole: list[bytes]
 
         def connection_made(self, transport: Any) -> None:
             # it has the rest of a transport by __getattr__, which no type says
@@ -142,9 +152,13 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
                     what = "head" if self._in_head else "trailer"
                     self.send_400_response(f"The {what} of the request is too large.")
                     return
+            if self._found is not None:
+                self._found = None
+                self._go_through_asgi()
+                super().on_body(b"".join(self._whole))
 
         def on_message_begin(self) -> None:
-            super().on_message_begin()
+            self.url, self.headers, self.expect_100_continue = b"", [], False
             self._read_due = self.loop.time() + seconds
             if self in waiting or self in resting:
                 self._move(waiting)
@@ -155,23 +169,49 @@ def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProt
 
         def on_headers_complete(self) -> None:
             self._apart_bytes, self._in_head, self._read_due = 0, False, NEVER
+            answering, parser = direct(), self.parser
+            free = self.cycle is None or self.cycle.response_complete
+            stays = parser.should_keep_alive() and parser.get_http_version() == "1.1"
+            if answering is not None and free and stays and parser.get_method() == b"POST":
+                self._found, self._whole = answering.chosen(self.url, self.headers), []
+            if self._found is None:
+                self._go_through_asgi()
+
+        def _go_through_asgi(self) -> None:
+            """What uvicorn does with a head, from its beginning."""
+            url, headers, expected = self.url, self.headers, self.expect_100_continue
+            super().on_message_begin()
+            self.url, self.expect_100_continue = url, expected
+            self.headers += headers
             super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
             self._apart_bytes = 0
-            super().on_body(body)
+            if self._found is None:
+                super().on_body(body)
+            else:
+                self._whole.append(body)
 
         def on_message_complete(self) -> None:
-            super().on_message_complete()
+            found, answering = self._found, direct()
+            if found is None or answering is None:
+                super().on_message_complete()
+            else:
+                self._found = None
+                self.cycle = cast(RequestResponseCycle, answering.exchange(self, found, b"".join(self._whole)))
             self._in_head = True
             if not self.cycle.response_complete:
                 self._move(None)
 
         def on_response_complete(self) -> None:
-            super().on_response_complete()
-            # uvicorn's own timer ends with the next bytes, though they may begin no request
+            """What uvicorn does then, but for its timer, which the next bytes end, though they may begin no request."""
+            if self.pipeline:
+                super().on_response_complete()
+            if self.transport.is_closing():
+                return
+            self.flow.resume_reading()
             self._read_due = self.loop.time() + KEEP_ALIVE
-            if self.cycle.response_complete and not self.transport.is_closing():
+            if self.cycle.response_complete:
                 self._move(resting)
 
         def pause_writing(self) -> None:
@@ -219,6 +259,13 @@ class _Gathering:
             self._loop.call_soon(self._flush)
         self._pending.append(data)
         self._size += len(data)
+
+    def write_whole(self, data: bytes) -> None:
+        """Send what nothing more follows."""
+        if self._pending:
+            self.write(data)
+        else:
+            self._transport.write(data)
 
     def _flush(self) -> None:
         if self._pending:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -14,12 +13,17 @@ import orjson
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.bytes_tensors import of_strings, to_strings
 
-to_json = json.JSONEncoder(separators=(",", ":")).encode
-"""The value as JSON without spaces; `json.dumps` makes an encoder for each call that asks for that."""
-
 SLICE = 1 << 15
 
 _KINDS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "O": {str}}
+
+
+def to_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
+    """The value as JSON without spaces. default: as json.dumps has it."""
+    try:
+        return orjson.dumps(value, default)
+    except orjson.JSONEncodeError:  # half of a pair of surrogates, and numbers beyond 64 bits
+        return json.dumps(value, separators=(",", ":"), default=default).encode()
 
 
 def array_to_json(array: np.ndarray) -> Iterator[bytes]:
@@ -32,7 +36,7 @@ def array_to_json(array: np.ndarray) -> Iterator[bytes]:
     for start in range(0, flat.size, SLICE):
         piece = flat[start : start + SLICE]
         if piece.dtype.kind == "f" and not np.isfinite(piece).all():
-            text = to_json(piece.tolist()).encode()  # orjson writes null for NaN
+            text = json.dumps(piece.tolist()).encode()  # orjson writes null for NaN
         else:
             text = orjson.dumps(piece, option=orjson.OPT_SERIALIZE_NUMPY)
         yield b"," + text[1:-1] if start else text[1:-1]
@@ -41,8 +45,10 @@ def array_to_json(array: np.ndarray) -> Iterator[bytes]:
 
 def parse_json(text: memoryview) -> Any:
     """The value. Raises RequestError for what is no JSON in UTF-8, and for lists nested deeper than Python follows."""
-    with contextlib.suppress(orjson.JSONDecodeError):
+    try:
         return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
     try:  # NaN and infinity, which Python and Triton write, numbers beyond 64 bits, deep lists; and else the reason
         return json.loads(str(text, "utf-8"))
     except RecursionError:

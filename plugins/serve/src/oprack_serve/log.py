@@ -12,7 +12,8 @@ import threading
 import time
 from typing import Any
 
-_encode = json.JSONEncoder(ensure_ascii=True, default=str).encode
+from oprack_serve.json_data import to_json
+
 GATHER_SECONDS = 0.03
 MOST_PENDING = 1 << 20
 
@@ -75,7 +76,11 @@ class JsonLog:
 
 
 def _line(event: str, fields: dict[str, Any]) -> bytes:
-    return _encode({"time": round(time.time(), 3), "event": event, **fields}).encode() + b"\n"
+    row = {"time": round(time.time(), 3), "event": event, **fields}
+    text = to_json(row, str)
+    if not text.isascii():  # some readers take other characters for the end of a line
+        text = json.dumps(row, default=str).encode()
+    return text + b"\n"
 
 
 class _Lines(logging.Handler):

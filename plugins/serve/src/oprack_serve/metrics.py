@@ -97,14 +97,15 @@ class ModelMetrics:
     def count_request(self, status: int, seconds: float, stages: dict[str, float]) -> None:
         """Count a request, with the seconds of its stages."""
         self.statuses[status] += 1
+        good = status == 200
         for stage, spent in stages.items():
             self.stages[stage].observe(spent)
-        if status != 200:
+            if good:
+                self.success_stages[stage].add(spent)
+        if not good:
             self.fail.add(seconds)
             return
         self.success.add(seconds)
-        for stage, spent in stages.items():
-            self.success_stages[stage].add(spent)
         self.last_ms = int(time.time() * 1e3)
 
     def count_batch(self, requests: int, entries: int, seconds: float) -> None:

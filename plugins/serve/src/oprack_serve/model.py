@@ -63,6 +63,7 @@ class Model:
         self.signature = Signature((), ())
         self.restarts = 0
         self.recorded: Counter[str] = Counter()
+        self._texts: dict[Any, str] = {}  # of `recorded`, by what each says
         self.number = next(_NUMBERS)
         self.answer_sizes = AnswerSizes()
         self._declared: list[Any] = []
@@ -339,10 +340,16 @@ class Model:
         """Remember the shapes of a request, to warm up the version that comes after this one."""
         if any(len(level) > 64 for tensor in feed.values() for level in tensor.lod):
             return
-        row = {name: {"shape": list(t.array.shape), "lod": t.lod} for name, t in feed.items()}
-        text = json.dumps(row)
-        if len(text) < 4096 and (text in self.recorded or len(self.recorded) < MAX_RECORDED):
-            self.recorded[text] += 1
+        shapes = tuple((tensor.array.shape, *map(tuple, tensor.lod)) for tensor in feed.values())
+        text = self._texts.get(shapes)
+        if text is None:  # of each batch; most have shapes that came before, or come when enough are known
+            if len(self.recorded) >= MAX_RECORDED:
+                return
+            text = json.dumps({name: {"shape": list(t.array.shape), "lod": t.lod} for name, t in feed.items()})
+            if len(text) >= 4096:
+                return
+            self._texts[shapes] = text
+        self.recorded[text] += 1
 
     def metadata(self, versions: list[str]) -> dict[str, Any]:
         """The model metadata of the protocol."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from oprack_serve.json_data import array_from_json, parse_json
 from oprack_serve.signature import LOD_SUFFIX, Signature, Tensor, TensorSpec, lod_of
 
 MAX_RANK = 9
+MAX_DIM = (1 << 40) - 1
 MAX_LEVELS = 4
 MAX_ID = 256
 MAX_CLASSES = 1000
@@ -100,7 +102,7 @@ def decode_head(
     Raises RequestError that says what does not fit.
     """
     given: dict[str, tuple[np.ndarray, Any]] = {}
-    specs = {spec.name: spec for spec in signature.inputs}
+    specs = signature.by_name
     shared = _SharedData(regions, limits.shared_bytes)
     for row in _list(head.get("inputs"), "inputs"):
         name, array, lod = _input(_dict(row, "an input"), specs, binary, shared)
@@ -238,10 +240,13 @@ def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], data: m
 
 
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
-    right = isinstance(dims, list) and len(dims) <= MAX_RANK and all(type(d) is int and 0 <= d < 1 << 40 for d in dims)
-    if not right:
-        raise RequestError(400, f"input {name!r}: shape: expected a list of at most {MAX_RANK} sizes, 0 or more")
-    return tuple(dims)
+    if isinstance(dims, list) and len(dims) <= MAX_RANK:
+        for size in dims:
+            if type(size) is not int or not 0 <= size <= MAX_DIM:
+                break
+        else:
+            return tuple(dims)
+    raise RequestError(400, f"input {name!r}: shape: expected a list of at most {MAX_RANK} sizes, 0 or more")
 
 
 def _count(shape: tuple[int, ...]) -> int:
@@ -318,10 +323,8 @@ def _checked_lod(spec: TensorSpec, array: np.ndarray, levels: Any) -> list[list[
                 f"levels {how}",
             )
         return []
-    plain = isinstance(levels, list) and all(
-        isinstance(level, list) and all(type(offset) is int for offset in level) for level in levels
-    )
-    if not plain or len(levels) > MAX_LEVELS:
+    plain = isinstance(levels, list) and all(isinstance(level, list) for level in levels)
+    if not plain or not {int}.issuperset(map(type, chain.from_iterable(levels))) or len(levels) > MAX_LEVELS:
         raise RequestError(400, f"LoD of input {spec.name!r}: expected lists of offsets {how}")
     if spec.lod_level and len(levels) != spec.lod_level:
         raise RequestError(400, f"LoD of input {spec.name!r}: {len(levels)} levels; expected {spec.lod_level}")
@@ -332,7 +335,7 @@ def _checked_lod(spec: TensorSpec, array: np.ndarray, levels: Any) -> list[list[
 
 
 def _take_outputs(request: InferRequest, rows: Any, signature: Signature, binary: bool) -> None:
-    known = [spec.name for spec in signature.outputs]
+    known = signature.output_names
     if rows is None or rows == []:
         request.outputs = [(name, binary) for name in known]
         return

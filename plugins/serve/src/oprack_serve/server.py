@@ -25,11 +25,11 @@ from oprack_serve.log import JsonLog, log_all
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
-ACCEPTED_AT_ONCE, WAITING_IN_THE_SYSTEM = 16, 1024
+ACCEPTED_AT_ONCE, WAITING_IN_THE_SYSTEM = 4, 1024
 """Connections in one turn of the event loop: requests on others go on between the turns of a flood of new ones."""
 
-KEPT_DESCRIPTORS = 256 + 4 * ACCEPTED_AT_ONCE
-"""For models, workers, files, and connections that are closed soon: four turns of the loop go by until one is."""
+KEPT_DESCRIPTORS = 256 + 16 * ACCEPTED_AT_ONCE
+"""For models, workers, files, and connections that are closed soon: some turns of the loop go by until one is."""
 
 
 _M_MMAP_THRESHOLD = -3
@@ -205,7 +205,7 @@ def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.
     return port_config(
         app,
         settings,
-        bounded_protocol(settings.read_timeout, _connections(settings, log)),
+        bounded_protocol(settings.read_timeout, _connections(settings, log), lambda: app.state.direct),
         lifespan="on",
         loop="auto",  # uvloop where it is installed
         timeout_keep_alive=KEEP_ALIVE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from oprack_serve.datatypes import DATATYPES
@@ -48,6 +49,16 @@ class Signature:
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, TensorSpec]:
+        """Inputs by their names."""
+        return {spec.name: spec for spec in self.inputs}
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Of all outputs."""
+        return tuple(spec.name for spec in self.outputs)
 
     def with_outputs(self, found: dict[str, tuple[str, int]]) -> Signature:
         """The signature with the dtypes and LoD levels that outputs had in a run; programs may declare others."""

@@ -6,7 +6,6 @@ Both ends are processes of one server, so sizes are taken as they come; there is
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import socket
 import struct
@@ -14,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import orjson
 from oprack.tensor import numpy_dtype
 
 from oprack_serve.datatypes import dtype_name
@@ -32,7 +32,7 @@ def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
         [dtype_name(original.dtype), list(np.shape(original)), *([array.size] if original.dtype == object else [])]
         for array, original in zip(kept, arrays, strict=True)
     ]
-    text = to_json({"header": header, "arrays": rows}).encode()
+    text = to_json({"header": header, "arrays": rows})
     text += b" " * (-(_SIZES.size + len(text)) % _ALIGN)  # arrays of a message that is received whole are aligned
     size = 0
     body: list[Any] = []
@@ -55,7 +55,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 def unpack(text: Any, body: memoryview) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Header and arrays, which use the memory of `body`."""
-    message = json.loads(bytes(text))
+    message = orjson.loads(text)
     arrays, at = [], 0
     for name, shape, *nbytes in message["arrays"]:
         count = math.prod(shape)

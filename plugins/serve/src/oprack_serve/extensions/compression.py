@@ -45,7 +45,9 @@ def decompressed(data: bytes | bytearray, encoding: str, most: int) -> bytes:
 
 def chosen(accepted: str | None) -> str:
     """The encoding of an answer by the header Accept-Encoding, "" for none."""
-    for each in (accepted or "").split(","):
+    if not accepted:
+        return ""
+    for each in accepted.split(","):
         name, _, quality = each.strip().lower().partition(";")
         if name.strip() in WINDOWS and quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
             return name.strip()
