@@ -72,11 +72,10 @@ def test_skips_tied_weights_and_several_stages_give_the_losses_of_one_rank(
 @pytest.mark.parametrize(
     ("grid", "axes", "pieces"),
     [
-        ((2, 2), ("pipeline", "tensor"), 2),
         ((2, 2), ("data", "pipeline"), 3),
         ((2, 2, 2), ("pipeline", "data", "tensor"), 2),
     ],
-    ids=["tensor", "data", "data-tensor"],
+    ids=["data", "data-tensor"],
 )
 def test_stages_may_lie_on_grids_of_ranks(
     grid: tuple[int, ...], axes: tuple[str, ...], pieces: int, alone: list[float]
