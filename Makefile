@@ -127,6 +127,7 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	rm -f docs/benchmarks/sequences.txt
 	set -e; for threads in 1 2; do for what in "" "--train 1.2"; do $(BIN)/python tests/benchmarks/bench_sequences.py \
 		--clock wall --threads $$threads $$what --out docs/benchmarks/sequences.txt; done; done
+	$(BIN)/python tests/benchmarks/bench_serve.py --models embedder --workers 2 --clients 1,8,32 --out docs/benchmarks/embedder.txt
 	$(BIN)/python tests/benchmarks/accuracy.py --out docs/benchmarks
 
 review: $(STAMP)  ## review all packs as their authors do, in some minutes: oprack check

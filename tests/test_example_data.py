@@ -76,6 +76,14 @@ def test_people_daily(monkeypatch, tmp_path):
     assert datasets.people_daily(1) == [first]
 
 
+def test_pronunciations(monkeypatch, tmp_path):
+    """The first of each word, without stress; words with marks and remarks are left out."""
+    lines = ["'bout B AW1 T", "read R EH1 D", "read(2) R IY1 D", "zoo Z UW1 # of animals"]
+    (tmp_path / "cmudict.dict").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr(datasets, "fetch_files", lambda *_: tmp_path)
+    assert datasets.pronunciations() == [("read", ["R", "EH", "D"]), ("zoo", ["Z", "UW"])]
+
+
 def test_reviews(monkeypatch, tmp_path):
     """Each text once; neither short ones nor those that are in both files."""
     (tmp_path / "neg.txt").write_text("bad bad bad bad\nbad bad bad bad\nso so so so so\nbad\n", encoding="utf-8")

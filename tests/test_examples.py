@@ -35,6 +35,8 @@ def example(name: str) -> ModuleType:
             datasets.people_daily(1)
         elif name == "train_digits":
             datasets.digits()
+        elif name == "train_pronunciation":
+            datasets.pronunciations()
     except _fetch.DownloadError as error:
         pytest.skip(f"the data of {name} is not in .downloads and cannot be fetched: {error}")
     return importlib.import_module(name)

@@ -11,7 +11,7 @@ import numpy as np
 import oprack
 import pytest
 from eager_programs import run_eagerly
-from oprack import LoDTensor, Parameter, to_tensor
+from oprack import LoDTensor, Parameter, sequences, to_tensor
 from oprack.eager_tensor.devices import RANDOM
 from test_examples import example
 
@@ -119,3 +119,25 @@ def test_the_eager_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         printed.append([line for line in capsys.readouterr().out.splitlines() if "processor time" not in line])
     assert printed[0] == printed[1] and printed[0][-1].startswith("the saved model reads")
     assert float(printed[0][1].split()[-1]) > 0.4
+
+
+def test_the_encoder_decoder_example(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It learns, and what it says with a cache is what it would say to all of its own words at once."""
+    module = example("train_pronunciation")
+    monkeypatch.setattr(module, "BATCH", 70)
+    assert module.main(["--quick", "--epochs", "2", "--out", str(tmp_path)]) == 0
+    losses = [float(line.split()[3]) for line in capsys.readouterr().out.splitlines() if line.startswith("epoch")]
+    assert len(losses) == 2 and losses[1] < 0.9 * losses[0]
+    _, held = module.words(True)
+    oprack.seed(2)
+    net = module.Speaker()
+    letters, _, _ = module.tensors(held[:5])
+    with oprack.no_grad():
+        said = [one[: module.LONGEST - 1] for one in net.say(letters)]
+        told = sequences.from_list([np.int64([module.START, *one]) for one in said])
+        again = net(letters, told).numpy().argmax(axis=1)
+    found = np.split(again, told.lod[0][1:-1])
+    assert [list(one[:-1]) for one in found] == said
+    assert module.errors([[1, 2, 3], []], [(None, [1, 2, 3]), (None, [4])]) == (0.5, 0.25)

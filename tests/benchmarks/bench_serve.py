@@ -290,7 +290,7 @@ def main() -> int:
     add("--clients", type=lambda text: [int(c) for c in text.split(",")], default=[1, 8, 32, 64])
     add("--workers", default="1")
     add("--threads", default="1")
-    add("--models", default="lac,rec,embedder")
+    add("--models", default="lac,rec", help="some of lac, rec and embedder")
     add("--out", type=Path)
     options = parser.parse_args()
     report = Report()
