@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it once; see c
 import datasets
 import numpy as np
 import oprack
-from oprack import Tensor, io, nn, optimizer, sequences, to_tensor
+from oprack import Tensor, initializer, io, nn, optimizer, sequences, to_tensor
 from oprack import functional as F
 
 OUT = Path(__file__).resolve().parents[1] / "out" / "examples" / "pronunciation"
@@ -50,7 +50,7 @@ class Speaker(nn.Module):
         size = WIDTH, HEADS, 4 * WIDTH, 0.0
         counts = len(LETTERS), len(PHONEMES) + 1, LONGEST
         self.letters, self.phonemes, self.places = (
-            nn.Embedding(count, WIDTH, weight_attr=nn.initializer.Normal(0.0, 1.0)) for count in counts
+            nn.Embedding(count, WIDTH, weight_attr=initializer.Normal(0.0, 1.0)) for count in counts
         )
         self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(*size), LAYERS)
         self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*size), LAYERS)
@@ -117,7 +117,7 @@ def tensors(batch: Sequence[Word]) -> tuple[Tensor, Tensor, Tensor]:
 def errors(said: Sequence[Sequence[int]], data: Sequence[Word]) -> tuple[float, float]:
     """The share of words with an error, and edits for each phoneme."""
     wanted = [phonemes for _, phonemes in data]
-    hyps, refs = (sequences.from_list([np.int64(x).reshape(-1, 1) for x in some]) for some in (said, wanted))
+    hyps, refs = (sequences.from_list([np.array(x, np.int64).reshape(-1, 1) for x in some]) for some in (said, wanted))
     _, edits = F.edit_distance(hyps, refs, normalized=False)
     return float((edits.numpy() > 0).mean()), float(edits.numpy().sum() / sum(map(len, wanted)))
 
