@@ -1,12 +1,13 @@
-"""A training step of ResNet-18 on one rank and on two, beside PyTorch's DDP with gloo; what an all_reduce takes,
-and what a call takes whose tensors lie on two ranks, beside PyTorch's DTensor.
+"""A training step of ResNet-18 and of an encoder on one rank and on two, beside PyTorch's DDP and FSDP2 with gloo; what
+an all_reduce takes, and what a call takes whose tensors lie on two ranks, beside PyTorch's DTensor.
 
     python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--out docs/benchmarks/ranks.txt]
 
-32x32 images, one thread a rank, Momentum. In each round every configuration runs once, in processes of its own: three
-steps that do not count, and then the steps whose median is the round's figure. Figures are medians over the rounds, and
-t2/t1 is the median of the rounds' ratios: 1.0 where two ranks do twice the work in the same time. On a machine with two
-cores a rank has one core on either number of ranks.
+32x32 images; sequences of 64 vectors through four layers, 256 wide; one thread a rank, Momentum. In each round every
+configuration runs once, in processes of its own: three steps that do not count, and then the steps whose median is the
+round's figure. Figures are medians over the rounds, and t2/t1 is the median of the rounds' ratios: 1.0 where two ranks
+do twice the work in the same time, each with as much data as the one rank has. Then come the ratios to DDP's and to
+FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ NAMES = {
     "oprack": "oprack, DataParallel over MPI",
     "oprack zero": "oprack, Zero stage 2 over MPI",
     "torch": "torch, DistributedDataParallel over gloo",
+    "torch fsdp": "torch, fully_shard (FSDP2) over gloo",
 }
+TITLES = {"resnet18": "a training step of ResNet-18", "encoder": "a training step of an encoder"}
+ONCE = {"oprack zero": "oprack", "torch fsdp": "torch"}
+"""Engines that have nothing to do on one rank, and whose figures on one rank count for them."""
 
 
-def run(engine: str, ranks: int, options: argparse.Namespace) -> dict[str, Any]:
+def run(engine: str, net: str, ranks: int, options: argparse.Namespace) -> dict[str, Any]:
     """One configuration in processes of its own: what its first rank prints."""
-    worker = [str(HERE / "ranks_worker.py"), engine, str(options.steps), str(options.batch), json.dumps(SIZES)]
+    worker = [str(HERE / "ranks_worker.py"), engine, net, str(options.steps), str(options.batch), json.dumps(SIZES)]
     environment = os.environ | {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    if engine == "torch":
+    if engine.startswith("torch"):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
@@ -56,42 +61,52 @@ def run(engine: str, ranks: int, options: argparse.Namespace) -> dict[str, Any]:
     answers = [p.communicate(timeout=600) for p in processes]
     line = next((x for out, _ in answers for x in out.splitlines() if x.startswith("{")), None)
     if line is None or any(p.returncode for p in processes):
-        raise SystemExit(f"{engine} on {ranks} ranks failed:\n{answers[0][1][-2000:]}")
+        raise SystemExit(f"{engine}, {net} on {ranks} ranks failed:\n{answers[0][1][-2000:]}")
     found: dict[str, Any] = json.loads(line)
     return found
 
 
-def report(found: dict[tuple[str, int], list[dict[str, Any]]], engines: Sequence[str]) -> str:
+def report(found: dict[tuple[str, str, int], list[dict[str, Any]]], engines: Sequence[str], nets: Sequence[str]) -> str:
     """The figures as text."""
-    lines = [f"{'a training step of ResNet-18':42s}  ranks   median      min      max   t2/t1  of each round"]
-    for engine in engines:
-        times = {n: [r["step_ms"] for r in found[engine, n]] for n in (1, 2) if (engine, n) in found}
-        for n, values in times.items():
-            line = (
-                f"{NAMES[engine]:42s}  {n:5d}  {statistics.median(values):7.1f}  {min(values):7.1f}  {max(values):7.1f}"
-            )
-            if n == 2:
-                one = times.get(1) or [r["step_ms"] for r in found["oprack", 1]]
-                ratios = [b / a for a, b in zip(one, values, strict=True)]
-                line += f"  {statistics.median(ratios):6.3f}  {' '.join(f'{r:.2f}' for r in ratios)}"
-            lines.append(line)
-    lines += ["", f"{'an all_reduce of two ranks':42s}     " + "".join(f"{b:>12,} B" for b in SIZES)]
-    for engine in engines:
-        if engine == "oprack zero":
-            continue
-        medians = [statistics.median(r["all_reduce_us"][k] for r in found[engine, 2]) for k in range(len(SIZES))]
+    lines = []
+    for net in nets:
+        head = f"{TITLES[net]:42s}  ranks   median      min      max   t2/t1   DDP's   FSDP2's  t2/t1 of each round"
+        lines.append(head)
+        for engine in engines:
+            for n in (1, 2):
+                if (engine, net, n) not in found:
+                    continue
+                values = [r["step_ms"] for r in found[engine, net, n]]
+                middle = statistics.median(values)
+                line = f"{NAMES[engine]:42s}  {n:5d}  {middle:7.1f}  {min(values):7.1f}  {max(values):7.1f}"
+                if n == 2:
+                    one = [r["step_ms"] for r in found[ONCE.get(engine, engine), net, 1]]
+                    ratios = [b / a for a, b in zip(one, values, strict=True)]
+                    line += f"  {statistics.median(ratios):6.3f}"
+                    for peer in ("torch", "torch fsdp"):
+                        theirs = [r["step_ms"] for r in found.get((peer, net, 2), [])]
+                        parts = [b / a for a, b in zip(theirs, values, strict=False)]
+                        line += f"  {statistics.median(parts):6.3f}" if parts else "        "
+                    line += f"    {' '.join(f'{r:.2f}' for r in ratios)}"
+                lines.append(line)
+        lines.append("")
+    both = [e for e in engines if e not in ONCE]
+    lines.append(f"{'an all_reduce of two ranks':42s}     " + "".join(f"{b:>12,} B" for b in SIZES))
+    for engine in both:
+        medians = [
+            statistics.median(r["all_reduce_us"][k] for r in found[engine, "resnet18", 2]) for k in range(len(SIZES))
+        ]
         lines.append(f"{NAMES[engine]:42s} us  " + "".join(f"{m:14.1f}" for m in medians))
         rates = [b / m / 1e3 for b, m in zip(SIZES, medians, strict=True)]
         lines.append(f"{'':42s} GB/s" + "".join(f"{r:14.2f}" for r in rates))
-    names = list(found["oprack", 2][0]["calls_us"])
+    names = list(found["oprack", "resnet18", 2][0]["calls_us"])
     lines += ["", f"{'a call of 8x8 numbers a rank, us':42s}     " + "".join(f"{n:>14s}" for n in names)]
-    for engine in engines:
-        if engine != "oprack zero":
-            least = [min(r["calls_us"][n] for r in found[engine, 2]) for n in names]
-            kind = "torch, DTensor" if engine == "torch" else "oprack, global tensors"
-            lines.append(f"{kind:42s}     " + "".join(f"{v:14.2f}" for v in least))
-    sent = found["oprack", 2][0]
-    lines += ["", f"bytes that a rank reduces in a step: {sent['bytes']:,} in {sent['collectives']} collectives"]
+    for engine in both:
+        least = [min(r["calls_us"][n] for r in found[engine, "resnet18", 2]) for n in names]
+        kind = "torch, DTensor" if engine == "torch" else "oprack, global tensors"
+        lines.append(f"{kind:42s}     " + "".join(f"{v:14.2f}" for v in least))
+    sent = found["oprack", "resnet18", 2][0]
+    lines += ["", f"bytes of gradients that a rank of ResNet-18 reduces in a step: {sent['bytes']:,}"]
     return "\n".join(lines)
 
 
@@ -102,22 +117,23 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=15, help="that count, of each configuration in a round")
     parser.add_argument("--batch", type=int, default=16, help="images a rank")
     parser.add_argument("--torch", type=Path, default=PEERS, help="a Python that has torch (%(default)s)")
-    parser.add_argument("--engines", default="oprack,oprack zero,torch", help="which take part (%(default)s)")
+    parser.add_argument("--engines", default=",".join(NAMES), help="which take part (%(default)s)")
+    parser.add_argument("--nets", default=",".join(TITLES), help="which nets, resnet18 first (%(default)s)")
     parser.add_argument("--out", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    engines = options.engines.split(",")
-    # One rank has nothing to reduce, so that Zero's is DataParallel's.
-    configurations = [(e, n) for e in engines for n in (1, 2) if (e, n) != ("oprack zero", 1)]
-    found: dict[tuple[str, int], list[dict[str, Any]]] = {c: [] for c in configurations}
+    engines, nets = options.engines.split(","), options.nets.split(",")
+    configurations = [(e, k, n) for k in nets for e in engines for n in (1, 2) if n == 2 or e not in ONCE]
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {c: [] for c in configurations}
     for k in range(options.rounds):
         for c in configurations:
             found[c].append(run(*c, options))
-            print(f"round {k + 1}, {NAMES[c[0]]}, {c[1]} ranks: {found[c][-1]['step_ms']:.1f} ms", flush=True)
+            what = f"round {k + 1}, {c[1]}, {NAMES[c[0]]}, {c[2]} ranks"
+            print(f"{what}: {found[c][-1]['step_ms']:.1f} ms", flush=True)
     about = (
         f"python tests/benchmarks/bench_ranks.py --rounds {options.rounds} --steps {options.steps}, batch "
         f"{options.batch} a rank, {os.cpu_count()} cores, Python {platform.python_version()}; times in ms"
     )
-    text = f"{about}\n\n{report(found, engines)}\n"
+    text = f"{about}\n\n{report(found, engines, nets)}\n"
     print(f"\n{text}")
     if options.out:
         options.out.write_text(text)

@@ -141,7 +141,7 @@ class GradScaler:
         self._found[id(optimizer)] = bad
 
     def _unscale_on_ranks(self, parameters: Sequence[Parameter]) -> Tensor:
-        """As unscale_ of parameters that lie on several ranks, part by part: whether a gradient is not finite anywhere."""
+        """As unscale_, part by part, of parameters on several ranks: whether a gradient is not finite anywhere."""
         totals: dict[Any, Any] = {}
         with no_grad():
             for p in parameters:
