@@ -1,7 +1,7 @@
 """Requests for inference that came whole are answered on their connection; all others go through ASGI.
 
 An application of ASGI gets a dict for each request and sends one for each part of an answer, through the routes and
-their middleware: that took a third of what a request took of the event loop.
+their middleware: that took a fifth of what a request took of the event loop.
 """
 
 from __future__ import annotations
