@@ -302,11 +302,17 @@ sys.stdout.write(f"rank {w.rank} of {w.size} is done\\n")
 
 
 def test_a_job_starts_again_without_a_rank_that_was_killed(tmp_path):
-    options = ("--engine", "tcp", "-n", "2", "--min-ranks", "1", "--restarts", "2")
+    record = tmp_path / "record.json"
+    options = ("--engine", "tcp", "-n", "2", "--min-ranks", "1", "--restarts", "2", "--record", str(record))
     done = launch(tmp_path / "shrinks.py", SHRINKS, *options)
     assert done.returncode == 0, done.stderr
     assert "starts again (1 of 2), with 1 rank\n" in done.stderr
     assert done.stdout == "rank 0 of 1 is done\n"
+    noted = json.loads(record.read_text())
+    assert (noted["first"], noted["size"], noted["attempt"]) == ("1", 2, 0)
+    assert "killed by signal 9" in noted["ranks"]["1"]["failed"]
+    last = noted["ranks"]["0"]["collectives"][-1]
+    assert re.match(r"number \d of world: all_reduce_sum float64\[2\]", last)
 
 
 def test_a_command_says_how_many_ranks_may_run(tmp_path, monkeypatch):

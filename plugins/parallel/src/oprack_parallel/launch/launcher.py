@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -17,7 +18,14 @@ from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.parallel.watchdog import TIMEOUT
 
 from oprack_parallel.launch.engines import ENGINE, SORTS, TCP, Engine, find_engine
-from oprack_parallel.launch.reports import dead, end_with_parent, ended_early, first_failure, first_report
+from oprack_parallel.launch.reports import (
+    dead,
+    end_with_parent,
+    ended_early,
+    first_failure,
+    first_report,
+    flight_record,
+)
 from oprack_parallel.launch.starter import PASSED
 
 _GRACE = 3.0
@@ -56,6 +64,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--grace", type=float, default=_GRACE, metavar="SECONDS", help="for ranks to end after SIGTERM (default: 3)"
     )
     parser.add_argument("--timeout", type=float, help="seconds that a collective waits for other ranks (default: 300)")
+    parser.add_argument(
+        "--record", default="", metavar="FILE", help="written with the last collectives of each rank when one fails"
+    )
     parser.add_argument("program", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(run=run)
@@ -88,6 +99,9 @@ def run(args: argparse.Namespace) -> int:
             if status == 0:
                 return 0
             print(f"oprack launch: {first_failure(Path(folder), ranks, status)}", file=sys.stderr, flush=True)
+            if args.record:
+                record = flight_record(Path(folder), ranks) | {"attempt": attempt, "program": args.program}
+                Path(args.record).write_text(json.dumps(record, indent=1) + "\n")
             ranks = max(least, ranks - dead(Path(folder)))
         if attempt < args.restarts:
             said = "" if args.ranks_from or ranks == args.ranks else f", with {ranks} rank{'s' if ranks > 1 else ''}"

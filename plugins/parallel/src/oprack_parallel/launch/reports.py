@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from oprack.layers.user_line import user_line
-from oprack.parallel.watchdog import EXIT_STATUS, failure, last_checkpoint, line_of
+from oprack.parallel.watchdog import EXIT_STATUS, WATCHDOG, failure, last_checkpoint, line_of
 
 if TYPE_CHECKING:
     from oprack.parallel import Communicator
@@ -54,6 +54,8 @@ def write_report(reason: str, told: bool = False, died: bool = False) -> None:
         died: Whether it was killed, and with it, it may be, the machine.
     """
     path = os.path.join(os.environ.get(REPORTS, ""), f"{rank()}.json")
+    for noted in _NOTED:
+        noted.note()  # what ran since it was noted last
     if not os.path.exists(path):
         facts = {"rank": rank(), "host": os.uname().nodename, "time": time.time(), "reason": reason}
         _write("json", facts | {"told": told, "died": died})
@@ -73,11 +75,12 @@ def _write(suffix: str, facts: dict[str, Any]) -> None:
 
 
 class Whereabouts:
-    """Notes twice a second at which line this rank is, so that it can be said of one that was killed or hangs."""
+    """Notes twice a second at which line this rank is, and its last collectives, for when it is killed or hangs."""
 
     def __init__(self) -> None:
-        self._last: dict[str, str] = {}
+        self._last: dict[str, Any] = {}
         if os.environ.get(REPORTS, ""):
+            _NOTED.append(self)
             self.note()
             threading.Thread(target=self._run, name="oprack whereabouts", daemon=True).start()
             # Before MPI is closed, which waits for ranks that are still at work.
@@ -92,10 +95,15 @@ class Whereabouts:
         """Write where the main thread is, if that has changed."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         line = _program_line(frame) if frame is not None else ""
-        facts = {"line": line or self._last.get("line", ""), "checkpoint": last_checkpoint()}
+        facts: dict[str, Any] = {"line": line or self._last.get("line", ""), "checkpoint": last_checkpoint()}
+        facts["collectives"] = WATCHDOG.recent()
         if facts != self._last:
             self._last = facts
             _write("where", facts)
+
+
+_NOTED: list[Whereabouts] = []
+"""That of this process, where a launcher asks for it."""
 
 
 def _program_line(frame: FrameType) -> str:
@@ -135,6 +143,17 @@ def ended_early(reports: Path, ranks: int, seconds: float) -> list[str]:
 def first_report(reports: Path) -> dict[str, Any] | None:
     """The report of the rank of this machine that failed first, by itself if one did; None when none has."""
     return min(_reports(reports), key=lambda r: (bool(r["told"]), float(r["time"])), default=None)
+
+
+def flight_record(reports: Path, ranks: int) -> dict[str, Any]:
+    """What each rank of this machine noted last: why it failed, its line, its checkpoint and its last collectives."""
+    found = {}
+    for number in range(ranks):
+        facts = _read(reports / f"{number}.where")
+        if facts:
+            failed = _read(reports / f"{number}.json").get("reason", "")
+            found[str(number)] = {"failed": failed, "ended": (reports / f"{number}.ended").exists(), **facts}
+    return {"time": time.time(), "size": ranks, "first": (first_report(reports) or {}).get("rank"), "ranks": found}
 
 
 def dead(reports: Path) -> int:
