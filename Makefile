@@ -6,6 +6,7 @@ BUILD_VENV ?= .venv-build
 PEERS ?= .venv-peers
 ZOO ?= .venv-zoo
 BRIDGES ?= .venv-bridges
+CLUSTERS ?= .venv-clusters
 WORKERS ?= 3
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
@@ -28,7 +29,7 @@ GONE := import importlib.metadata as m, json, os; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo bridges onnx-exports review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
+.PHONY: help setup stubs demo test fuzz lint homes docs bench zoo bridges clusters onnx-exports review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -202,6 +203,17 @@ bridges: $(BRIDGES)/.setup-done  ## test ops of all packs as ops of torch and ja
 	$(BRIDGES)/bin/python -m pytest -q -p no:cacheprovider plugins/torch/tests plugins/jax/tests
 	$(BRIDGES)/bin/python tests/bridges/run.py $(ARGS)
 
+# Ray, Dask and Spark are a gigabyte
+$(CLUSTERS)/.setup-done: tests/clusters/requirements.txt $(STAMP)
+	test -x $(CLUSTERS)/bin/python || $(PYTHON) -m venv $(CLUSTERS)
+	$(CLUSTERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	$(BIN)/uv pip install --quiet --python $(CLUSTERS)/bin/python --constraint constraints.txt --build-constraint constraints.txt \
+		--no-deps $(foreach project,$(PROJECTS),--editable $(patsubst %/pyproject.toml,%,$(project)))
+	touch $@
+
+clusters: $(CLUSTERS)/.setup-done  ## test predictors and ranks on Ray, Dask and Spark, each on this machine alone
+	$(CLUSTERS)/bin/python -m pytest -q -p no:cacheprovider plugins/clusters/tests $(ARGS)
+
 onnx-exports: $(STAMP)  ## write all recorded cases as ONNX, run them by ONNX Runtime; write docs/onnx_exports.md
 	$(BIN)/python plugins/onnx/tools/export_score.py $(ARGS)
 
@@ -227,5 +239,5 @@ build-requirements: $(STAMP)  ## write what builds a release by its hashes: tool
 	mv build-requirements.new "$(TEMPLATE)/native/build-requirements.txt"
 
 clean:  ## remove what was built; .venv and .downloads too
-	rm -rf $(VENV) $(CORE_VENV) $(BUILD_VENV) $(BRIDGES) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CORE_VENV) $(BUILD_VENV) $(BRIDGES) $(CLUSTERS) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -18,7 +18,6 @@ from oprack.errors import (
     PreconditionNotMetError,
     UnimplementedError,
 )
-from oprack.parallel.world import open_engine
 from oprack.testing.worlds import ThreadWorld
 
 ROWS, STEPS = 10, 6
@@ -508,20 +507,3 @@ def test_a_rank_that_did_not_use_the_module_averages_with_the_others():
 
     for found in ThreadWorld(2).run(rank):
         np.testing.assert_array_equal(found, np.full((4, 2), 1.5))
-
-
-@pytest.mark.parametrize(
-    ("launcher", "size", "rank"),
-    [("torchrun", "WORLD_SIZE", "RANK"), ("paddle.distributed.launch", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID")],
-)
-def test_processes_of_other_launchers_do_not_train_alone(launcher, size, rank, monkeypatch):
-    monkeypatch.delenv("OPRACK_ENGINE", raising=False)
-    monkeypatch.setenv(size, "2")
-    monkeypatch.setenv(rank, "1")
-    with pytest.raises(InvalidArgumentError, match=rf"{launcher} started .* rank 1 of 2 .*`oprack launch -n 2 "):
-        open_engine()
-    monkeypatch.setenv("OPRACK_ENGINE", "local")
-    assert open_engine().size == 1
-    monkeypatch.delenv("OPRACK_ENGINE")
-    monkeypatch.setenv(size, "1")
-    assert open_engine().size == 1

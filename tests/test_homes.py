@@ -100,7 +100,7 @@ def test_an_unknown_command_says_what_to_install(capsys):
     assert "no installed pack brings the command 'serve'; pack serve" in capsys.readouterr().err
     with use_manager(PackManager(entry_points=[], environ={})), pytest.raises(SystemExit):
         main(["launch", "train.py"])
-    assert "`pip install oprack-mpi` adds it" in capsys.readouterr().err
+    assert "`pip install oprack-parallel` adds it" in capsys.readouterr().err
 
 
 # oprack ops --missing -------------------------------------------------------------------------------------------------

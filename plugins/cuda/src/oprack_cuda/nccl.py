@@ -16,7 +16,7 @@ from oprack.device import DeviceContext
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel import Communicator
 from oprack.parallel.transfers import Running
-from oprack.parallel.world import launched, open_engine
+from oprack.parallel.world import launched_engine, open_engine
 from oprack.tensor import CUDAPlace
 
 from oprack_cuda.context import open_cuda
@@ -285,7 +285,7 @@ def open_world() -> Communicator:
             f"engine nccl: CuPy {cupy.__version__} finds no NCCL; pip install nvidia-nccl-cu12 (or -cu13), or your "
             "system's libnccl2"
         )
-    host = open_engine("mpi" if launched() else "local")
+    host = open_engine(launched_engine() or "local")
     machine = os.uname().nodename
     before = sum(name == machine for name in host.gather_facts(machine)[: host.rank])
     place = CUDAPlace(before % cupy.cuda.runtime.getDeviceCount())

@@ -1,1 +1,1 @@
-"""Collectives over MPI, and the command `oprack launch`."""
+"""Collectives over MPI."""

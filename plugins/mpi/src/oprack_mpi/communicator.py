@@ -6,10 +6,8 @@ import itertools
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, cast
 
 import numpy as np
@@ -17,9 +15,8 @@ from mpi4py import MPI
 from oprack.errors import InvalidArgumentError
 from oprack.parallel import Communicator
 from oprack.parallel.transfers import Running
-from oprack.parallel.watchdog import failure, line_of
+from oprack_parallel.launch.reports import ended, ends_all_ranks, write_report
 
-from oprack_mpi.reports import Whereabouts, ended, write_report
 from oprack_mpi.shared import SMALL, Gathering, Reduction, Scattering, SharedRing, is_room, share, shared_ring
 
 _OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN, "prod": MPI.PROD}
@@ -218,19 +215,5 @@ def open_world() -> Communicator:
         )
     # Of its own, so that messages of the program itself can't get between ours.
     found = MPICommunicator(MPI.COMM_WORLD.Dup(), "world")
-    sys.excepthook = _ending(found, sys.excepthook)
-    Whereabouts()
+    ends_all_ranks(found)
     return found
-
-
-def _ending(world: Communicator, others: Callable[..., Any]) -> Callable[..., Any]:
-    """An excepthook that ends all ranks, after the one that was there before has printed the exception."""
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        others(kind, error, trace)
-        if world.size > 1:
-            print(failure(world, f"{kind.__name__}: {error}", trace), file=sys.stderr, flush=True)
-            line = line_of(trace)
-            world.abort(1, f"{kind.__name__}: {error}" + (f"; at {line}" if line else ""))
-
-    return hook

@@ -55,11 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    from oprack.cli.main import main, pack_commands
-    from oprack.errors import NotFoundError
+    from oprack.cli.main import main
 
-    if "launch" not in pack_commands():
-        raise NotFoundError("oprack parallel bench: nothing starts ranks here; pip install oprack-mpi")
     options = [f"--{name}={value}" for name, value in (("engine", args.engine), ("hosts", args.hosts)) if value]
     out = str(Path(args.out).absolute()) if args.out else ""
     with tempfile.TemporaryDirectory() as folder:

@@ -22,8 +22,15 @@ ROLES = (
 
 
 @hookimpl
+def oprack_communicators(register: Register) -> None:
+    """The engine of ranks that no mpiexec started."""
+    register.communicator("tcp", f"{__package__}.tcp.communicator:open_world")
+
+
+@hookimpl
 def oprack_commands(register: Register) -> None:
-    """The command `oprack parallel`."""
+    """The commands `oprack parallel` and `oprack launch`."""
+    register.command("launch", f"{__package__}.launch.launcher:configure", "run a program on several ranks")
     register.command(
         "parallel",
         f"{__package__}.command:configure",
@@ -60,4 +67,24 @@ def oprack_variables(register: Register) -> None:
         default="256",
         meaning="How many collectives of each communicator are compared among the ranks one by one, so that ranks "
         "which run different ones are told; later ones every 50th time; 0: none.",
+    )
+    register.variable(
+        "OPRACK_LAUNCH_REPORTS",
+        default="none",
+        meaning="The folder in which ranks say why they ended; `oprack launch` sets it for its ranks.",
+    )
+    register.variable(
+        "OPRACK_MPI",
+        default="the first mpiexec that is found",
+        meaning="What `oprack launch` starts ranks by: mpich, openmpi, impi, the path of an mpiexec, or tcp.",
+    )
+    register.variable(
+        "OPRACK_MEETING",
+        default="where the launcher says",
+        meaning="host:port where ranks of the engine tcp meet: an address of rank 0's machine, with a free port.",
+    )
+    register.variable(
+        "OPRACK_JOB_TOKEN",
+        default="what the launcher tells of the job, which is no secret",
+        meaning="A secret of the job, without which no process joins its ranks of the engine tcp.",
     )

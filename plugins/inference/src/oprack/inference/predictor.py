@@ -34,6 +34,7 @@ from oprack.runtime.profiler import in_reference
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 if TYPE_CHECKING:
+    from oprack.desc import VarDesc
     from oprack.ir import Optimized
     from oprack.packs.manager import PackManager
     from oprack.runtime.prepared import PreparedProgram
@@ -265,6 +266,20 @@ class Predictor:
             NotFoundError: There is none; the message lists the outputs.
         """
         return Tensor(self._slot(name, self._outputs, "output"))
+
+    def declared(self, name: str) -> VarDesc | None:
+        """What the model declares of an input or output.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            Its shape, where -1 is a size that runs choose, dtype and LoD levels; None where the model declares nothing.
+
+        Raises:
+            NotFoundError: There is none; the message lists all.
+        """
+        return self._slot(name, self._inputs | self._outputs, "input or output").var
 
     def _slot(self, name: str, slots: dict[str, Slot], what: str) -> Slot:
         if name not in slots:

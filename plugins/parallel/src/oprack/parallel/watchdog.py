@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import sys
 import threading
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 TIMEOUT = "OPRACK_COLLECTIVE_TIMEOUT"
 """Environment variable: seconds that a collective may wait for other ranks; 300 unless it is set, 0 for ever."""
 EXIT_STATUS = 75
+RECENT = 64
+"""So many collectives of all communicators are known when a program ends badly."""
 
 
 def time_limit() -> float:
@@ -69,6 +72,7 @@ class Pending:
     number: int
     thread: int
     since: float = field(default_factory=time.monotonic)
+    done: bool = False
 
     def message(self, limit: float) -> str:
         """What the user is told when the limit is over."""
@@ -91,6 +95,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._pending: dict[int, Pending] = {}
+        self._recent: collections.deque[Pending] = collections.deque(maxlen=RECENT)
         self._thread: threading.Thread | None = None
         self._limit = 0.0
 
@@ -99,12 +104,19 @@ class Watchdog:
         """Watch a collective for the length of a with block."""
         key = id(pending)
         self._pending[key] = pending
+        self._recent.append(pending)
         if self._thread is None:
             self._start()
         try:
             yield
         finally:
+            pending.done = True
             self._pending.pop(key, None)
+
+    def recent(self) -> list[str]:
+        """The last collectives of this process, oldest first, and which of them it waits in."""
+        found = [(p.done, f"number {p.number} of {p.communicator.name}: {p.what}") for p in self._recent.copy()]
+        return [what if done else f"{what}, not done" for done, what in found]
 
     def _start(self) -> None:
         self._limit = time_limit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,13 +15,11 @@ from oprack.parallel.communicator import Communicator
 from oprack.parallel.layouts.layout import Placement
 from oprack.parallel.links import LINKS, Links, own_facts
 
-_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS")
-"""Variables by which launchers of MPI are known; with none of them, no engine is imported."""
-_OTHERS = (
-    ("torchrun", "WORLD_SIZE", "RANK"),
-    ("paddle.distributed.launch", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID"),
-)
-"""Launchers whose processes don't meet by MPI: (name, variable of the number of ranks, of the rank)."""
+_MPI = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS")
+"""Variables by which launchers of MPI are known."""
+_TORCHRUN = "TORCHELASTIC_RUN_ID"
+_MEET = ((_TORCHRUN, "WORLD_SIZE"), ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"), ("RANK", "WORLD_SIZE"))
+"""Variables of launchers whose ranks meet at an address: (what tells them, number of ranks)."""
 _USED: ContextVar[Communicator | None] = ContextVar("oprack_world", default=None)
 _process: Communicator | None = None
 
@@ -93,9 +90,23 @@ def engines() -> dict[str, tuple[str, str]]:
     return {name: (owner, target) for owner, name, target in default_manager().targets("communicator")}
 
 
-def launched() -> bool:
-    """Whether a launcher's variables say that this process is one of several ranks."""
-    return any(os.environ.get(name, "") not in ("", "1") for name in _RANKS)
+def launched_engine() -> str:
+    """The engine by which ranks meet that a launcher started, as its variables say.
+
+    Returns:
+        "mpi" after mpiexec or srun; "tcp" after torchrun, paddle.distributed.launch and others that say an address; ""
+        for one rank. A launcher that was itself started by srun or mpiexec, once a machine, is told from one of MPI by
+        the number of ranks.
+    """
+    ranks = next((os.environ[name] for name in _MPI if os.environ.get(name, "") not in ("", "1")), "")
+    for mark, size in _MEET:
+        count = os.environ.get(size, "")
+        if os.environ.get(mark, "") and count.isdecimal():
+            if mark == _TORCHRUN:
+                return "tcp" if int(count) > 1 else ""
+            if int(count) > 1 and count != ranks:
+                return "tcp"
+    return "mpi" if ranks else ""
 
 
 def open_engine(engine: str | None = None) -> Communicator:
@@ -109,21 +120,17 @@ def open_engine(engine: str | None = None) -> Communicator:
 
     Raises:
         NotFoundError: No such engine is installed.
-        InvalidArgumentError: A launcher started several processes, none of which could find the others.
     """
-    name = engine or os.environ.get("OPRACK_ENGINE", "")
-    if name == "local" or not (name or launched()):
-        if name != "local":
-            _refuse_other_launchers()
+    name = engine or os.environ.get("OPRACK_ENGINE", "") or launched_engine() or "local"
+    if name == "local":
         return Alone()
     found = engines()
-    if not name:
-        name = "mpi" if "mpi" in found or not found else next(iter(found))
     if name not in found:
         have = f"installed are {', '.join(found)}" if found else "none is installed"
         raise NotFoundError(
-            f"engine {name!r} for several ranks: {have}; pip install oprack-mpi brings 'mpi'. OPRACK_ENGINE=local lets "
-            "each process run for itself"
+            f"engine {name!r} for several ranks: {have}; pip install oprack-mpi brings 'mpi'. OPRACK_ENGINE=tcp lets "
+            "ranks meet by TCP (oprack launch --engine tcp, srun, torchrun), OPRACK_ENGINE=local lets each process run "
+            "for itself"
         )
     owner, target = found[name]
     opened: Communicator = import_object(target, f"communicator {name} of {owner}")()
@@ -132,19 +139,6 @@ def open_engine(engine: str | None = None) -> Communicator:
     if facts is not None:
         opened.links = Links.of_facts(facts, f"the file that {LINKS} names")
     return opened
-
-
-def _refuse_other_launchers() -> None:
-    """Raise InvalidArgumentError where each of several processes would take itself for the only one."""
-    for launcher, size, rank in _OTHERS:
-        ranks = os.environ.get(size, "")
-        if ranks.isdecimal() and int(ranks) > 1 and rank in os.environ:
-            raise InvalidArgumentError(
-                f"{launcher} started this process as rank {os.environ[rank]} of {ranks} ({size}={ranks}), but ranks of "
-                f"oprack meet by MPI, so each would train alone; start the program by `oprack launch -n {ranks} "
-                f"{sys.argv[0] or 'program.py'}` (or mpiexec, srun), or set OPRACK_ENGINE=local to let each process "
-                "run for itself"
-            )
 
 
 def placement(kind: str = "cpu", shape: Sequence[int] | None = None, axes: Sequence[str] | None = None) -> Placement:

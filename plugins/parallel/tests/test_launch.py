@@ -10,11 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from oprack.errors import NotFoundError
-from oprack_mpi.engines import SORTS, Engine, find_engine
-from oprack_mpi.launch import environment
+from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack_parallel.launch.engines import SORTS, TCP, Engine, find_engine
+from oprack_parallel.launch.launcher import _asked, environment
 
-pytest.importorskip("mpi4py")
 LIMIT = 2
 
 COLLECTIVES = """
@@ -121,9 +120,9 @@ w.all_reduce(np.ones(2, np.float32))
 """
 
 
-@pytest.fixture(params=SORTS)
+@pytest.fixture(params=[*SORTS, TCP])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each MPI that this environment has."""
+    """TCP, and each MPI that this environment has."""
     try:
         return find_engine(request.param)
     except NotFoundError as e:
@@ -137,7 +136,7 @@ def launch(path: Path, text: str, *options: str) -> subprocess.CompletedProcess[
 
 
 def test_collectives_of_two_ranks(tmp_path, engine):
-    options = ("-n", "2", "--timeout", "20", "--engine", engine.mpiexec)
+    options = ("-n", "2", "--timeout", "20", "--engine", engine.mpiexec or engine.sort)
     done = launch(tmp_path / "collectives.py", COLLECTIVES, *options)
     assert done.returncode == 0, done.stderr
     assert "rank 0 of 2 is done" in done.stdout  # lines of two ranks may get into each other
@@ -146,9 +145,11 @@ def test_collectives_of_two_ranks(tmp_path, engine):
 
 @pytest.mark.parametrize("way", FAILURES)
 def test_all_ranks_end_when_one(way, tmp_path, engine):
+    if engine.sort == TCP and way != "is killed":
+        pytest.skip("nothing of the engine's own is in it, or tests/test_tcp.py has it")
     trouble, at_once, last = FAILURES[way]
     start = time.monotonic()
-    options = ("-n", "2", "--timeout", str(LIMIT), "--engine", engine.mpiexec)
+    options = ("-n", "2", "--timeout", str(LIMIT), "--engine", engine.mpiexec or engine.sort)
     done = launch(tmp_path / "step.py", STEP.format(trouble=trouble), *options)
     took = time.monotonic() - start
     assert done.returncode != 0
@@ -214,7 +215,7 @@ def test_a_signal_that_ends_mpiexec_at_once_ends_the_launcher(tmp_path):
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -293,7 +294,10 @@ def test_links_are_measured_and_read_again(tmp_path, monkeypatch):
     [
         (("-n", "0"), "expected at least one rank"),
         (("-n", "1", "--restarts", "-1"), "no negative number"),
-        (("--engine", "openmp"), "engine 'openmp' (did you mean openmpi?); expected mpich, openmpi, impi, or the path"),
+        (
+            ("--engine", "openmp"),
+            "engine 'openmp' (did you mean openmpi?); expected mpich, openmpi, impi, tcp, or",
+        ),
         (("--engine", "/no/mpiexec"), "'/no/mpiexec' is no program"),
     ],
 )
@@ -307,3 +311,71 @@ def test_importing_oprack_parallel_imports_no_engine():
     text = "import sys, oprack.parallel as p; assert p.world().size == 1; print('mpi4py' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+SHRINKS = """
+import os, signal, sys, numpy as np
+from oprack import parallel
+w = parallel.init()
+if w.size > 1 and w.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+w.all_reduce(np.ones(2))
+sys.stdout.write(f"rank {w.rank} of {w.size} is done\\n")
+"""
+
+
+def test_a_job_starts_again_without_a_rank_that_was_killed(tmp_path):
+    record = tmp_path / "record.json"
+    options = ("--engine", "tcp", "-n", "2", "--min-ranks", "1", "--restarts", "2", "--record", str(record))
+    done = launch(tmp_path / "shrinks.py", SHRINKS, *options)
+    assert done.returncode == 0, done.stderr
+    assert "starts again (1 of 2), with 1 rank\n" in done.stderr
+    assert done.stdout == "rank 0 of 1 is done\n"
+    noted = json.loads(record.read_text())
+    assert (noted["first"], noted["size"], noted["attempt"]) == ("1", 2, 0)
+    assert "killed by signal 9" in noted["ranks"]["1"]["failed"]
+    last = noted["ranks"]["0"]["collectives"][-1]
+    assert re.match(r"number \d of world: all_reduce_sum float64\[2\]", last)
+
+
+def test_a_command_says_how_many_ranks_may_run(tmp_path, monkeypatch):
+    """First too few, then more than there may be, and after a failure fewer."""
+    monkeypatch.setattr("oprack_parallel.launch.launcher._ASK_AGAIN", 0.01)
+    asked = tmp_path / "asked"
+    asked.write_text("1\n5\n2 a,b\n")
+    command = f"head -1 {asked}; sed -i 1d {asked}"
+    assert [_asked(command, 2, 3, "") for _ in range(2)] == [(3, ""), (2, "a,b")]
+    with pytest.raises(InvalidArgumentError, match="printed '' and ended with 0; expected a number of ranks"):
+        _asked(command, 2, 3, "")
+
+
+def test_signals_reach_a_rank_once_and_leave_time_to_save(tmp_path):
+    program = tmp_path / "saves.py"
+    program.write_text(f"""
+import pathlib, signal, time
+from oprack import parallel
+got = []
+for number in (signal.SIGUSR1, signal.SIGTERM):
+    signal.signal(number, lambda number, _: got.append(number))
+w = parallel.init()
+w.barrier()
+mark = pathlib.Path({str(tmp_path)!r}, f"rank{{w.rank}}")
+mark.touch()
+end = time.monotonic() + 20
+while len(got) < 2 and time.monotonic() < end:
+    time.sleep(0.02)
+time.sleep(0.3)
+mark.write_text(" ".join(str(int(number)) for number in got))
+""")
+    command = [sys.executable, "-m", "oprack", "launch", "--engine", "tcp", "-n", "1", "--grace", "15", str(program)]
+    launcher = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until((tmp_path / "rank0").exists)
+        launcher.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)
+        launcher.send_signal(signal.SIGTERM)
+        assert launcher.wait(15) == 128 + signal.SIGTERM
+    finally:
+        launcher.kill()
+        launcher.communicate()
+    assert (tmp_path / "rank0").read_text() == f"{int(signal.SIGUSR1)} {int(signal.SIGTERM)}"

@@ -11,16 +11,21 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
 
 from oprack.layers.user_line import user_line
-from oprack.parallel.watchdog import EXIT_STATUS, last_checkpoint
+from oprack.parallel.watchdog import EXIT_STATUS, WATCHDOG, failure, last_checkpoint, line_of
+
+if TYPE_CHECKING:
+    from oprack.parallel import Communicator
 
 REPORTS = "OPRACK_LAUNCH_REPORTS"
 """Environment variable: the folder for reports, which `oprack launch` sets."""
-_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
+RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK", "PADDLE_TRAINER_ID")
+"""Variables in which launchers say which rank a process is."""
 _EVERY = 0.5
 """Seconds between two looks at where this rank is."""
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -37,14 +42,23 @@ def end_with_parent(number: int) -> None:
 
 def rank() -> str:
     """This process's rank, as its launcher's variables say."""
-    return next((os.environ[name] for name in _RANKS if name in os.environ), "0")
+    return next((os.environ[name] for name in RANKS if name in os.environ), "0")
 
 
-def write_report(reason: str) -> None:
-    """Report that this rank failed, unless it has said so before or nobody launched it."""
+def write_report(reason: str, told: bool = False, died: bool = False) -> None:
+    """Report that this rank failed, unless it has said so before or nobody launched it.
+
+    Args:
+        reason: Why, in words.
+        told: Whether it failed because another rank did.
+        died: Whether it was killed, and with it, it may be, the machine.
+    """
     path = os.path.join(os.environ.get(REPORTS, ""), f"{rank()}.json")
+    for noted in _NOTED:
+        noted.note()  # what ran since it was noted last
     if not os.path.exists(path):
-        _write("json", {"rank": rank(), "host": os.uname().nodename, "time": time.time(), "reason": reason})
+        facts = {"rank": rank(), "host": os.uname().nodename, "time": time.time(), "reason": reason}
+        _write("json", facts | {"told": told, "died": died})
 
 
 def _write(suffix: str, facts: dict[str, Any]) -> None:
@@ -61,11 +75,12 @@ def _write(suffix: str, facts: dict[str, Any]) -> None:
 
 
 class Whereabouts:
-    """Notes twice a second at which line this rank is, so that it can be said of one that was killed or hangs."""
+    """Notes twice a second at which line this rank is, and its last collectives, for when it is killed or hangs."""
 
     def __init__(self) -> None:
-        self._last: dict[str, str] = {}
+        self._last: dict[str, Any] = {}
         if os.environ.get(REPORTS, ""):
+            _NOTED.append(self)
             self.note()
             threading.Thread(target=self._run, name="oprack whereabouts", daemon=True).start()
             # Before MPI is closed, which waits for ranks that are still at work.
@@ -80,10 +95,15 @@ class Whereabouts:
         """Write where the main thread is, if that has changed."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         line = _program_line(frame) if frame is not None else ""
-        facts = {"line": line or self._last.get("line", ""), "checkpoint": last_checkpoint()}
+        facts: dict[str, Any] = {"line": line or self._last.get("line", ""), "checkpoint": last_checkpoint()}
+        facts["collectives"] = WATCHDOG.recent()
         if facts != self._last:
             self._last = facts
             _write("where", facts)
+
+
+_NOTED: list[Whereabouts] = []
+"""That of this process, where a launcher asks for it."""
 
 
 def _program_line(frame: FrameType) -> str:
@@ -94,6 +114,25 @@ def _program_line(frame: FrameType) -> str:
     return (user_line(found) if found is not None else "") or user_line(frame)
 
 
+def ends_all_ranks(world: Communicator) -> None:
+    """Let an exception that ends this rank end the others, and note from now on where this one is."""
+    sys.excepthook = _ending(world, sys.excepthook)
+    Whereabouts()
+
+
+def _ending(world: Communicator, others: Callable[..., Any]) -> Callable[..., Any]:
+    """An excepthook that ends all ranks, after the one that was there before has printed the exception."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        others(kind, error, trace)
+        if world.size > 1:
+            print(failure(world, f"{kind.__name__}: {error}", trace), file=sys.stderr, flush=True)
+            line = line_of(trace)
+            world.abort(1, f"{kind.__name__}: {error}" + (f"; at {line}" if line else ""))
+
+    return hook
+
+
 def ended_early(reports: Path, ranks: int, seconds: float) -> list[str]:
     """Ranks of this machine that came to the end of their programs so long ago, while others have not."""
     found = {path.stem: float(_read(path).get("time", 0)) for path in reports.glob("*.ended")}
@@ -102,9 +141,28 @@ def ended_early(reports: Path, ranks: int, seconds: float) -> list[str]:
 
 
 def first_report(reports: Path) -> dict[str, Any] | None:
-    """The report of the rank of this machine that failed first; None when none has."""
-    found = [facts for path in sorted(reports.glob("*.json")) if (facts := _read(path))]
-    return min(found, key=lambda r: float(r["time"]), default=None)
+    """The report of the rank of this machine that failed first, by itself if one did; None when none has."""
+    return min(_reports(reports), key=lambda r: (bool(r["told"]), float(r["time"])), default=None)
+
+
+def flight_record(reports: Path, ranks: int) -> dict[str, Any]:
+    """What each rank of this machine noted last: why it failed, its line, its checkpoint and its last collectives."""
+    found = {}
+    for number in range(ranks):
+        facts = _read(reports / f"{number}.where")
+        if facts:
+            failed = _read(reports / f"{number}.json").get("reason", "")
+            found[str(number)] = {"failed": failed, "ended": (reports / f"{number}.ended").exists(), **facts}
+    return {"time": time.time(), "size": ranks, "first": (first_report(reports) or {}).get("rank"), "ranks": found}
+
+
+def dead(reports: Path) -> int:
+    """How many ranks of this machine were killed, and not by the launcher."""
+    return sum(bool(r["died"]) for r in _reports(reports))
+
+
+def _reports(reports: Path) -> list[dict[str, Any]]:
+    return [facts for path in sorted(reports.glob("*.json")) if (facts := _read(path))]
 
 
 def first_failure(reports: Path, ranks: int, status: int) -> str:

@@ -1,4 +1,4 @@
-"""Which MPI starts the ranks: MPICH, Open MPI, Intel MPI, or the one of the site."""
+"""What starts the ranks: MPICH, Open MPI, Intel MPI, the MPI of the site, or for the engine tcp this package itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oprack.errors import InvalidArgumentError, NotFoundError, did_you_mean
+from oprack.parallel.world import engines
 
 ENGINE = "OPRACK_MPI"
-"""Environment variable: the MPI that `oprack launch` uses, as its option --engine."""
+"""Environment variable: what `oprack launch` starts ranks by, as its option --engine."""
+TCP = "tcp"
+"""The engine that needs no MPI; its ranks run on this machine."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,26 @@ SORTS: Mapping[str, Sort] = {
 
 @dataclass(frozen=True)
 class Engine:
-    """An MPI that is installed.
+    """An MPI that is installed, or TCP.
 
     Attributes:
-        sort: Key in SORTS; "" for one that says nothing known of itself.
-        mpiexec: What starts ranks.
+        sort: Key in SORTS, or TCP; "" for an MPI that says nothing known of itself.
+        mpiexec: What starts ranks; "" for TCP.
     """
 
     sort: str
     mpiexec: str
+
+    def command(self, ranks: int, hosts: str) -> list[str]:
+        """What is followed by the command of a rank, and starts so many of it."""
+        if self.sort != TCP:
+            return [self.mpiexec, *self.options(ranks, hosts)]
+        if hosts:
+            raise InvalidArgumentError(
+                f"oprack launch: --hosts {hosts} with the engine tcp, which starts ranks on this machine alone; "
+                "expected an MPI (pip install oprack-mpi); ranks of srun, torchrun and Kubernetes meet by tcp as well"
+            )
+        return [sys.executable, "-m", "oprack_parallel.launch.starter", str(ranks)]
 
     def options(self, ranks: int, hosts: str) -> list[str]:
         """Options of its mpiexec, which sorts spell differently."""
@@ -91,7 +105,7 @@ class Engine:
     def _library(self) -> str:
         """The library of the same installation as mpiexec; "" where it lies elsewhere and mpi4py has to find it."""
         folder = Path(self.mpiexec).absolute().parent.parent / "lib"
-        names = SORTS[self.sort].libraries if self.sort else ()
+        names = SORTS[self.sort].libraries if self.sort in SORTS else ()
         return next((str(folder / name) for name in names if (folder / name).is_file()), "")
 
 
@@ -99,7 +113,8 @@ def find_engine(asked: str = "") -> Engine:
     """The MPI that was asked for, else the first that is found: in this environment, then on PATH.
 
     Args:
-        asked: A key of SORTS, or the path of an mpiexec; default: what OPRACK_MPI says.
+        asked: A key of SORTS, TCP, or the path of an mpiexec; default: what OPRACK_MPI says. Where oprack-mpi is not
+            installed, the default is TCP.
 
     Returns:
         The engine.
@@ -109,6 +124,8 @@ def find_engine(asked: str = "") -> Engine:
         NotFoundError: It is not installed.
     """
     asked = asked or os.environ.get(ENGINE, "")
+    if asked == TCP or not (asked or "mpi" in engines()):
+        return Engine(TCP, "")
     if os.sep in asked:
         if not os.access(asked, os.X_OK) or os.path.isdir(asked):
             raise InvalidArgumentError(
@@ -118,7 +135,7 @@ def find_engine(asked: str = "") -> Engine:
         return Engine(_sort_of(asked), asked)
     if asked and asked not in SORTS:
         raise InvalidArgumentError(
-            f"oprack launch: engine {asked!r}{did_you_mean(asked, list(SORTS))}; expected {_names()}, or the path of "
+            f"oprack launch: engine {asked!r}{did_you_mean(asked, [*SORTS, TCP])}; expected {_names()}, or the path of "
             f"an mpiexec (option --engine, or variable {ENGINE})"
         )
     for path in _starters(asked):
@@ -127,13 +144,13 @@ def find_engine(asked: str = "") -> Engine:
             return Engine(sort, path)
     what, package = (SORTS[asked].title, SORTS[asked].package) if asked else ("mpiexec", "mpich")
     raise NotFoundError(
-        f"oprack launch: no {what} in {Path(sys.executable).parent} or on PATH; pip install {package}, or give the "
-        "path of the site's mpiexec by --engine"
+        f"oprack launch: no {what} in {Path(sys.executable).parent} or on PATH; pip install {package}, give the path "
+        "of the site's mpiexec by --engine, or --engine tcp, which needs no MPI"
     )
 
 
 def _names() -> str:
-    return ", ".join(SORTS)
+    return ", ".join((*SORTS, TCP))
 
 
 def _starters(sort: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`python -m oprack_mpi.program PROGRAM ...`: runs a program as `python PROGRAM ...` does, and ends all ranks with it.
+"""`python -m oprack_parallel.launch.program PROGRAM ...`: as `python PROGRAM ...`, and it ends all ranks with it.
 
 An exception reaches the excepthook that the engine sets, but sys.exit("no data") and sys.exit(3) do not: the
 interpreter ends, and MPI waits there for ranks that wait for this one. So SystemExit is caught here.
