@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from oprack_serve.errors import RequestError
 from oprack_serve.settings import Settings
-
-if TYPE_CHECKING:
-    from oprack_serve.edge.direct import Direct
 
 MAX_HEAD = 64 << 10
 MAX_TRAILER = 4 << 10
@@ -54,8 +51,18 @@ def port_config(app: Any, settings: Settings, protocol: type[HttpToolsProtocol],
     )
 
 
+class Answering(Protocol):
+    """What answers requests that came whole (`oprack_serve.edge.direct`)."""
+
+    def chosen(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> re.Match[bytes] | None:
+        """What it is asked for by a head, None for what is not answered so."""
+
+    def exchange(self, connection: HttpToolsProtocol, found: re.Match[bytes], body: bytes) -> Any:
+        """What stands for uvicorn's RequestResponseCycle while such a request is answered."""
+
+
 def bounded_protocol(
-    seconds: float, max_connections: int, direct: Callable[[], Direct | None] = lambda: None
+    seconds: float, max_connections: int, direct: Callable[[], Answering | None] = lambda: None
 ) -> type[HttpToolsProtocol]:
     """uvicorn's protocol for clients that are slow, or never stop sending headers, or never read their answer.
 
@@ -198,7 +205,7 @@ def bounded_protocol(
                 super().on_message_complete()
             else:
                 self._found = None
-                self.cycle = cast(RequestResponseCycle, answering.exchange(self, found, b"".join(self._whole)))
+                self.cycle = answering.exchange(self, found, b"".join(self._whole))
             self._in_head = True
             if not self.cycle.response_complete:
                 self._move(None)
