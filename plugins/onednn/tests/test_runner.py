@@ -133,6 +133,7 @@ def test_a_wrong_number_of_addresses_is_refused():
 @pytest.mark.parametrize("count", [1, 4095, 4096, 4097, 10000, 200_003])
 def test_nan_and_infinities_are_found_wherever_they_are(count, threads):
     values = normal(count)
+    assert THREAD.ready()
     look = NativeStretch(THREAD.state, [NativeChain(1, threads, looks=[(0, count)])], [0], 1)
     look.values[0] = values.ctypes.data
     assert RUNNER.run(look.pointer) == 0
