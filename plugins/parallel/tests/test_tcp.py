@@ -98,6 +98,36 @@ def test_collectives_are_those_of_threads(size):
             np.testing.assert_array_equal(a, b)
 
 
+def test_what_is_started_goes_on_while_ranks_speak():
+    """Of each sort one, of few and of many bytes, started at other times on each rank than what the world exchanges."""
+
+    def function(world: Communicator) -> list[np.ndarray]:
+        beside, counts = world.beside(), [7, 0, 9][: world.size]
+        rows = slice(sum(counts[: world.rank]), sum(counts[: world.rank + 1]))
+        found = []
+        for width in (3, 9000):
+            x = np.arange(16.0 * width, dtype="f4").reshape(16, width) % 97 + world.rank
+            whole = beside.memory(x.size, x).reshape(x.shape)
+            whole[rows] = x[rows]
+            if world.rank == 1:
+                found.append(world.all_reduce(np.ones(5)))
+            transfers = [
+                beside.start_all_reduce(x, factor=0.5),
+                beside.start_all_gather(whole, counts),
+                beside.start_reduce_scatter(x, counts),
+            ]
+            if world.rank != 1:
+                found.append(world.all_reduce(np.ones(5)))
+            found += [t.wait() for t in reversed(transfers)]
+        return found
+
+    for own, other in zip(ranks(3, function), ThreadWorld(3).run(function), strict=True):
+        if isinstance(own, Exception):
+            raise own
+        for a, b in zip(own, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_facts_of_any_length_come_in_the_order_of_ranks():
     found = ranks(3, lambda world: world.gather_facts({"rank": world.rank, "text": "ü" * 50_000 * world.rank}))
     assert found == [[{"rank": r, "text": "ü" * 50_000 * r} for r in range(3)]] * 3

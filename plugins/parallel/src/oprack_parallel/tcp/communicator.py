@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from oprack.errors import CollectiveError
 from oprack.parallel import Communicator
+from oprack.parallel.transfers import Running
+from oprack.python.workers import Workers
 
 from oprack_parallel.launch.reports import ended, ends_all_ranks, write_report
 from oprack_parallel.tcp.connections import Connections
@@ -57,6 +59,24 @@ class TCPCommunicator(Communicator):
         self._connections, self._group, self._ranks = connections, group, ranks
         self._sockets: dict[tuple[str, int], socket.socket] = {}
         self._splits = 0
+        self._worker: Workers | None = None  # of what is started
+
+    # What is started --------------------------------------------------------------------------------------------------
+    def _get_ready(self) -> None:
+        self._worker = Workers(lambda: 1)  # one, so that collectives run in the order in which they were started
+
+    def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
+        if self._worker is None:
+            return None
+        return _UnderWay(self._worker, lambda: self._started_one(collective, x, *arguments))
+
+    def _started_one(self, collective: str, x: Any, how: Any, factor: float = 1.0) -> Any:
+        """What `_start` started, in the worker's thread."""
+        if collective == "all_gather":
+            self._gather(_bytes(x), [c * _row(x) for c in itertools.accumulate(how, initial=0)])
+            return x
+        given = x if factor == 1.0 else x * np.asarray(factor, x.dtype)
+        return self._all_reduce(given, how) if collective == "all_reduce" else self._reduce_scatter(given, how)
 
     # Collectives ------------------------------------------------------------------------------------------------------
     def _all_reduce(self, x: Any, op: str) -> Any:
@@ -256,6 +276,23 @@ class TCPCommunicator(Communicator):
     def named(self, rank: int) -> _Named:
         """Errors of a connection inside a with block say whose it is."""
         return _Named(self, rank)
+
+
+class _UnderWay:
+    """A collective that a thread of its own runs."""
+
+    def __init__(self, workers: Workers, run: Callable[[], Any]) -> None:
+        self._found: list[Any] = []
+        self._job = workers.submit(lambda: self._found.append(run()))
+
+    def test(self) -> bool:
+        """Whether it is done."""
+        return bool(self._found)
+
+    def wait(self) -> Any:
+        """Wait for the result."""
+        self._job.wait()
+        return self._found[0]
 
 
 class _Named:
