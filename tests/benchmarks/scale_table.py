@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import nn, optimizer, parallel
+from oprack.autograd import recompute
 from oprack.nn import functional as F
 from oprack.parallel.costs import ACCELERATORS
 from oprack.parallel.links import Link, Links
@@ -183,7 +184,7 @@ LENGTH, WORDS = 2048, 51200
 
 
 def recomputed_layer(width: int, heads: int, tensor: int, rows: int) -> Report:
-    """A layer in float16 whose activations are computed again on the way back: forward twice and backward once."""
+    """A layer in float16 whose activations are computed again on the way back."""
 
     def run(world: FakeCommunicator) -> None:
         grid = parallel.placement()
@@ -196,9 +197,7 @@ def recomputed_layer(width: int, heads: int, tensor: int, rows: int) -> Report:
         )
         x.stop_gradient = False
         world.restart()
-        with oprack.no_grad():
-            block(x)
-        block(x).backward(gradient)
+        recompute(block, x).backward(gradient)
 
     links = Links({"tensor": Link(4e-6, 240e9)})
     return FakeWorld(tensor, {"data": 1, "tensor": tensor}, links, ACCELERATORS["A100"]).run(run)
