@@ -36,16 +36,20 @@ OTHERWISE_MEANT = {
     "checkpoint/manifest.py": {"shape", "size"},
     "nn/init.py": {"leaky_relu"},  # a nonlinearity, as PyTorch names it
     "nn/module.py": {"shape"},  # Python's attribute of arrays and tensors
+    "nn/parameter.py": {"shape", "seed"},  # that, and an attribute of ops that draw
     # how tensors lie over ranks, and MPI's reductions and split
     "op/sbp/__init__.py": {"split", "partial_sum", "broadcast"},
     "op/sbp/rules.py": {"mean", "sum", "reduce_all"},  # reduce_all: an attribute
     "op/sbp/signature.py": {"partial_sum", "broadcast"},
-    "parallel/__init__.py": {"partial_sum"},
+    "parallel/__init__.py": {"partial_sum", "seed"},  # seed: the function
+    "parallel/training/batches.py": {"seed"},
+    "parallel/training/between_stages.py": {"shape"},  # of what is sent, as in the next one
+    "parallel/training/checkpointer.py": {"shape"},
     "parallel/communicator.py": {"sum"},
     "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine
     "parallel/simulated.py": {"sum", "shape"},  # shape: an attribute of values
     "testing/fuzz/examples/example.py": {"broadcast", "shape"},
-    "testing/worlds.py": {"sum"},
+    "testing/worlds.py": {"sum", "all_reduce", "all_gather", "reduce_scatter"},  # collectives that are started
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
     "runtime/plan/record.py": {"shape"},

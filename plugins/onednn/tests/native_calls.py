@@ -209,6 +209,13 @@ def made():
     yield call("onednn_fc_gru", recurrent, {"X": [lod]}, is_reverse=[False], origin_mode=False)
     recurrent = {"X": normal(9, 10), "WeightX": [normal(10, 48)], "Weight": [normal(12, 48)], "Bias": [normal(48)]}
     yield call("onednn_fc_lstm", recurrent, {"X": [lod]}, is_reverse=[False], use_peepholes=False)
+    heads = {"Q": normal(9, 4, 8), "K": normal(9, 2, 8, seed=1), "V": normal(9, 2, 8, seed=2)}
+    lods = {slot: [lod] for slot in heads}
+    forward = call("sequence_attention", heads, lods, causal=True)
+    yield forward
+    yield call("sequence_attention", heads | {"RelativeBias": normal(4, 7)}, lods)
+    results = {s: v for s, v in forward.by_numpy().items() if s in ("Out", "LogSumExp")}
+    yield call("sequence_attention_grad", heads | results | {"Out@GRAD": normal(9, 4, 8, seed=3)}, lods, causal=True)
     product = {"X": normal(5, 12), "Y": square, "Bias": normal(12)}
     yield call("matmul_post_ops", product, x_num_col_dims=1, post_ops=["relu"])
     yield call("matmul_post_ops", product | {"Residual": normal(5, 12, seed=1)}, post_ops=["residual"])

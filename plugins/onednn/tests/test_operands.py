@@ -281,7 +281,7 @@ def test_memory_of_a_chain_is_not_seen_beyond_its_end():
 
 # What native code does not read, or what kernels compare themselves that take bytes or bfloat16 as well
 UNREAD = {"crf_decoding": {"Label", "Length"}, "rnn": {"SequenceLength"}}
-UNREAD |= {"rnn_grad": {"SequenceLength", "DropoutState"}}
+UNREAD |= {"rnn_grad": {"SequenceLength", "DropoutState"}, "sequence_attention_grad": {"DropoutSeed"}}
 UNREAD |= {op: {"Ids", "W"} for op in ("lookup_table_grad", "lookup_table_v2_grad")}
 _NARROW = ("conv2d_post_ops", "onednn_conv2d_chain", "onednn_pointwise_conv2d")
 UNREAD |= {op: {"Input", "Residual"} for op in _NARROW}

@@ -51,7 +51,7 @@ z = np.arange(20.0).reshape(4, 5)
 part = parallel.box(z, z.shape, grid.layout(["B", "B"]), grid.layout(["S(1)", "B"]))
 np.testing.assert_array_equal(parallel.box(part, z.shape, grid.layout(["S(1)", "B"]), grid.layout(["B", "B"])), z)
 beside = w.beside()
-for ring in (beside._ring, None):  # by memory that the ranks share, and by MPI
+for ring in (getattr(beside, "_ring", None), None):  # by memory that the ranks share, and by MPI
     beside._ring = ring
     for dtype, size in (("float32", 7), ("float32", 700_001), ("float16", 20_000), ("int32", 300_000), ("bool", 9)):
         arrays = [np.random.default_rng(k).integers(0, 2, size).astype(dtype) for k in range(n)]

@@ -16,6 +16,7 @@ TEXTS = {
 RESERVED = {
     "amp",
     "array_api",
+    "clusters",
     "collective",
     "control_flow",
     "core",

@@ -58,6 +58,8 @@ def crf_decoding(
         first, lengths, longest = offsets[:-1].copy(), np.diff(offsets), len(emission)
     else:
         lengths, longest = Length.reshape(-1).astype(np.int64), Emission.shape[1]
+        if len(lengths) != Emission.shape[0]:
+            return NotImplemented
         first = np.arange(len(lengths)) * longest
     if not _are_parts(first, lengths, longest, len(emission)) or not THREAD.ready():
         return NotImplemented

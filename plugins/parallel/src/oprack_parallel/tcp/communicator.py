@@ -93,7 +93,7 @@ class TCPCommunicator(Communicator):
             self._double(flat, _OPS[op])
         else:
             cuts = [flat.size * r // self.size for r in range(self.size + 1)]
-            self._ring(flat, cuts, _OPS[op])
+            self._add_along_ring(flat, cuts, _OPS[op])
             self._gather(_bytes(flat), [c * x.itemsize for c in cuts])
         return x
 
@@ -119,7 +119,7 @@ class TCPCommunicator(Communicator):
         if extra < self.size:
             self._exchange("all_reduce", [_bytes(x)], extra)
 
-    def _ring(self, x: Any, cuts: Sequence[int], op: np.ufunc) -> None:
+    def _add_along_ring(self, x: Any, cuts: Sequence[int], op: np.ufunc) -> None:
         """Reduce along a ring, in the memory of `x`, so that rank r has x[cuts[r]:cuts[r + 1]] of the result."""
         n, r = self.size, self.rank
         most = max(b - a for a, b in itertools.pairwise(cuts))
@@ -163,7 +163,7 @@ class TCPCommunicator(Communicator):
         work = given.copy() if given is x else given
         row = math.prod(x.shape[1:])
         cuts = [c * row for c in itertools.accumulate(counts, initial=0)]
-        self._ring(work.reshape(-1), cuts, np.add)
+        self._add_along_ring(work.reshape(-1), cuts, np.add)
         own = work.reshape(-1)[cuts[self.rank] : cuts[self.rank + 1]]
         return own.astype(x.dtype).reshape(counts[self.rank], *x.shape[1:])
 

@@ -13,6 +13,8 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from oprack.errors import CollectiveError, InvalidArgumentError
@@ -56,11 +58,14 @@ class Connections:
 
     def __init__(self, start: Start) -> None:
         self._start = start
-        self._moved = threading.Condition()
+        # Queues of C, and a lock, since a signal's handler may raise inside of what Python's own locks do.
+        self._moved, self._bell = threading.Lock(), SimpleQueue[None]()
         self._arrived: dict[tuple[str, int], tuple[socket.socket, Mapping[str, Any]]] = {}
         self._open: list[socket.socket] = []
         self._closed = False
-        self._greeting = threading.BoundedSemaphore(_GREETED)
+        self._greeters = SimpleQueue[None]()
+        for _ in range(_GREETED):
+            self._greeters.put(None)
         limit = time_limit()
         self._until = time.monotonic() + limit if limit else float("inf")
         own = weakref.WeakMethod(self.close)
@@ -110,18 +115,16 @@ class Connections:
         port = listener.getsockname()[1]
         self._listen(listener)
         others = range(1, start.size)
-        with self._moved:
-            while any((_MEET, r) not in self._arrived for r in others):
-                if not self._moved.wait(min(1.0, max(0.0, self._until - time.monotonic()))):
-                    if time.monotonic() >= self._until:
-                        missing = [r for r in others if (_MEET, r) not in self._arrived]
-                        raise CollectiveError(
-                            f"engine tcp: rank 0 waited at {start.host}:{port} for more than {time_limit():g} s; of "
-                            f"{start.size} ranks that {start.launcher} started, these did not come: "
-                            f"{', '.join(map(str, missing[:20]))}{' ...' if len(missing) > 20 else ''}. Do they reach "
-                            f"this machine by that name and port? {MEETING}=host:port sets another, {TIMEOUT} the limit"
-                        )
-            met = {r: self._arrived.pop((_MEET, r)) for r in others}
+        while missing := [r for r in others if (_MEET, r) not in self._arrived]:
+            if time.monotonic() >= self._until:
+                raise CollectiveError(
+                    f"engine tcp: rank 0 waited at {start.host}:{port} for more than {time_limit():g} s; of "
+                    f"{start.size} ranks that {start.launcher} started, these did not come: "
+                    f"{', '.join(map(str, missing[:20]))}{' ...' if len(missing) > 20 else ''}. Do they reach "
+                    f"this machine by that name and port? {MEETING}=host:port sets another, {TIMEOUT} the limit"
+                )
+            self._wait()
+        met = {r: self._arrived.pop((_MEET, r)) for r in others}
         found = [(start.host, port), *((s.getpeername()[0], int(hello["port"])) for s, hello in met.values())]
         far = [address for address, _ in found[1:] if not _loopback(address)]
         said: dict[str, Any] = {"addresses": found}
@@ -209,10 +212,12 @@ class Connections:
                 sock, _ = listener.accept()
             except OSError:
                 return  # closed
-            if self._greeting.acquire(blocking=False):
-                threading.Thread(target=self._greet, args=(sock,), name="oprack handshake", daemon=True).start()
-            else:
+            try:
+                self._greeters.get_nowait()
+            except Empty:
                 sock.close()
+            else:
+                threading.Thread(target=self._greet, args=(sock,), name="oprack handshake", daemon=True).start()
 
     def _greet(self, sock: socket.socket) -> None:
         try:
@@ -229,7 +234,7 @@ class Connections:
         except (_NotOurs, OSError, EOFError, ValueError, KeyError, TypeError):
             sock.close()  # a stranger, or one that looked whether somebody listens
         finally:
-            self._greeting.release()
+            self._greeters.put(None)
 
     def _arrives(self, sock: socket.socket, group: str, rank: int, hello: Mapping[str, Any]) -> None:
         _prepare(sock)
@@ -239,7 +244,7 @@ class Connections:
                 sock.close()
                 return
             self._arrived[group, rank] = sock, hello
-            self._moved.notify_all()
+        self._bell.put(None)
 
     def _contradiction(self, rank: int, hello: Mapping[str, Any]) -> str:
         """What is wrong with a rank that comes to meet the others; "" when nothing is."""
@@ -255,13 +260,17 @@ class Connections:
 
     def _awaited(self, group: str, other: int, world: int) -> socket.socket:
         asked = time.monotonic()
-        with self._moved:
-            while (group, other) not in self._arrived:
-                self._moved.wait(_PROBE)
-                if time.monotonic() - asked > _PROBE and (group, other) not in self._arrived:
-                    asked = time.monotonic()
-                    self._probe(world)
-            return self._arrived.pop((group, other))[0]
+        while (group, other) not in self._arrived:
+            self._wait()
+            if time.monotonic() - asked > _PROBE and (group, other) not in self._arrived:
+                asked = time.monotonic()
+                self._probe(world)
+        return self._arrived.pop((group, other))[0]
+
+    def _wait(self) -> None:
+        """Until somebody has come, or a moment: another thread may have heard the bell."""
+        with suppress(Empty):
+            self._bell.get(timeout=0.05)
 
     def _probe(self, world: int) -> None:
         """Raise CollectiveError when a rank does not listen any more."""
