@@ -23,7 +23,7 @@ CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 OPS = sorted(
     t
     for t in tomllib.loads((Path(oprack_onednn.__file__).parent / "ops.toml").read_text("utf-8"))["kernels"]
-    # passes make some, whose cases are those of the pack nn; gradients come with their ops; Paddle has no such attention
+    # passes make some, whose cases are those of the pack nn; Paddle has no attention over sequences
     if not t.endswith(("_grad", "_post_ops")) and t != "sequence_attention"
 )
 # oneDNN's erf has no value for infinities: gelu gives NaN there, NumPy's kernel an infinity or NaN
