@@ -335,6 +335,22 @@ class _Seen(NamedTuple):
     tables: list[tuple[Any, Sequence[Any]]]
 
 
+def naming(names: dict[str, Any]) -> Callable[[Any], str]:
+    """A function that gives an object a name in generated code, the same each time.
+
+    Args:
+        names: The globals of the code, to which it adds.
+    """
+    known: dict[int, str] = {}
+
+    def named(value: Any) -> str:
+        found = known.setdefault(id(value), f"g{len(known)}")
+        names[found] = value
+        return found
+
+    return named
+
+
 class Guards:
     """The places that a captured function read, and what it found there.
 
@@ -370,14 +386,30 @@ class Guards:
         seen = _Seen(epoch, found, inside, members, [(t, items_of(t)) for t in tables.values()])
         return [frozen(v) for v in values], seen
 
-    def conditions(self, named: Callable[[Any], str]) -> list[str]:
-        """Code: what is true while reading gives the same objects as before; else `hold` knows whether they are equal.
-
-        It may raise AttributeError, KeyError and ValueError where something is gone. `epoch`, `found` and `inside` are
-        the first three of `seen`.
+    def lines(self, conditions: Sequence[str], named: Callable[[Any], str]) -> Iterator[str]:
+        """Lines of a generated call that has an argument `guarded`: it returns MISSED where something has changed.
 
         Args:
+            conditions: Code of what has to be true besides, and is looked at first.
             named: Gives an object a name in the code.
+
+        Yields:
+            The lines.
+        """
+        guards = named(self)
+        yield "    if guarded:"
+        yield f"        if not ({' and '.join(conditions)}): return MISSED"
+        yield f"        epoch, found, inside, _, _ = {guards}.seen"
+        yield "        try:"
+        yield f"            holds = {' and '.join(self._conditions(named))}"
+        yield "        except (AttributeError, KeyError, ValueError):"
+        yield "            holds = False"
+        yield f"        if not holds and not {guards}.hold(): return MISSED"
+
+    def _conditions(self, named: Callable[[Any], str]) -> list[str]:
+        """Code: what is true while reading gives the same objects as before; else `hold` knows whether they are equal.
+
+        It may raise AttributeError, KeyError and ValueError where something is gone.
         """
         lines = [f"epoch is {named(CHANGES)}.epoch"] if self._members else []
         for i, (read, where, which) in enumerate(self._places):

@@ -10,7 +10,7 @@ from oprack.autodiff import gradients
 from oprack.autograd.starting_gradients import zero_gradient
 from oprack.autograd.unchanged import check_inputs, check_outputs
 from oprack.cache import Cache
-from oprack.capture.guards import Guards
+from oprack.capture.guards import Guards, naming
 from oprack.capture.memory import Sharing
 from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import BlockDesc, OpDesc, VarDesc
@@ -153,14 +153,8 @@ class JitProgram:
         program gives, o the tensor around it; k is a value that was kept for the gradients, t a tensor that was given,
         y the gradient of an output, d one that is computed, gd the tensor around it.
         """
-        names: dict[str, Any] = {"__name__": __name__, "guards": self.guards, "MISSED": MISSED}
-        known: dict[int, str] = {}
-
-        def named(value: Any) -> str:
-            found = known.setdefault(id(value), f"g{len(known)}")
-            names[found] = value
-            return found
-
+        names: dict[str, Any] = {"__name__": __name__, "MISSED": MISSED}
+        named = naming(names)
         args = [f"a{i}" for i in range(len(self._feeds))]
         given = dict(zip(self._forward.inputs, [*args, *map(named, self._tensors)], strict=True))
         lines = [f"def call(guarded, {', '.join(args)}):", *self._reading(given, metas), *self._guarding(given, named)]
@@ -187,14 +181,7 @@ class JitProgram:
             conditions.append(f"{given[n]}._meta.with_tracking is {named(meta)}")
             if meta.container is LoDTensor:
                 conditions.append(f"x{len(self._feeds) + i}.shape == {tuple(tensor._value.shape)}")
-        yield "    if guarded:"
-        yield f"        if not ({' and '.join(conditions)}): return MISSED"
-        yield "        epoch, found, inside, _, _ = guards.seen"
-        yield "        try:"
-        yield f"            holds = {' and '.join(self.guards.conditions(named))}"
-        yield "        except (AttributeError, KeyError, ValueError):"
-        yield "            holds = False"
-        yield "        if not holds and not guards.hold(): return MISSED"
+        return self.guards.lines(conditions, named)
 
     def _results(self, given: Mapping[str, str]) -> dict[str, str]:
         """The text of each result: what is returned as it came is the caller's tensor itself, as in an eager call."""

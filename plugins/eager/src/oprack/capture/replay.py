@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oprack.autograd.backward_rule import expr_of_op
-from oprack.capture.guards import Guards
+from oprack.capture.guards import Guards, naming
 from oprack.capture.jit_program import MISSED
 from oprack.capture.to_program import ExportedProgram, Name
 from oprack.desc import OpDesc
@@ -129,13 +129,7 @@ class Replay:
     def _generated(self, mode: Mode) -> Callable[..., Any]:
         """`call(guarded, a0, a1, ...)`. In the code v is a tensor, E an op, m the outputs of a call."""
         names: dict[str, Any] = {"MISSED": MISSED, "apply": self._apply, "__name__": __name__}
-        known: dict[int, str] = {}
-
-        def named(value: Any) -> str:
-            found = known.setdefault(id(value), f"g{len(known)}")
-            names[found] = value
-            return found
-
+        named = naming(names)
         args = [f"v{k}" for k in range(self._given - len(self._tensors))]
         lines = [f"def call({', '.join(['guarded', *args])}):", *self._guarding(named)]
         lines += [f"    v{k} = {named(t)}" for k, t in enumerate(self._tensors, len(args))]
@@ -166,14 +160,7 @@ class Replay:
                 conditions.append(f"{named(t)}._logical_shape == {t.shape}")
             else:
                 conditions.append(f"{named(t)}.shape == {t.shape}")
-        yield "    if guarded:"
-        yield f"        if not ({' and '.join(conditions)}): return MISSED"
-        yield f"        epoch, found, inside, _, _ = {named(self.guards)}.seen"
-        yield "        try:"
-        yield f"            holds = {' and '.join(self.guards.conditions(named))}"
-        yield "        except (AttributeError, KeyError, ValueError):"
-        yield "            holds = False"
-        yield f"        if not holds and not {named(self.guards)}.hold(): return MISSED"
+        return self.guards.lines(conditions, named)
 
 
 def _names_in(structure: Any) -> Iterator[str]:
