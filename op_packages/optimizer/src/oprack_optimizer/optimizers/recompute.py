@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import oprack
 from oprack.autodiff import OpRole
@@ -12,8 +12,7 @@ from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.layers import Variable, unique_name
 from oprack.types import AttrType, VarType
 
-if TYPE_CHECKING:
-    from oprack_optimizer.optimizers.base import Optimizer, Pair
+from oprack_optimizer.optimizers.base import Optimizer, Pair
 
 _AGAIN = "@RECOMPUTED"
 _NORMS = ("batch_norm", "sync_batch_norm")
@@ -78,20 +77,7 @@ class RecomputeOptimizer:
             _compute_again(block, first, ops, set(self._checkpoints))
         return pairs
 
-    def apply_gradients(self, params_grads: Sequence[Pair], startup_program: Any = None) -> list[Any]:
-        """See Optimizer.apply_gradients."""
-        return self._optimizer.apply_gradients(params_grads, startup_program)
-
-    def minimize(
-        self,
-        loss: Variable,
-        startup_program: Any = None,
-        parameter_list: Sequence[Any] | None = None,
-        no_grad_set: Any = None,
-    ) -> tuple[list[Any], list[Pair]]:
-        """See Optimizer.minimize."""
-        pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
-        return self.apply_gradients(pairs, startup_program), pairs
+    minimize = Optimizer.minimize
 
 
 def _names(slots: Any) -> list[str]:
