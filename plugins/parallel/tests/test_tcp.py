@@ -206,10 +206,12 @@ def test_a_port_that_another_program_has_is_passed_over(monkeypatch):
     monkeypatch.setattr(oprack_parallel.tcp.connections, "_KNOCK", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port, found = other.getsockname()[1], []
-        threading.Thread(target=lambda: found.append(Connections(start(0, 2, port))), daemon=True).start()
+        first = threading.Thread(target=lambda: found.append(Connections(start(0, 2, port))), daemon=True)
+        first.start()
         joined = Connections(start(1, 2, port))
         assert joined.addresses[0][1] > port
         joined.close()
+        first.join(60)
         found[0].close()
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
+from oprack.parallel.communicator import REDUCTIONS
 from oprack.parallel.layouts.layout import balanced
 
 SMALL = 1 << 14
@@ -26,7 +28,6 @@ _ALL = 1 << 24
 _SPINS = 200
 """So often a rank looks whether it can go on before it sleeps between two looks."""
 _NAP = 50e-6
-UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
 
 
 class SharedRing:
@@ -121,7 +122,7 @@ def shared_ring(comm: MPI.Intracomm) -> SharedRing | None:
     return SharedRing(comm) if here[0] and is_room(comm, size) else None
 
 
-class Operation:
+class Operation(ABC):
     """A collective whose pieces go through a ring.
 
     Attributes:
@@ -134,15 +135,15 @@ class Operation:
     def __init__(self, pieces: int, result: Callable[[], Any]) -> None:
         self.left, self._result = pieces, result
 
+    @abstractmethod
     def put(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """Write into this rank's slot what others read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def join(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """Read what the others have put."""
-        raise NotImplementedError
 
-    def get(self, piece: int, slots: Sequence[np.ndarray]) -> None:
+    def get(self, piece: int, slots: Sequence[np.ndarray]) -> None:  # noqa: B027  gathering needs no third step
         """Read what the others have joined."""
 
     def test(self) -> bool:
@@ -167,7 +168,7 @@ class Reduction(Operation):
 
     Args:
         x: This rank's array, of one dim.
-        op: Key of UFUNCS.
+        op: Key of REDUCTIONS.
         factor: What it is multiplied by first.
         out: For the result, of one dim.
         rank: This rank.
@@ -178,7 +179,7 @@ class Reduction(Operation):
     def __init__(
         self, x: np.ndarray, op: str, factor: float, out: np.ndarray, rank: int, ranks: int, result: Callable[[], Any]
     ) -> None:
-        self._x, self._ufunc, self._out, self._rank, self._ranks = x, UFUNCS[op], out, rank, ranks
+        self._x, self._ufunc, self._out, self._rank, self._ranks = x, REDUCTIONS[op], out, rank, ranks
         self._factor = x.dtype.type(factor)
         self._width = _SLOT // x.itemsize
         self._parts: dict[int, list[tuple[int, int]]] = {}
@@ -219,7 +220,29 @@ class Reduction(Operation):
         self.left -= 1
 
 
-class Scattering(Operation):
+class _ByRank(Operation):
+    """An operation of which each rank has a part of the array, that goes piece by piece.
+
+    Args:
+        ends: Where in the array the part of each rank ends, after 0.
+        width: Elements of a rank's part of a piece; None: all of it.
+        rank: This rank.
+        result: Makes what `wait` returns.
+    """
+
+    def __init__(self, ends: Sequence[int], width: int | None, rank: int, result: Callable[[], Any]) -> None:
+        longest = max(b - a for a, b in itertools.pairwise(ends))
+        self._ends, self._rank = ends, rank
+        self._width = max(longest, 1) if width is None else width
+        super().__init__(-(-longest // self._width), result)
+
+    def _part(self, piece: int, rank: int) -> tuple[int, int]:
+        """(start, stop) of a rank's part of a piece."""
+        start, stop = self._ends[rank], self._ends[rank + 1]
+        return min(start + piece * self._width, stop), min(start + (piece + 1) * self._width, stop)
+
+
+class Scattering(_ByRank):
     """A reduce_scatter: of each piece, a slot has a region for each rank.
 
     Args:
@@ -234,17 +257,9 @@ class Scattering(Operation):
     def __init__(
         self, x: np.ndarray, ends: Sequence[int], factor: float, out: np.ndarray, rank: int, result: Callable[[], Any]
     ) -> None:
-        self._x, self._ends, self._out, self._rank = x, ends, out, rank
-        self._factor = x.dtype.type(factor)
+        self._x, self._out, self._factor = x, out, x.dtype.type(factor)
         self._ranks = len(ends) - 1
-        self._width = _SLOT // x.itemsize // self._ranks
-        longest = max(b - a for a, b in itertools.pairwise(ends))
-        super().__init__(-(-longest // self._width), result)
-
-    def _part(self, piece: int, rank: int) -> tuple[int, int]:
-        """(start, stop) of a rank's part of a piece."""
-        start, stop = self._ends[rank], self._ends[rank + 1]
-        return min(start + piece * self._width, stop), min(start + (piece + 1) * self._width, stop)
+        super().__init__(ends, _SLOT // x.itemsize // self._ranks, rank, result)
 
     def put(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """See Operation."""
@@ -267,7 +282,7 @@ class Scattering(Operation):
         self.left -= 1
 
 
-class Gathering(Operation):
+class Gathering(_ByRank):
     """An all_gather in place.
 
     Args:
@@ -286,15 +301,8 @@ class Gathering(Operation):
         rank: int,
         result: Callable[[], Any],
     ) -> None:
-        self._whole, self._ends, self._lent, self._rank = whole, ends, lent, rank
-        longest = max(b - a for a, b in itertools.pairwise(ends))
-        self._width = _SLOT if lent is None else max(longest, 1)
-        super().__init__(-(-longest // self._width), result)
-
-    def _part(self, piece: int, rank: int) -> tuple[int, int]:
-        """(start, stop) of a rank's part of a piece."""
-        start, stop = self._ends[rank], self._ends[rank + 1]
-        return min(start + piece * self._width, stop), min(start + (piece + 1) * self._width, stop)
+        self._whole, self._lent = whole, lent
+        super().__init__(ends, _SLOT if lent is None else None, rank, result)
 
     def put(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """See Operation."""

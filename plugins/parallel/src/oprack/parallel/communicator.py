@@ -32,7 +32,8 @@ _ALIKE = (
     "All ranks must call the same ops in the same order on tensors of the same shapes: look for an if or a loop that "
     "depends on the rank"
 )
-REDUCTIONS = ("sum", "max", "min", "prod")
+REDUCTIONS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
+"""What an all_reduce may compute, with NumPy's function of two arrays in host memory."""
 
 
 class Communicator(ABC):
@@ -243,7 +244,7 @@ class Communicator(ABC):
         """
         _require_reduction(op)
         started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor)
-        return started or Transfer.done(self.all_reduce(_scaled(x, factor), op))
+        return started or Transfer.done(self.all_reduce(scaled(x, factor), op))
 
     def start_all_gather(self, whole: Any, counts: Sequence[int]) -> Transfer:
         """As `all_gather`, in the memory of the result; it goes on while the rank computes.
@@ -286,7 +287,7 @@ class Communicator(ABC):
             The transfer, whose `wait` returns the array. Where ranks call different collectives, it raises.
         """
         started = self._started("reduce_scatter", "reduce_scatter", x, tuple(x.shape), list(counts), factor)
-        return started or Transfer.done(self.reduce_scatter(_scaled(x, factor), counts))
+        return started or Transfer.done(self.reduce_scatter(scaled(x, factor), counts))
 
     def beside(self) -> Communicator:
         """A communicator of the same ranks for what is started, collective the first time.
@@ -467,7 +468,8 @@ def _require_reduction(op: str) -> None:
         raise InvalidArgumentError(f"all_reduce: op is {op!r}; expected one of {', '.join(REDUCTIONS)}")
 
 
-def _scaled(x: Any, factor: float) -> Any:
+def scaled(x: Any, factor: float) -> Any:
+    """x, or a new array of its dtype that is multiplied by a factor."""
     return x if factor == 1.0 else x * np.asarray(factor, x.dtype)
 
 

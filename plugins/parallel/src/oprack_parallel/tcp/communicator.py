@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from oprack.errors import CollectiveError
 from oprack.parallel import Communicator
+from oprack.parallel.communicator import REDUCTIONS, scaled
 from oprack.parallel.transfers import Running
 from oprack.python.workers import Workers
 
@@ -28,7 +29,6 @@ from oprack_parallel.launch.reports import ended, ends_all_ranks, write_report
 from oprack_parallel.tcp.connections import Connections
 from oprack_parallel.tcp.launchers import started
 
-_OPS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
 _NATIVE = "?bBhHiIlLqQfdgFDG"
 """Dtypes that are reduced as they are; others, half floats, as float32."""
 _FEW = 1 << 16
@@ -75,7 +75,7 @@ class TCPCommunicator(Communicator):
         if collective == "all_gather":
             self._gather(_bytes(x), [c * _row(x) for c in itertools.accumulate(how, initial=0)])
             return x
-        given = x if factor == 1.0 else x * np.asarray(factor, x.dtype)
+        given = scaled(x, factor)
         return self._all_reduce(given, how) if collective == "all_reduce" else self._reduce_scatter(given, how)
 
     # Collectives ------------------------------------------------------------------------------------------------------
@@ -90,10 +90,10 @@ class TCPCommunicator(Communicator):
         """Reduce in the memory of `x`; returns it."""
         flat = x.reshape(-1)
         if x.nbytes <= _FEW:
-            self._double(flat, _OPS[op])
+            self._double(flat, REDUCTIONS[op])
         else:
             cuts = [flat.size * r // self.size for r in range(self.size + 1)]
-            self._add_along_ring(flat, cuts, _OPS[op])
+            self._add_along_ring(flat, cuts, REDUCTIONS[op])
             self._gather(_bytes(flat), [c * x.itemsize for c in cuts])
         return x
 

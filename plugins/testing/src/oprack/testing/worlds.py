@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import CollectiveError
-from oprack.parallel.communicator import Communicator
+from oprack.parallel.communicator import REDUCTIONS, Communicator, scaled
 from oprack.parallel.world import use_world
 
 WAIT = 60.0
@@ -123,8 +123,7 @@ class ThreadCommunicator(Communicator):
 
     def _joined(self, collective: str, given: Sequence[Any], how: Any, factor: float = 1.0) -> Any:
         """The result of a collective, from what all ranks gave."""
-        if factor != 1.0:
-            given = [x * np.asarray(factor, x.dtype) for x in given]
+        given = [scaled(x, factor) for x in given]
         if collective == "all_reduce":
             return reduced(how, given)
         if collective == "all_gather":
@@ -260,7 +259,7 @@ def _copied(value: Any) -> Any:
 
 def reduced(op: str, arrays: Sequence[Any]) -> Any:
     """Reduce arrays element by element, in the order of ranks."""
-    function = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}[op]
+    function = REDUCTIONS[op]
     total = arrays[0].copy()
     for x in arrays[1:]:
         total = function(total, x).astype(total.dtype, copy=False)
