@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import oprack
@@ -80,12 +80,17 @@ def test_help_names_every_argument() -> None:
 
 
 # Gradients by hand ----------------------------------------------------------------------------------------------------
+class Both(NamedTuple):
+    product: Any
+    total: Any
+
+
 class Scaled(oprack.autograd.PyLayer):
     @staticmethod
     def forward(ctx: Any, x: Any, factor: float, y: Any) -> Any:
         ctx.save_for_backward(x, y)
         ctx.factor = factor
-        return x * y * factor, x + y
+        return Both(x * y * factor, x + y)
 
     @staticmethod
     def backward(ctx: Any, product: Any, total: Any) -> Any:
@@ -95,8 +100,8 @@ class Scaled(oprack.autograd.PyLayer):
 
 def test_a_pylayer_has_the_gradient_that_it_says() -> None:
     x, y = _leaf(1, 2), _leaf(3, 4)
-    product, total = Scaled.apply(x, 2.0, y)
-    (product.sum() + (total * to_tensor([1.0, 10.0])).sum()).backward()
+    both = Scaled.apply(x, 2.0, y)
+    (both.product.sum() + (both.total * to_tensor([1.0, 10.0])).sum()).backward()
     np.testing.assert_allclose(x.grad.numpy(), [3 * 2 + 1, 4 * 2 + 10])
     np.testing.assert_allclose(y.grad.numpy(), [1 * 2 + 1, 2 * 2 + 10])
     x.clear_grad()

@@ -10,6 +10,7 @@ import oprack
 import pytest
 from oprack.errors import InputOverwrittenError, KernelResultError, OprackError
 from oprack.kernel import kernel
+from oprack.op import Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Checks, Executor
@@ -76,6 +77,30 @@ def test_a_shape_that_comes_later_on_the_reference_path_is_checked_too(build: Bu
     np.testing.assert_array_equal(exe.run(program, {"x": X}, ["y"], scope)[0], X * 2)
     with pytest.raises(KernelResultError, match=r"wide_only .* shape \[2, 2\] .* promised \[2, 3\]"):
         exe.run(program, {"x": wide}, ["y"], scope)
+
+
+class Slogdet(OpDef, type="slogdet_of"):
+    """Sign and logarithm of a determinant."""
+
+    X = Input("[n, n].")
+    Sign = Output("[].")
+    Log = Output("[].")
+
+    def infer_shape(ctx: Any) -> None:
+        ctx.set_dim("Sign", ())
+        ctx.set_dim("Log", ())
+
+
+@pytest.mark.parametrize("how", ["plan", "reference", "eager"])
+def test_a_kernel_returns_a_named_tuple_as_numpys_linalg_does(build: Build, rack: PackManager, how: str) -> None:
+    rack.register_op(Slogdet)
+    rack.register_kernel(kernel("slogdet_of")(lambda X: np.linalg.slogdet(X)))
+    if how == "eager":
+        found = [t.numpy() for t in oprack.functional.slogdet_of(oprack.to_tensor(X))]
+    else:
+        program = build({"x": X}, [("slogdet_of", {"X": "x"}, {"Sign": "s", "Log": "l"})])
+        found = Executor(prepared=how == "plan").run(program, {"x": X}, ["s", "l"], Scope())
+    np.testing.assert_allclose(found, [1.0, np.log(10.0)], rtol=1e-6)
 
 
 def test_a_write_into_a_large_input_is_found_by_sample(build: Build, rack: PackManager) -> None:

@@ -1,1 +1,1 @@
-"""What Python itself leaves open, nothing of ops: its lock and collector, interruptions, quick dataclasses, rooms."""
+"""What Python itself leaves open, nothing of ops: lock, collector, interruptions, quick dataclasses, tuples, rooms."""

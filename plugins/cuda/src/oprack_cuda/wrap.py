@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from oprack.kernel import Array, KernelSpec, kernel
+from oprack.python.containers import with_members
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows
 
 
@@ -57,5 +58,5 @@ def map_arrays(value: Any, change: Callable[[Any], Any], place: Place | None = N
     if isinstance(value, dict):
         return {k: map_arrays(v, change, place) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map_arrays(v, change, place) for v in value)
+        return with_members(value, [map_arrays(v, change, place) for v in value])
     return change(value) if hasattr(value, "dtype") else value

@@ -11,6 +11,7 @@ import numpy as np
 
 from oprack.cache import Cache
 from oprack.errors import KernelResultError
+from oprack.python.containers import with_members
 from oprack.python.records import dataclass
 from oprack.runtime.infer import lists_elements
 from oprack.runtime.kernel_call import is_promised
@@ -112,7 +113,7 @@ def hollow(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {k: hollow(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(hollow(v) for v in value)
+        return with_members(value, map(hollow, value))
     if hasattr(value, "dtype") and not isinstance(value, np.generic):
         return np.empty(0, value.dtype)
     return value

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, variable_of
+from oprack.python.containers import with_members
 from oprack.types import VarType
 
 from oprack_control_flow.layers._blocks import inside, outer_names, sub_block
@@ -152,7 +153,7 @@ def _rebuilt(
     if isinstance(value, dict):
         return {key: _rebuilt(value[key], leaves) for key in sorted(value)}
     if isinstance(value, list | tuple):
-        return type(value)([_rebuilt(item, leaves) for item in value])
+        return with_members(value, [_rebuilt(item, leaves) for item in value])
     return None if value is None else next(leaves)
 
 

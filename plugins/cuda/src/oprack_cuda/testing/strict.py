@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from oprack.python.containers import with_members
 
 from oprack_cuda.testing import surface
 from oprack_cuda.testing.log import LOG, Log
@@ -45,9 +46,7 @@ def wrap(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return StrictArray(np.asarray(value))
     if isinstance(value, tuple | list):
-        parts = [wrap(v) for v in value]
-        # named tuples, such as those of numpy.linalg, take their fields one by one
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        return with_members(value, map(wrap, value))
     return value
 
 
@@ -58,7 +57,7 @@ def unwrap(value: Any, what: str) -> Any:
     if isinstance(value, np.ndarray):
         raise TypeError(f"{what}: got a numpy.ndarray{list(value.shape)}; copy it to the device with xp.asarray first")
     if isinstance(value, tuple | list):
-        return type(value)(unwrap(v, what) for v in value)
+        return with_members(value, [unwrap(v, what) for v in value])
     if isinstance(value, slice):
         for bound in (value.start, value.stop, value.step):
             if isinstance(bound, StrictArray):

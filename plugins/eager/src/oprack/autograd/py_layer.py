@@ -10,6 +10,7 @@ from oprack.autograd.starting_gradients import zero_gradient
 from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.modes import is_grad_enabled, no_grad
+from oprack.python.containers import with_members
 
 
 class PyLayerContext:
@@ -119,7 +120,7 @@ class PyLayer:
         rule = CustomRule(cls.__name__, len(floating), _backward_of(cls, ctx, len(inputs), recorded, outputs, floating))
         if floating:
             attach(rule, [inputs[i] for i in recorded], [outputs[i] for i in floating], None)
-        return type(found)(outputs) if isinstance(found, tuple | list) else outputs[0]
+        return with_members(found, outputs) if isinstance(found, tuple | list) else outputs[0]
 
 
 def _backward_of(

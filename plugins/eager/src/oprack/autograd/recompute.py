@@ -17,6 +17,7 @@ from oprack.interpreter.current import CURRENT
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.symbol import current_capture
+from oprack.python.containers import with_members
 
 
 @dataclass
@@ -210,4 +211,4 @@ def recompute(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         results[i] = copy.copy(results[i])
         results[i]._node = node if len(inner) == 1 else Edge(node, k)
     _note(results[inner[0]])  # of a call inside another one, the arguments are let go of as well
-    return type(found)(results) if isinstance(found, tuple | list) else results[0]
+    return with_members(found, results) if isinstance(found, tuple | list) else results[0]
