@@ -252,3 +252,29 @@ def test_bad_calls(build, text):
         x = layers.data("x", [None, 3, 4])
         with pytest.raises(InvalidArgumentError, match=text):
             build(x)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "start", "end", "step"),
+    [
+        ("uint64", 0, 2**63 + 5, 2**61),
+        ("uint64", 2**64 - 9, 2**64 - 1, 3),
+        ("int64", 2**60, 2**60 + 7, 3),
+        ("int64", -(2**63), 2**63 - 1, 2**61),
+        ("int64", 2**63 - 1, -(2**63), -(2**62)),
+        ("int8", -128, 127, 1),
+        ("uint8", 7, 7, 1),
+    ],
+)
+def test_ranges_of_integers_are_exact(dtype: str, start: int, end: int, step: int) -> None:
+    """As Python's own range has them, also where float64 would round."""
+    ends = [oprack.to_tensor(np.array([v], dtype)) for v in (start, end, step)]
+    found = oprack.functional.range(*ends).numpy()
+    assert found.dtype == dtype
+    assert found.tolist() == list(range(start, end, step))
+
+
+def test_a_range_without_an_end_is_refused() -> None:
+    ends = [oprack.to_tensor(np.array([v], "float32")) for v in (0, np.inf, 1)]
+    with pytest.raises(InvalidArgumentError, match=r"op range: Start is 0.0, End inf .* expected finite numbers"):
+        oprack.functional.range(*ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,19 @@ def product(dims: Sequence[int]) -> int:
     for d in dims:
         n *= d
     return n
+
+
+def range_length(start: float, end: float, step: float) -> int:
+    """How many numbers start, start + step ... there are before end; exact for integers of any size.
+
+    Args:
+        start: The first number, finite.
+        end: The end, which is not reached, finite.
+        step: The difference between two numbers, not 0.
+    """
+    if all(isinstance(v, int) for v in (start, end, step)):
+        return max(0, -int((start - end) // step))
+    return max(0, math.ceil((end - start) / step))
 
 
 def count_is_open(ctx: InferShapeContext, tensor: str) -> bool:

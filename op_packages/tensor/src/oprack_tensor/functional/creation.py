@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.types import FLOATS, INTEGERS, VarType, dtype_name
 
+from oprack_tensor.dims import range_length
 from oprack_tensor.ranges import rounded_by_attribute
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def arange(start: float = 0, end: float | None = None, step: float = 1, dtype: o
     known = all(isinstance(v, numbers.Real) for v in (start, end, step)) and name in FLOATS | INTEGERS
     if known and hasattr(made, "desc"):
         start, end, step = (np.asarray(v).astype(name).item() for v in (start, end, step))
-        return _of_length(made, math.ceil((end - start) / step) if step else 0)
+        return _of_length(made, range_length(start, end, step) if step else 0)
     return made
 
 

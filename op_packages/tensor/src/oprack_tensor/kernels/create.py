@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, ShapeOnly, numpy_dtype
 from oprack.types import dtype_name
 
-from oprack_tensor.dims import product, to_ints
+from oprack_tensor.dims import product, range_length, to_ints
 from oprack_tensor.kernels._index import check_index
 from oprack_tensor.kernels._reduce import sum_over
 
@@ -258,7 +257,11 @@ def one_hot_v2(
 @kernel("range", place=("cpu", "cuda"))
 def arange(Start: Array, End: Array, Step: Array, *, xp: ArrayModule) -> Array:
     start, end, step = (t.reshape(-1)[0].item() for t in (Start, End, Step))
-    return (start + xp.arange(math.ceil((end - start) / step)) * step).astype(Start.dtype)
+    if Start.dtype.kind in "iu":
+        # modulo 2 ** 64, which is exact for each number of the result, whatever its sign
+        steps = xp.arange(range_length(start, end, step), dtype=np.uint64) * np.uint64(step % 2**64)
+        return (steps + np.uint64(start % 2**64)).astype(Start.dtype)
+    return (start + xp.arange(range_length(start, end, step)) * step).astype(Start.dtype)
 
 
 # tril_triu ------------------------------------------------------------------------------------------------------------

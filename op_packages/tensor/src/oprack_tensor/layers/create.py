@@ -6,8 +6,11 @@ import numbers
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
 from oprack.layers import LayerHelper, Variable, check_dtype, check_variable, int_list
-from oprack.types import ALL_DTYPES, dtype_enum
+from oprack.types import ALL_DTYPES, dtype_enum, dtype_name
+
+from oprack_tensor.dims import range_length
 
 
 # A dtype as the attribute of an op.
@@ -247,5 +250,6 @@ def range(start: int, end: int, step: int, dtype: object, name: str | None = Non
     inputs = {"Start": _one_element(start, dtype), "End": _one_element(end, dtype), "Step": _one_element(step, dtype)}
     made = helper.apply("range", inputs, stop_gradient=True)
     if all(isinstance(v, numbers.Number) for v in (start, end, step)) and step:
-        made.desc.shape = (max(0, -int(-(end - start) // step)),)
+        start, end, step = (np.asarray(v).astype(dtype_name(dtype)).item() for v in (start, end, step))
+        made.desc.shape = (range_length(start, end, step) if step else -1,)
     return made

@@ -24,7 +24,7 @@ from oprack.op.families import USE_MKLDNN
 from oprack.op.sbp import SbpContext, Signature, leading, split, unary
 from oprack.types import AttrType, VarType
 
-from oprack_tensor.dims import count_is_open, given_ints, product
+from oprack_tensor.dims import count_is_open, given_ints, product, range_length
 
 if TYPE_CHECKING:
     from oprack.kernel import OpKernelType
@@ -365,12 +365,16 @@ class Range(OpDef, type="range"):
             ctx.set_dim("Out", (-1,))
             return
         start, end, step = (v.item() for v in values)
+        ctx.require(
+            all(map(math.isfinite, (start, end, step))),
+            f"Start is {start}, End {end} and Step {step}; expected finite numbers",
+        )
         ctx.require(step != 0, "Step is 0; expected a step towards End")
         ctx.require(
             start == end or (end > start) == (step > 0),
             f"Start is {start}, End {end} and Step {step}; expected a Step whose sign leads from Start to End",
         )
-        ctx.set_dim("Out", (math.ceil((end - start) / step),))
+        ctx.set_dim("Out", (range_length(start, end, step),))
 
 
 class TrilTriu(OpDef, type="tril_triu"):
