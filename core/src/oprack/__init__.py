@@ -24,10 +24,15 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
     from oprack import (
         amp as amp,
         array_api as array_api,
+        autograd as autograd,
+        device as device,
+        errors as errors,
         functional as functional,
         inference as inference,
         initializer as initializer,
+        interpreter as interpreter,
         io as io,
+        ir as ir,
         kernel as kernel,
         layers as layers,
         metrics as metrics,
@@ -37,8 +42,12 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
         optimizer as optimizer,
         parallel as parallel,
         quantization as quantization,
+        runtime as runtime,
+        sequences as sequences,
         sparse as sparse,
+        tensor as tensor,
         testing as testing,
+        types as types,
     )
     from oprack.autograd import PyLayer as PyLayer, grad as grad
     from oprack.cache import cache_info as cache_info, set_cache_limit as set_cache_limit
@@ -107,25 +116,9 @@ if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type check
 
 # Modules; packs() can be called as well
 _SUBMODULES = (
-    "amp",
-    "array_api",
-    "functional",
-    "inference",
-    "initializer",
-    "io",
-    "kernel",
-    "layers",
-    "metrics",
-    "nets",
-    "nn",
-    "op",
-    "optimizer",
-    "packs",
-    "parallel",
-    "quantization",
-    "sparse",
-    "testing",
-)
+    "amp array_api autograd device errors functional inference initializer interpreter io ir kernel layers "
+    "metrics nets nn op optimizer packs parallel quantization runtime sequences sparse tensor testing types"
+).split()
 _HOMES = {
     "oprack.autograd": ("PyLayer", "grad"),
     "oprack.cache": ("cache_info", "set_cache_limit"),
