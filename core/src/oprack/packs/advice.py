@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -189,6 +190,8 @@ def no_such_name(name: str, error: Exception) -> str:
     if not name.islower():  # a class, or a constant, so that no pack of ops would help
         near = did_you_mean(name, oprack.__all__)
         return f"{near}; dir(oprack) lists what it has, and packs bring classes to oprack.nn"
+    if f"oprack.{name}" in sys.modules:  # an inner one, loaded while this advice was looked for
+        return f"; `import oprack.{name}` first"
     near = did_you_mean(name, dir(oprack))
     return f"{near}; no installed pack brings a function or an op of that name: dir(oprack) lists what there is"
 
