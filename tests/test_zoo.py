@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oprack.desc import ProgramDesc
+from oprack.ir import Graph, verify
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data" / "zoo"
@@ -40,6 +42,14 @@ def test_a_net_answers_as_paddle(name, tmp_path):
         first, _, last = compare.outputs_of(folder / "model.pdmodel", params, passes, [feeds, other, feeds])
         for got in (first, last):
             assert max(distances.distance(a, b) for a, b in zip(got, wanted, strict=True)) < registry.TOLERANCE
+
+
+@pytest.mark.parametrize("folder", ["encoders", "programs", "small_models", "zoo"])
+def test_the_verifier_takes_what_paddle_saved(folder):
+    """Shape rules know what Paddle leaves open: sizes of -1, and marks for sizes that only a tensor has."""
+    saved = sorted((ROOT / "tests" / "data" / folder).rglob("*.pdmodel"))
+    facts = {str(path): verify(Graph(ProgramDesc.parse(path.read_bytes()))) for path in saved}
+    assert facts and all(facts.values())
 
 
 def test_parameters_are_remade_bit_by_bit():

@@ -278,3 +278,11 @@ def test_a_range_without_an_end_is_refused() -> None:
     ends = [oprack.to_tensor(np.array([v], "float32")) for v in (0, np.inf, 1)]
     with pytest.raises(InvalidArgumentError, match=r"op range: Start is 0.0, End inf .* expected finite numbers"):
         oprack.functional.range(*ends)
+
+
+def test_an_axis_of_unknown_size_that_is_named_is_squeezed() -> None:
+    """As Paddle's rule has it at build time, whereas without axes only sizes that are 1 go."""
+    with oprack.program_guard(oprack.Program()):
+        x = layers.data("x", [-1, 1, -1], "float32")
+        assert layers.squeeze(x, [0]).shape == (1, -1)
+        assert layers.squeeze(x, []).shape == (-1, -1)

@@ -50,7 +50,12 @@ def count_is_open(ctx: InferShapeContext, tensor: str) -> bool:
 
 
 def given_ints(
-    ctx: InferShapeContext, attr: str, tensor: str = "", tensors: str = "", likely: int = 1
+    ctx: InferShapeContext,
+    attr: str,
+    tensor: str = "",
+    tensors: str = "",
+    likely: int = 1,
+    open_marks: Sequence[int] = (-1,),
 ) -> list[int | None]:
     """Integers that an op takes as a tensor, as a list of one-element tensors, or else as an attribute.
 
@@ -60,10 +65,11 @@ def given_ints(
         tensor: The slot of the tensor, if there is one.
         tensors: The slot of the list of tensors, if there is one.
         likely: How many integers there are where the length of the tensor is not known.
+        open_marks: What Paddle writes into the attribute for elements that only a tensor has.
 
     Returns:
         The integers. At build time elements of a tensor are what the attribute says of them, where it is as long and
-        does not say -1; the others are None (not known).
+        says none of `open_marks`; the others are None (not known).
 
     Raises:
         InvalidArgumentError: A tensor of the list has another number of elements than one.
@@ -74,19 +80,19 @@ def given_ints(
         if array is not None:
             return [int(v) for v in array.reshape(-1).tolist()]
         count = product(ctx.dim(tensor))
-        return _hinted(ctx, value, likely if count < 0 else max(count, 1))
+        return _hinted(ctx, value, likely if count < 0 else max(count, 1), open_marks)
     if tensors and ctx.has_input(tensors):
         scalars = [ctx.scalar(tensors, i) for i in range(ctx.input_count(tensors))]
         if any(s is None for s in scalars):
-            return _hinted(ctx, value, len(scalars))
+            return _hinted(ctx, value, len(scalars), open_marks)
         return [int(s) for s in scalars]
     values = value if isinstance(value, list | tuple) else [value]
     return [None if isinstance(v, str) else v for v in values]  # a variable's name, at build time
 
 
-def _hinted(ctx: InferShapeContext, attr: Sequence[int], count: int) -> list[int | None]:
+def _hinted(ctx: InferShapeContext, attr: Sequence[int], count: int, open_marks: Sequence[int]) -> list[int | None]:
     if ctx.guesses and isinstance(attr, list | tuple) and len(attr) == count:
-        return [None if v == -1 else v for v in attr]
+        return [None if v in open_marks else v for v in attr]
     return [None] * count
 
 
@@ -141,9 +147,13 @@ def _reshaped_dim(op: str, dims: Sequence[int], shape: Sequence[int | None], i: 
 
 
 def squeeze_axes(op: str, dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Places that squeeze removes: those of `axes` that have size 1, or all of size 1 when `axes` is empty."""
-    picked = range(len(dims)) if not axes else {normal_axis(op, a, len(dims), "axes") for a in axes}
-    return tuple(i for i in sorted(picked) if dims[i] == 1)
+    """Places that squeeze removes: those of `axes` that have size 1, or all of size 1 when `axes` is empty.
+
+    A size of `axes` that is not known counts as 1, as in Paddle: who names an axis expects it to go.
+    """
+    if not axes:
+        return tuple(i for i, d in enumerate(dims) if d == 1)
+    return tuple(i for i in sorted({normal_axis(op, a, len(dims), "axes") for a in axes}) if dims[i] in (1, -1))
 
 
 def unsqueeze_dims(op: str, dims: Sequence[int], axes: Sequence[int]) -> list[int]:

@@ -36,7 +36,7 @@ class ExpandV2(OpDef, type="expand_v2"):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
-        shape = given_ints(ctx, "shape", "Shape", "expand_shapes_tensor", likely=len(dims))
+        shape = given_ints(ctx, "shape", "Shape", "expand_shapes_tensor", likely=len(dims), open_marks=(-1, -2))
         out = broadcast_dims(ctx.op_type, dims, shape)
         ctx.set_dim("Out", out)
         if dims and out and dims[0] == out[0]:
