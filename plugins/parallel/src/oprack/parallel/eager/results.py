@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.eager_tensor import Edge, Node, Tensor
+from oprack.eager_tensor import Tensor
 from oprack.interpreter.op_expr import OpExpr, result_class
 
 
@@ -30,9 +30,3 @@ def formed(expr: OpExpr, made: Sequence[Tensor | None]) -> Any:
     if len(fields) == 1:
         return fields[0]
     return result_class(expr.type, tuple(expr.returned))(*fields) if fields else None
-
-
-def node_of(y: Tensor) -> Node | None:
-    """The recorded call of which a tensor is an output."""
-    node = y._node
-    return node.node if type(node) is Edge else node
