@@ -7,7 +7,9 @@ an all_reduce takes, and what a call takes whose tensors lie on two ranks, besid
 configuration runs once, in processes of its own: three steps that do not count, and then the steps whose median is the
 round's figure. Figures are medians over the rounds, and t2/t1 is the median of the rounds' ratios: 1.0 where two ranks
 do twice the work in the same time, each with as much data as the one rank has. Then come the ratios to DDP's and to
-FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks.
+FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks, and caches and memory are
+what both share: the lines of two processes that train at the same time and send nothing say what that alone takes, which no
+way of sending gradients can go below.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ SIZES = (4, 1 << 12, 1 << 16, 1 << 20, 1 << 22)
 NAMES = {
     "oprack": "oprack, DataParallel over MPI",
     "oprack zero": "oprack, Zero stage 2 over MPI",
+    "oprack apart": "oprack, two processes that send nothing",
     "torch": "torch, DistributedDataParallel over gloo",
     "torch fsdp": "torch, fully_shard (FSDP2) over gloo",
+    "torch apart": "torch, two processes that send nothing",
 }
 TITLES = {"resnet18": "a training step of ResNet-18", "encoder": "a training step of an encoder"}
-ONCE = {"oprack zero": "oprack", "torch fsdp": "torch"}
+ONCE = {"oprack zero": "oprack", "oprack apart": "oprack", "torch fsdp": "torch", "torch apart": "torch"}
 """Engines that have nothing to do on one rank, and whose figures on one rank count for them."""
 
 

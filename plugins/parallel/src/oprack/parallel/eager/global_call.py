@@ -13,10 +13,9 @@ from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.eager import RuleMaker, register_global_calls
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
+from oprack.parallel.eager.arguments import Metas, common_placement, formed, shapes_of
 from oprack.parallel.eager.global_plan import PLANS, Plan
 from oprack.parallel.eager.global_tensor import everywhere, relaid
-from oprack.parallel.eager.results import formed
 from oprack.parallel.eager.sequence_call import sequence_calls
 from oprack.parallel.layouts.layout import layout_of
 from oprack.runtime.plan.codegen import generated_function

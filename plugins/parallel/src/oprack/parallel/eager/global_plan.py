@@ -7,19 +7,21 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from oprack.autograd.unchanged import overwritten
 from oprack.eager_tensor import Tensor, new_tensor
 from oprack.eager_tensor.devices import other_draws
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
 from oprack.interpreter.call_generator import Wrapping
 from oprack.interpreter.eager import RuleMaker, generated_call
 from oprack.interpreter.op_expr import OpExpr
+from oprack.nn.parameter import Parameter
 from oprack.op.sbp import SbpContext, Signature
-from oprack.parallel.eager.arguments import Metas
+from oprack.parallel.eager.ahead import Ahead
+from oprack.parallel.eager.arguments import Metas, formed
 from oprack.parallel.eager.gathering import tell_of_gathering
 from oprack.parallel.eager.global_rule import GlobalRule
 from oprack.parallel.eager.global_tensor import box_part
 from oprack.parallel.eager.logical_shapes import logical_shapes
-from oprack.parallel.eager.results import formed
 from oprack.parallel.eager.via import op_on_parts
 from oprack.parallel.layouts.layout import Layout, Placement, layout_of
 from oprack.parallel.layouts.signatures import Choice, candidates, choose
@@ -173,7 +175,7 @@ class Plan:
         found = self._calls.get(metas)
         if found is not None:
             return found(*parts)
-        here = [None if p is None else self.kept(p) for p in parts]
+        here = [None if p is None else local_part(p) for p in parts]
         local = tuple([None if p is None else p._meta for p in here])
         call, values, complete = generated_call(self.local, local, here, self.make_rule, self._wrapping)
         if complete:
@@ -187,10 +189,15 @@ class Plan:
         source, target = self.sources[k], self.wanted[k]
         if a is None or source is None or target is None:
             return a
-        value = box_part(a._value, self.shapes[k], source, target)
+        value = Ahead.of(self.placement.world).whole(a, source, target) if isinstance(a, Parameter) else None
+        gathered = value is not None
+        if value is None:
+            value = box_part(a._value, self.shapes[k], source, target)
         meta = meta_of_value(value, a._meta.place, a._meta.lod_level)
         part = new_tensor(value, meta.with_grad if a._meta.grad else meta, a._lod)
         part._node = a._node
+        if gathered:
+            part._gathered = k, a, a._version  # type: ignore[attr-defined]
         return part
 
     def _wrapping(self, inner: Any) -> tuple[Any, Wrapping]:
@@ -213,8 +220,33 @@ class Plan:
         return (lambda value: value * np.asarray(self.share, value.dtype)) if self.share else np.zeros_like
 
     def kept(self, x: Tensor) -> Tensor:
-        """This rank's part of an argument as a tensor of this process, which keeps the value that it has now."""
-        local = new_tensor(x._value, x._meta.local, x._lod)
-        if x._meta.tracked:
-            local._memory = x._memory
-        return local
+        """What a gradient reads of an argument: this rank's part, which keeps the value that it has now.
+
+        Of a parameter that was gathered it is where it comes from, from which `again` gathers it.
+        """
+        gathered = x.__dict__.get("_gathered")
+        if gathered is None:
+            return local_part(x)
+        hollow = new_tensor(None, x._meta)
+        hollow._gathered = gathered  # type: ignore[attr-defined]
+        return hollow
+
+    def again(self, x: Any) -> Any:
+        """What was kept, with its value."""
+        if type(x) is not Tensor or "_gathered" not in x.__dict__:
+            return x
+        k, p, version = x.__dict__["_gathered"]
+        if p._version != version:
+            raise overwritten(f"op {self.expr.type}", f"input {p.describe()}", p._written_by)
+        source, target = self.sources[k], self.wanted[k]
+        assert source is not None
+        assert target is not None
+        return new_tensor(Ahead.of(self.placement.world).whole(p, source, target, back=True), x._meta)
+
+
+def local_part(x: Tensor) -> Tensor:
+    """This rank's part of a tensor as a tensor of this process."""
+    local = new_tensor(x._value, x._meta.local, x._lod)
+    if x._meta.tracked:
+        local._memory = x._memory
+    return local

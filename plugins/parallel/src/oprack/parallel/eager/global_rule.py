@@ -95,7 +95,8 @@ class GlobalRule:
         """The call on the parts."""
         inner = Node()
         # Without what was lent: calls in place give an output a new value, and what was saved of it stays.
-        inner.rule, inner.saved, inner.shapes, inner.versions = self.inner, node.saved, node.shapes, node.versions
+        inner.rule, inner.shapes, inner.versions = self.inner, node.shapes, node.versions
+        inner.saved = tuple([self.plan.again(x) for x in node.saved])
         return inner
 
     def _part(self, k: int, gradient: Tensor) -> Tensor:

@@ -15,11 +15,10 @@ from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.eager import EAGER, RuleMaker
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
-from oprack.parallel.eager.arguments import Metas, shapes_of
-from oprack.parallel.eager.global_plan import PLANS, Plan
+from oprack.parallel.eager.arguments import Metas, formed, shapes_of
+from oprack.parallel.eager.global_plan import PLANS, Plan, local_part
 from oprack.parallel.eager.global_tensor import global_tensor
 from oprack.parallel.eager.logical_shapes import Shares, logical_shapes
-from oprack.parallel.eager.results import formed
 from oprack.parallel.eager.sequence_rule import Saved, SequenceRule
 from oprack.parallel.eager.sequences import Rows, box_rows_of, joined, rows_of, split_axis, whole_lod
 from oprack.parallel.layouts.layout import Layout, Placement, balanced
@@ -194,7 +193,7 @@ class SequencePlan(Plan):
         if a is None:
             return None
         if a._meta.container is not LoDTensor:
-            return self.kept(a) if self.wanted[k] is None else super()._part(k, a)
+            return local_part(a) if self.wanted[k] is None else super()._part(k, a)
         meta, source, target = a._meta, self.sources[k], self.choice.inputs[k]
         assert source is not None
         assert target is not None
