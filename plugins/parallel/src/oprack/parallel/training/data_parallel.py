@@ -132,8 +132,8 @@ def require_made(owner: str, tensors: Iterable[Tensor]) -> None:
         if isinstance(tensor, DeferredParameter):
             raise PreconditionNotMetError(
                 f"{owner}: {tensor.describe()} was made inside deferred() and has no elements yet, and every rank "
-                'needs all of them; make those of its net first: net.to("cpu"). For a net that no rank can hold, give each '
-                f'rank parts by parallel.to_global(net, placement, {{"*": "split(0)"}}), without {owner}'
+                'needs all of them; make those of its net first: net.to("cpu"). For a net that no rank can hold, give '
+                f'each rank parts by parallel.to_global(net, placement, {{"*": "split(0)"}}), without {owner}'
             )
 
 
