@@ -1,15 +1,15 @@
 """A training step of ResNet-18 and of an encoder on one rank and on two, beside PyTorch's DDP and FSDP2 with gloo; what
 an all_reduce takes, and what a call takes whose tensors lie on two ranks, beside PyTorch's DTensor.
 
-    python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--nets resnet18] [--out docs/benchmarks/ranks.txt]
+    python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--nets resnet18] [--out ranks.txt]
 
 32x32 images; sequences of 64 vectors through four layers, 256 wide; one thread a rank, Momentum. In each round every
 configuration runs once, in processes of its own: three steps that do not count, and then the steps whose median is the
 round's figure. Figures are medians over the rounds, and t2/t1 is the median of the rounds' ratios: 1.0 where two ranks
 do twice the work in the same time, each with as much data as the one rank has. Then come the ratios to DDP's and to
-FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks, and both share caches
-and memory: the lines of two processes that train at the same time and send nothing say what that alone takes, below which
-no way of sending gradients can go. Figures are added to the file, so that each net may have a run of its own.
+FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks, and both share
+caches and memory: the lines of two processes that train at the same time and send nothing say what that alone takes,
+below which no way of sending gradients can go. Figures are added to the file, so that each net may have its own run.
 """
 
 from __future__ import annotations
