@@ -17,7 +17,7 @@ class Alone(Communicator):
     def __init__(self, name: str = "world") -> None:
         super().__init__(0, 1, name)
 
-    def _nobody(self, *_: Any) -> Any:
+    def _nobody(self, *_: Any, **__: Any) -> Any:
         raise InvalidArgumentError("one rank runs, and no other answers; start more with oprack launch -n 2 ...")
 
     # Between ranks alone: with one the public methods copy, and call none of these.
