@@ -124,8 +124,8 @@ bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ON
 	$(BIN)/python tests/benchmarks/bench_growth.py --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_use.py --threads 2,1 --out docs/benchmarks
-	$(BIN)/python tests/benchmarks/bench_ranks.py --out docs/benchmarks/ranks.txt
-	rm -f docs/benchmarks/sequences.txt
+	rm -f docs/benchmarks/ranks.txt docs/benchmarks/sequences.txt
+	set -e; for net in resnet18 encoder; do $(BIN)/python tests/benchmarks/bench_ranks.py --nets $$net --out docs/benchmarks/ranks.txt; done
 	set -e; for threads in 1 2; do for what in "" "--train 1.2"; do $(BIN)/python tests/benchmarks/bench_sequences.py \
 		--clock wall --threads $$threads $$what --out docs/benchmarks/sequences.txt; done; done
 	$(BIN)/python tests/benchmarks/bench_serve.py --models embedder --workers 2 --clients 1,8,32 --out docs/benchmarks/embedder.txt

@@ -147,6 +147,20 @@ def test_elements_that_are_not_there_are_not_read():
     assert "deferred" in repr(net.weight)
 
 
+@pytest.mark.parametrize("owner", ["DataParallel", "Zero"])
+def test_what_needs_whole_parameters_says_how_to_make_them(owner: str) -> None:
+    def made(net: Any) -> Any:
+        if owner == "DataParallel":
+            return parallel.DataParallel(net)
+        return parallel.Zero(optimizer.SGD(0.1, parameters=net.parameters()), stage=2)
+
+    with nn.deferred():
+        net = nn.Linear(3, 2)
+    with pytest.raises(PreconditionNotMetError, match=rf'{owner}: .*deferred\(\).*net\.to\("cpu"\).*without {owner}'):
+        made(net)
+    made(net.to("cpu"))
+
+
 def test_ranks_with_other_nets_are_told():
     def rank(world: parallel.Communicator) -> None:
         with nn.deferred():

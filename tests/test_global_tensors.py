@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -402,6 +403,31 @@ def test_gradients_go_by_what_was_read_before_a_write_in_place():
 
     for found in ThreadWorld(2).run(rank):
         np.testing.assert_allclose(found, 8 * X + 3, rtol=1e-5)
+
+
+def test_a_call_that_sends_nothing_runs_the_function_of_its_parts():
+    def functions(call: Callable[[], Any]) -> int:
+        count = 0
+
+        def note(frame: Any, event: str, arg: Any) -> None:
+            nonlocal count
+            count += event == "call"
+
+        call(), call()  # what is decided once
+        sys.setprofile(note)
+        call()
+        sys.setprofile(None)
+        return count
+
+    def rank(world: parallel.Communicator) -> list[int]:
+        x = oprack.to_tensor(X)
+        y = x.to_global(parallel.placement(), "S(0)", from_whole=True)
+        weight = oprack.to_tensor(X, requires_grad=True)
+        v = weight.to_global(parallel.placement(), "S(0)", from_whole=True)
+        pairs = [(lambda a=a: F.relu(a), lambda b=b: F.relu(b)) for a, b in ((x, y), (weight, v))]
+        return [functions(there) - functions(here) for here, there in pairs]
+
+    assert ThreadWorld(2).run(rank) == [[1, 1]] * 2  # the look-up by shapes
 
 
 def test_without_a_launcher_a_global_tensor_is_one_of_one_rank():

@@ -1,13 +1,15 @@
 """A training step of ResNet-18 and of an encoder on one rank and on two, beside PyTorch's DDP and FSDP2 with gloo; what
 an all_reduce takes, and what a call takes whose tensors lie on two ranks, beside PyTorch's DTensor.
 
-    python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--out docs/benchmarks/ranks.txt]
+    python tests/benchmarks/bench_ranks.py [--rounds 7] [--steps 15] [--batch 16] [--nets resnet18] [--out ranks.txt]
 
 32x32 images; sequences of 64 vectors through four layers, 256 wide; one thread a rank, Momentum. In each round every
 configuration runs once, in processes of its own: three steps that do not count, and then the steps whose median is the
 round's figure. Figures are medians over the rounds, and t2/t1 is the median of the rounds' ratios: 1.0 where two ranks
 do twice the work in the same time, each with as much data as the one rank has. Then come the ratios to DDP's and to
-FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks.
+FSDP2's step on two ranks. On a machine with two cores a rank has one core on either number of ranks, and both share
+caches and memory: the lines of two processes that train at the same time and send nothing say what that alone takes,
+below which no way of sending gradients can go. Figures are added to the file, so that each net may have its own run.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ SIZES = (4, 1 << 12, 1 << 16, 1 << 20, 1 << 22)
 NAMES = {
     "oprack": "oprack, DataParallel over MPI",
     "oprack zero": "oprack, Zero stage 2 over MPI",
+    "oprack apart": "oprack, two processes that send nothing",
     "torch": "torch, DistributedDataParallel over gloo",
     "torch fsdp": "torch, fully_shard (FSDP2) over gloo",
+    "torch apart": "torch, two processes that send nothing",
 }
 TITLES = {"resnet18": "a training step of ResNet-18", "encoder": "a training step of an encoder"}
-ONCE = {"oprack zero": "oprack", "torch fsdp": "torch"}
+ONCE = {"oprack zero": "oprack", "oprack apart": "oprack", "torch fsdp": "torch", "torch apart": "torch"}
 """Engines that have nothing to do on one rank, and whose figures on one rank count for them."""
 
 
@@ -90,6 +94,8 @@ def report(found: dict[tuple[str, str, int], list[dict[str, Any]]], engines: Seq
                     line += f"    {' '.join(f'{r:.2f}' for r in ratios)}"
                 lines.append(line)
         lines.append("")
+    if "resnet18" not in nets:
+        return "\n".join(lines[:-1])
     both = [e for e in engines if e not in ONCE]
     lines.append(f"{'an all_reduce of two ranks':42s}     " + "".join(f"{b:>12,} B" for b in SIZES))
     for engine in both:
@@ -118,8 +124,8 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=16, help="images a rank")
     parser.add_argument("--torch", type=Path, default=PEERS, help="a Python that has torch (%(default)s)")
     parser.add_argument("--engines", default=",".join(NAMES), help="which take part (%(default)s)")
-    parser.add_argument("--nets", default=",".join(TITLES), help="which nets, resnet18 first (%(default)s)")
-    parser.add_argument("--out", type=Path, help="a file for the figures")
+    parser.add_argument("--nets", default=",".join(TITLES), help="which nets (%(default)s); resnet18 has calls, too")
+    parser.add_argument("--out", type=Path, help="a file to which the figures are added")
     options = parser.parse_args()
     engines, nets = options.engines.split(","), options.nets.split(",")
     configurations = [(e, k, n) for k in nets for e in engines for n in (1, 2) if n == 2 or e not in ONCE]
@@ -136,7 +142,8 @@ def main() -> int:
     text = f"{about}\n\n{report(found, engines, nets)}\n"
     print(f"\n{text}")
     if options.out:
-        options.out.write_text(text)
+        with options.out.open("a") as file:
+            file.write(text if not file.tell() else f"\n{text}")
     return 0
 
 

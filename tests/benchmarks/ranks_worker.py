@@ -82,8 +82,9 @@ def oprack(engine: str, kind: str, steps: int, batch: int, sizes: list[int]) -> 
     momentum: Any = optimizer.Momentum(0.01, 0.9, parameters=net.parameters())
     if engine == "oprack zero":
         momentum = parallel.Zero(momentum, stage=2)
-    elif world.size > 1:
+    elif world.size > 1 and engine != "oprack apart":
         net = parallel.DataParallel(net)
+    world.barrier()
 
     def step() -> None:
         loss = F.softmax_with_cross_entropy(net(x), y).loss.mean()
@@ -158,7 +159,8 @@ def torch(engine: str, kind: str, steps: int, batch: int, sizes: list[int]) -> d
     net: Any = resnet((2, 2, 2, 2), False, 10) if kind == "resnet18" else Encoder()
     if size > 1:
         distributed.init_process_group("gloo")
-        net = on_ranks(net, engine, kind)
+        net = on_ranks(net, engine, kind) if engine != "torch apart" else net
+        distributed.barrier()
     momentum = torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
 
     def step() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from oprack.errors import CollectiveError, InvalidArgumentError
-from oprack.parallel import Communicator
+from oprack.parallel import Communicator, communicator, transfers
+from oprack.parallel.watchdog import EXIT_STATUS, Watchdog
 from oprack.parallel.world import engines, init, use_world
 from oprack.tensor import CUDAPlace
 from oprack.testing.worlds import ThreadWorld
@@ -154,3 +157,44 @@ def test_what_is_started_goes_on_a_stream_of_its_own():
     for part, (scattered, summed) in zip(np.split(total, [3, 3]), on_gpus(3, rank), strict=True):
         np.testing.assert_array_equal(summed, 2 * total)
         np.testing.assert_array_equal(scattered, part)
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("broken", ["", "unhandled system error"])
+def test_a_collective_that_does_not_end_on_the_device_ends_the_program(started, broken, monkeypatch, capsys):
+    watchdog = Watchdog()
+    for module in (communicator, transfers):
+        monkeypatch.setattr(module, "WATCHDOG", watchdog)
+    monkeypatch.setattr(nccl, "enqueues", True)
+    monkeypatch.setenv("OPRACK_COLLECTIVE_TIMEOUT", "60" if broken else "0.4")
+    monkeypatch.setenv("OPRACK_CHECK_COLLECTIVES", "0")
+    ended = threading.Event()
+    told: list[tuple[int, str]] = []
+
+    def rank(world: Any) -> tuple[bool, list[str]]:
+        group = world.beside() if started else world
+        first = device(np.ones(3, "float32"))
+        group.start_all_reduce(first).wait() if started else group.all_reduce(first)
+        if world.rank:  # it goes on with something else
+            ended.wait(10)
+            return group._comm.aborted, []
+        group._host.abort = lambda code, reason: (told.append((code, reason)), ended.set())
+        second = device(np.ones((2, 5), "float32"))
+        found = group.start_all_reduce(second).wait() if started else group.all_reduce(second)
+        assert found.shape == (2, 5)  # the host does not wait
+        group._comm.broken = broken
+        assert ended.wait(10)
+        return group._comm.aborted, watchdog.recent()
+
+    (aborted, recent), _ = on_gpus(2, rank)
+    assert aborted
+    assert len(told) == 1
+    assert told[0][0] == EXIT_STATUS
+    assert re.search(r"in collective number \d+ of world: all_reduce_sum float32\[2, 5\]", told[0][1])
+    assert (broken or "waited for more than 0.4 s") in told[0][1]
+    err = capsys.readouterr().err
+    assert "rank 0 of 2" in err
+    assert re.search(
+        rf"all_reduce_sum float32\[3\]\n.*all_reduce_sum float32\[2, 5\], (not done|failed: {broken})", err
+    )
+    assert recent

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,20 @@ class NCCLCommunicator(Communicator):
 
     def _get_ready(self) -> None:
         self._host._get_ready()
+
+    def _ends(self, x: Any, running: Running | None = None) -> Callable[[], bool] | None:
+        if running is not None and not isinstance(running, _Enqueued):
+            return None  # the hosts' own
+        if running is None and not isinstance(x, self._device.xp.ndarray):
+            return None
+        done = self._device.event() if running is None else running.done
+
+        def ends() -> bool:
+            if not done.done:
+                self._comm.check_async_error()  # of the network, or of a rank that is gone
+            return bool(done.done)
+
+        return ends
 
     def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
         if isinstance(x, np.ndarray):
@@ -250,13 +264,13 @@ class _Enqueued:
     """A collective on the stream of its own; the array that it reads stays as long as it does."""
 
     def __init__(self, device: Any, done: Any, given: Any, found: Any) -> None:
-        self._device, self._done, self._given, self._found = device, done, given, found
+        self._device, self.done, self._given, self._found = device, done, given, found
 
     def test(self) -> bool:
-        return bool(self._done.done)
+        return bool(self.done.done)
 
     def wait(self) -> Any:
-        self._device.wait(self._done)
+        self._device.wait(self.done)
         return self._found
 
 

@@ -14,7 +14,7 @@ from oprack.tensor import CUDAPlace, Place
 
 from oprack_cuda import raw
 from oprack_cuda.graphs import RecordedPlan
-from oprack_cuda.testing import emulator
+from oprack_cuda.testing import emulator, nccl
 from oprack_cuda.testing.namespace import xp
 from oprack_cuda.testing.strict import LOG, Pointer, StrictArray
 
@@ -62,12 +62,15 @@ class Stream:
 
 
 class Event:
-    """A point in a stream; None: in the context's."""
-
-    done = True
+    """A point in a stream; None: in the context's. Nobody may wait for it on the host."""
 
     def __init__(self, stream: Stream | None) -> None:
-        self.stream = stream
+        self.stream, self._work = stream, nccl.enqueued()
+
+    @property
+    def done(self) -> bool:
+        """Whether what was enqueued before is over."""
+        return self._work is None or not self._work.is_alive()
 
 
 class StrictDeviceContext(DeviceContext):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ NCCL_INT8, NCCL_UINT8, NCCL_INT32, NCCL_UINT32, NCCL_INT64, NCCL_UINT64 = range(
 NCCL_FLOAT16, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16 = 6, 7, 8, 9
 NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN = range(4)
 available = True
+enqueues = False
+"""Whether collectives go on in threads of their own after their calls have returned, as they do on a device."""
 _DTYPES = dict(enumerate(("i1", "u1", "i4", "u4", "i8", "u8", "f2", "f4", "f8")))
 _REDUCE = {NCCL_SUM: np.add, NCCL_PROD: np.multiply, NCCL_MAX: np.maximum, NCCL_MIN: np.minimum}
 _ids = itertools.count(1)
@@ -25,6 +29,25 @@ _WAIT = 20.0
 
 class NcclError(RuntimeError):
     """What CuPy raises."""
+
+
+def enqueued() -> threading.Thread | None:
+    """What the calling thread has enqueued last, where collectives go on after their calls."""
+    return getattr(_state, "last", None)
+
+
+def _enqueue(call: Callable[[], None]) -> None:
+    """Run a call behind all that this thread has enqueued."""
+    before = enqueued()
+
+    def work() -> None:
+        if before is not None:
+            before.join()
+        with contextlib.suppress(threading.BrokenBarrierError):  # aborted
+            call()
+
+    _state.last = threading.Thread(target=work, name="a stream", daemon=True)
+    _state.last.start()
 
 
 class _Clique:
@@ -79,13 +102,20 @@ class NcclCommunicator:
         with _lock:
             self._clique = _cliques.setdefault(commId, _Clique(ndev))
         self._rank, self._size = rank, ndev
+        self.aborted, self.broken = False, ""
         seen = self._clique.exchange(rank, (ndev, rank))
         if seen != [(ndev, r) for r in range(ndev)]:
             raise NcclError(f"ranks of a communicator said {seen}")
 
     def abort(self) -> None:
         """Release the other ranks."""
+        self.aborted = True
         self._clique.barrier.abort()
+
+    def check_async_error(self) -> None:
+        """Raise what happened to a collective after its call."""
+        if self.broken:
+            raise NcclError(self.broken)
 
     # Calls ------------------------------------------------------------------------------------------------------------
     def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
@@ -128,6 +158,8 @@ class NcclCommunicator:
             _state.calls.append((self, name, send, receive, count, datatype, op, root))
         elif name in ("send", "recv"):
             self._run_one(name, send, receive, count, datatype, root)
+        elif enqueues:
+            _enqueue(lambda: self._collective(name, send, receive, count, datatype, op, root))
         else:
             self._collective(name, send, receive, count, datatype, op, root)
 

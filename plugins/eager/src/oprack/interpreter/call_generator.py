@@ -56,15 +56,36 @@ class RuleOfOp(Rule, Protocol):
     saved: list[tuple[str, int, bool]]
 
 
+class Wrapping(Protocol):
+    """What tensors of outputs are, where a call runs on parts of tensors that lie on several ranks."""
+
+    def meta(self, j: int, made: TensorMeta) -> TensorMeta:
+        """The meta of output j, whose part has meta `made`."""
+
+    def shape(self, j: int) -> tuple[int, ...] | None:
+        """The logical shape of output j; None: that of its part."""
+
+    def weighing(self, j: int, made: TensorMeta) -> Callable[[Any], Any] | None:
+        """What makes this rank's summand of output j of what was computed; None: nothing has to be done."""
+
+    def kept(self, x: Tensor) -> Tensor:
+        """What a gradient reads of an argument."""
+
+
 class CallGenerator:
     """Generates `call(_a0, _a1, ...)`; with `values=` it wraps what the reference path has computed.
 
     In the code _a is an argument, v a value, lod its LoD and own whether its memory may be overwritten; _o is the
     tensor of an output.
+
+    Args:
+        bound: The call.
+        rule: How its gradients are computed; None: it is not recorded.
+        wrapping: What tensors of outputs are, other than new ones of this process.
     """
 
-    def __init__(self, bound: BoundExpr, rule: RuleOfOp | None) -> None:
-        self.bound, self.rule, self.expr = bound, rule, bound.expr
+    def __init__(self, bound: BoundExpr, rule: RuleOfOp | None, wrapping: Wrapping | None = None) -> None:
+        self.bound, self.rule, self.expr, self.wrapping = bound, rule, bound.expr, wrapping
         self.args = [f"_a{i}" for i in range(len(bound.metas))]
         self.places = _positions(self.expr.inputs)
         self.outs = _positions([(slot, len(wanted)) for slot, wanted in self.expr.outputs])
@@ -91,6 +112,7 @@ class CallGenerator:
             "share_memory": share_memory,
             "lend_without_gradient": lend_without_gradient,
             "let_interruptions_pass": let_interruptions_pass,
+            "kept": wrapping and wrapping.kept,
             "reference": bound.reference,
             "activate": bound.run.device.activate,
             "ERRORS_OF_INFINITIES": (RuntimeWarning, FloatingPointError),  # if the user's settings make some
@@ -178,18 +200,30 @@ class CallGenerator:
                     yield f"_o{j}._overwrite({r.name}, {self._node_of(j)}, {self.expr.type!r})"
                     continue
                 wants = self.rule is not None and j in self.rule.outputs
-                self.names[f"_K{j}"] = meta.with_grad if wants else meta
+                meta = meta.with_grad if wants else meta
                 yield f"_o{j} = Tensor()"
+                yield from self._logical(j, meta, r.name)
+                self.names[f"_K{j}"] = meta if self.wrapping is None else self.wrapping.meta(j, meta)
                 yield f"_o{j}._value = {r.name}"
                 yield f"_o{j}._meta = _K{j}"
                 yield f"_o{j}._node = {self._node_of(j)}"
                 if r.lod:
                     yield f"_o{j}._lod = {r.lod}"
-                if viewed:
+                if viewed and self.wrapping is None:  # calls in place give other tensors new values there
                     yield f"share_memory(_o{j}, {self.args[self.places[viewed][0]]})"
                 if self.rule is not None and not wants and ("out", j, True) in self.rule.saved:
                     yield f"lend_without_gradient(_n, {j}, _o{j})"
         yield f"return {self._result()}"
+
+    def _logical(self, j: int, meta: TensorMeta, value: str) -> Iterator[str]:
+        """What makes an output a tensor of which its value is a part."""
+        if self.wrapping is None:
+            return
+        shape, weighing = self.wrapping.shape(j), self.wrapping.weighing(j, meta)
+        yield f"_o{j}._logical_shape = {f'{value}.shape' if shape is None else shape}"
+        if weighing is not None:
+            self.names[f"_w{j}"] = weighing
+            yield f"{value} = _w{j}({value})"
 
     def _node_of(self, j: int) -> str:
         if self.rule is None or j not in self.rule.outputs:
@@ -225,7 +259,7 @@ class CallGenerator:
         if not whole:
             return f"({x.name}.shape, {x.lod or '()'})"
         if side == "in":
-            return self.args[i]
+            return self.args[i] if self.wrapping is None else f"kept({self.args[i]})"
         return f"({x.name}, {x.lod})" if x.lod else x.name
 
     def _result(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError
 from oprack.interpreter.bound_expr import BoundExpr
-from oprack.interpreter.call_generator import CallGenerator, RuleOfOp
+from oprack.interpreter.call_generator import CallGenerator, RuleOfOp, Wrapping
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
 from oprack.kernel import ANY_KERNEL, KernelRules
@@ -65,26 +65,50 @@ class EagerInterpreter:
             found = _global_calls[0](expr, metas, args, make_rule)
             (expr.calls if make_rule is None else expr.grad_calls)[metas] = found
             return found(*args)
-        # Whether gradients are wanted changes what is recorded, and not which kernel runs.
-        plain = tuple([None if k is None else k.without_grad for k in metas])
-        bound, values = expr.bound.get(plain), None
-        if bound is None:
-            try:
-                bound = BoundExpr(expr, plain, args)
-                values = bound.first(args)
-            except OprackError as error:
-                name_user_line(error)
-                raise
-            if bound.complete:
-                expr.bound[plain] = bound
-        # Generated again for other metas that are bound alike: what is recorded differs.
-        call: Callable[..., Any] = CallGenerator(
-            bound, None if make_rule is None else make_rule(bound, metas)
-        ).generate()
-        if bound.complete:
+        call, values, complete = generated_call(expr, metas, args, make_rule)
+        if complete:
             # Two threads may both generate it; either function serves, and the last one stays.
             (expr.calls if make_rule is None else expr.grad_calls)[metas] = call
         return call(*args) if values is None else call(*args, values=values)
+
+
+def generated_call(
+    expr: OpExpr,
+    metas: Key,
+    args: Sequence[Tensor | None],
+    make_rule: RuleMaker | None,
+    wrapping: Callable[[RuleOfOp | None], tuple[RuleOfOp | None, Wrapping]] | None = None,
+) -> tuple[Callable[..., Any], Any, bool]:
+    """The function that serves calls of an expression with arguments of these metas.
+
+    Args:
+        expr: The op.
+        metas: Of the arguments, tensors of this process.
+        args: The arguments of the first call, which runs on the reference path unless one that recorded differently
+            was before.
+        make_rule: Makes what autograd records.
+        wrapping: For calls on parts of tensors, of what records them there: what records them, and what results are.
+
+    Returns:
+        (the function, values of the first call or None if it did not run, whether later calls may use the function).
+    """
+    # Whether gradients are wanted changes what is recorded, and not which kernel runs.
+    plain = tuple([None if k is None else k.without_grad for k in metas])
+    bound, values = expr.bound.get(plain), None
+    if bound is None:
+        try:
+            bound = BoundExpr(expr, plain, args)
+            values = bound.first(args)
+        except OprackError as error:
+            name_user_line(error)
+            raise
+        if bound.complete:
+            expr.bound[plain] = bound
+    # Generated again for other metas that are bound alike: what is recorded differs.
+    rule, wraps = None if make_rule is None else make_rule(bound, metas), None
+    if wrapping is not None:
+        rule, wraps = wrapping(rule)
+    return CallGenerator(bound, rule, wraps).generate(), values, bound.complete
 
 
 class RestrictedInterpreter(EagerInterpreter):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import os
-import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -98,6 +97,10 @@ class Communicator(ABC):
         """Start a collective: "all_reduce" (x, op, factor), "reduce_scatter" (x, counts, factor) or "all_gather"
         (result, counts). It may go on inside of `test` and `wait` alone. None: the engine can't start it.
         """
+        return None
+
+    def _ends(self, x: Any, running: Running | None = None) -> Callable[[], bool] | None:
+        """What asks a device whether what was enqueued last is done, from any thread; None: calls return when it is."""
         return None
 
     def _get_ready(self) -> None:  # noqa: B027  most engines need nothing
@@ -335,7 +338,7 @@ class Communicator(ABC):
         if not self._checked or key in self._decisions or len(self._decisions) >= DECISIONS:
             return
         self._decisions.add(key)
-        with WATCHDOG.watching(Pending(self, f"agree on {what}", self.count, threading.get_ident())):
+        with WATCHDOG.watching(WATCHDOG.note(Pending(self, f"agree on {what}", self.count))):
             facts = self._agreed(["agree", what, []], f"decides on {what}", decision)
         if any(f != facts[0] for f in facts):
             said = "; ".join(f"rank {r}: {f}" for r, f in enumerate(facts))
@@ -350,7 +353,7 @@ class Communicator(ABC):
 
     def send(self, x: Any, to: int) -> None:
         """Send an array to a rank, which must call `receive`."""
-        self._watched(f"send to rank {to}: {_words(x.dtype, x.shape)}", lambda: self._send(_dense(x), to))
+        self._watched(f"send to rank {to}: {_words(x.dtype, x.shape)}", lambda: self._send(_dense(x), to), x)
 
     def receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
         """The array of this shape and dtype that a rank sends."""
@@ -378,16 +381,19 @@ class Communicator(ABC):
             CollectiveError: Ranks call other collectives, or open other groups.
         """
         if self.size > 1:
-            with WATCHDOG.watching(Pending(self, f"split {name}", self.count + 1, threading.get_ident())):
+            with WATCHDOG.watching(WATCHDOG.note(Pending(self, f"split {name}", self.count + 1))):
                 self._agreed(["split", common, []], f"split {name}", None)
         return self._watched(f"split {name}", lambda: self._split(color, key, name))  # type: ignore[no-any-return]
 
     # What runs around each --------------------------------------------------------------------------------------------
     def _run(self, name: str, x: Any, agreed: tuple[int, ...], call: Callable[[], Any]) -> Any:
         what = f"{name} {_words(x.dtype, x.shape)}"
-        if self._checked:
-            self._check((name, str(x.dtype), agreed), what)
-        return self._watched(what, call)
+        kind = (name, str(x.dtype), agreed)
+        if self._checked and self._is_its_turn(kind):
+            with WATCHDOG.watching(WATCHDOG.note(Pending(self, what, self.count + 1))):
+                digests = self._agreed([*kind[:2], list(agreed)], what, self._digest)
+            self._require_same_past(digests)
+        return self._watched(what, call, x)
 
     def _started(self, name: str, collective: str, x: Any, agreed: tuple[int, ...], *arguments: Any) -> Transfer | None:
         """The transfer of a collective; None for one rank, and where the engine has to run it at once."""
@@ -406,9 +412,10 @@ class Communicator(ABC):
         if running is None:
             return None
         what = f"{name} {_words(x.dtype, x.shape)}"
-        self.count += 1
-        self.record.append(f"number {self.count} of {self.name}: {what}, started")
-        return Transfer(self, what, self.count, running, None if own is None else lambda: self._compare(own, what))
+        pending = self._numbered(what, ", started")
+        transfer = Transfer(pending, running, None if own is None else lambda: self._compare(own, what))
+        WATCHDOG.follow(pending, self._ends(given, running))
+        return transfer
 
     def _compare(self, facts: Running, what: str) -> None:
         """Raise CollectiveError where the ranks started different collectives, now or before."""
@@ -428,14 +435,6 @@ class Communicator(ABC):
         self._kinds.add(kind)
         return True
 
-    def _check(self, kind: tuple[str, str, tuple[int, ...]], what: str) -> None:
-        """Compare a collective among the ranks if it is its turn."""
-        if not self._is_its_turn(kind):
-            return
-        with WATCHDOG.watching(Pending(self, what, self.count + 1, threading.get_ident())):
-            digests = self._agreed([*kind[:2], list(kind[2])], what, self._digest)
-        self._require_same_past(digests)
-
     def _require_same_past(self, digests: Sequence[int]) -> None:
         """Raise CollectiveError where the ranks ran different collectives since they were compared last."""
         if any(d != digests[0] for d in digests):
@@ -453,11 +452,18 @@ class Communicator(ABC):
             raise CollectiveError(f"{self!r}: the ranks run different collectives. {said}. {_ALIKE}")
         return [f[2] for f in facts]
 
-    def _watched(self, what: str, call: Callable[[], Any]) -> Any:
+    def _numbered(self, what: str, how: str = "") -> Pending:
+        """A collective that comes now, with a number; it is recorded."""
         self.count += 1
-        self.record.append(f"number {self.count} of {self.name}: {what}")
-        with WATCHDOG.watching(Pending(self, what, self.count, threading.get_ident())):
-            return call()
+        self.record.append(f"number {self.count} of {self.name}: {what}{how}")
+        return WATCHDOG.note(Pending(self, what, self.count))
+
+    def _watched(self, what: str, call: Callable[[], Any], x: Any = None) -> Any:
+        pending = self._numbered(what)
+        with WATCHDOG.watching(pending):
+            found = call()
+        WATCHDOG.follow(pending, self._ends(found if x is None else x))
+        return found
 
     def __repr__(self) -> str:
         return f"<{self.engine} communicator {self.name}: rank {self.rank} of {self.size}>"

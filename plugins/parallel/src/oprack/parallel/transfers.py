@@ -6,13 +6,10 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from oprack.parallel.watchdog import WATCHDOG, Pending
 from oprack.runtime.profiler import current_profiler
-
-if TYPE_CHECKING:
-    from oprack.parallel.communicator import Communicator
 
 
 class Running(Protocol):
@@ -29,25 +26,22 @@ class Transfer:
     """A collective under way. What was given to it stays as it is until `wait`, which returns the result.
 
     Args:
-        communicator: The ranks.
-        what: The collective in words.
-        number: Its number on the communicator.
+        pending: The collective.
         running: What the engine has started.
         compare: Raises CollectiveError where the ranks started different ones; None: it is not compared.
     """
 
-    def __init__(
-        self, communicator: Communicator, what: str, number: int, running: Running, compare: Callable[[], None] | None
-    ) -> None:
-        self._communicator, self._what, self._number = communicator, what, number
+    def __init__(self, pending: Pending, running: Running, compare: Callable[[], None] | None) -> None:
+        self._pending = pending
         self._running: Running | None = running
         self._compare, self._result = compare, None
         self._start, self._end = time.perf_counter_ns(), 0
         # The first lane of a timeline that no other one has now
-        used: set[int] = {t._lane for t in communicator.under_way.values()}
+        under_way = pending.communicator.under_way
+        used: set[int] = {t._lane for t in under_way.values()}
         self._lane: int = next(k for k in itertools.count() if k not in used)
         # An engine writes into memory that has to stay until it is done, whoever still asks for the result.
-        communicator.under_way[number] = self
+        under_way[pending.number] = self
 
     @staticmethod
     def done(result: Any) -> Transfer:
@@ -81,19 +75,19 @@ class Transfer:
         running = self._running
         if running is None:
             return self._result
-        here, before = self._communicator, time.perf_counter_ns()
-        with WATCHDOG.watching(Pending(here, self._what, self._number, threading.get_ident())):
+        what, before = self._pending.what, time.perf_counter_ns()
+        with WATCHDOG.watching(self._pending):
             if self._compare is not None:
                 self._compare()
             self._result = running.wait()
         now = time.perf_counter_ns()
         profiler = current_profiler()
         if profiler is not None:
-            lane = f"messages of {here.name}, {self._lane + 1}"
-            profiler.events.append((self._what, "collective", self._start, self._end or now, lane))
-            profiler.events.append((f"wait for {self._what}", "wait", before, now, threading.get_ident()))
+            lane = f"messages of {self._pending.communicator.name}, {self._lane + 1}"
+            profiler.events.append((what, "collective", self._start, self._end or now, lane))
+            profiler.events.append((f"wait for {what}", "wait", before, now, threading.get_ident()))
         self._running = self._compare = None
-        here.under_way.pop(self._number, None)
+        self._pending.communicator.under_way.pop(self._pending.number, None)
         return self._result
 
 

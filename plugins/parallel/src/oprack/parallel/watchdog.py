@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -65,27 +65,57 @@ def line_of(trace: TracebackType | None) -> str:
 
 @dataclass(eq=False)
 class Pending:
-    """A collective that runs: of which communicator, what in words, its number there, and the thread that waits."""
+    """A collective that runs.
+
+    Attributes:
+        communicator: Of which communicator.
+        what: The collective in words, with dtype and shape.
+        number: Its number there.
+        thread: The thread that waits for it, or has enqueued it.
+        since: When it began to wait, or was enqueued.
+        done: Whether it is known to be done.
+        ends: Asks the device whether it is done, without waiting, where it was enqueued there; may raise.
+    """
 
     communicator: Communicator
     what: str
     number: int
-    thread: int
+    thread: int = field(default_factory=threading.get_ident)
     since: float = field(default_factory=time.monotonic)
     done: bool = False
+    ends: Callable[[], bool] | None = None
 
-    def message(self, limit: float) -> str:
-        """What the user is told when the limit is over."""
+    def over(self) -> bool:
+        """Whether it is done. Raises what the device raises when a collective failed there."""
+        if not self.done and self.ends is not None and self.ends():
+            self.done, self.ends = True, None
+        return self.done
+
+    @property
+    def place(self) -> str:
+        """Which collective it is."""
+        return f"collective number {self.number} of {self.communicator.name}: {self.what}"
+
+    def words(self) -> str:
+        """The collective, and whether it is done."""
+        try:
+            marked = "" if self.over() else ", not done"
+        except Exception as error:
+            marked = f", failed: {error}"
+        return f"number {self.number} of {self.communicator.name}: {self.what}{marked}"
+
+    def message(self, why: str, recent: Sequence[str]) -> str:
+        """What the user is told when it has waited for too long, or failed."""
         c = self.communicator
         frame = sys._current_frames().get(self.thread)
         line = user_line(frame) if frame is not None else ""
-        where = f"; called from {line}" if line else ""
-        last = "\n    ".join(c.record)
+        where = "" if not line else f"; called from {line}" if self.ends is None else f"; its thread is at {line} now"
+        last = "\n    ".join(recent)
         saved = last_checkpoint()
         return (
-            f"oprack: rank {c.rank} of {c.size} ({os.uname().nodename}, process {os.getpid()}) waits for more than "
-            f"{limit:g} s in collective number {self.number} of {c.name}: {self.what}{where}. Another rank hangs, has "
-            f"ended, or runs something else; {TIMEOUT} sets the limit. {c.hint}"
+            f"oprack: rank {c.rank} of {c.size} ({os.uname().nodename}, process {os.getpid()}) {why} in "
+            f"{self.place}{where}. Another rank hangs, has ended, or runs something else; "
+            f"{TIMEOUT} sets the limit. {c.hint}"
             f"The last checkpoint that it saved: {saved}. The last collectives of this rank:\n    {last}"
         )
 
@@ -95,28 +125,46 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._pending: dict[int, Pending] = {}
+        self._enqueued: dict[Communicator, collections.deque[Pending]] = {}  # a device runs those of each in order
         self._recent: collections.deque[Pending] = collections.deque(maxlen=RECENT)
         self._thread: threading.Thread | None = None
         self._limit = 0.0
 
-    @contextmanager
-    def watching(self, pending: Pending) -> Iterator[None]:
-        """Watch a collective for the length of a with block."""
-        key = id(pending)
-        self._pending[key] = pending
+    def note(self, pending: Pending) -> Pending:
+        """Remember a collective, for when the program ends badly; returns it."""
         self._recent.append(pending)
         if self._thread is None:
             self._start()
+        return pending
+
+    @contextmanager
+    def watching(self, pending: Pending) -> Iterator[None]:
+        """Watch a collective for the length of a with block, in which the thread waits for it."""
+        pending.thread, pending.since = threading.get_ident(), time.monotonic()
+        key = id(pending)
+        self._pending[key] = pending
         try:
             yield
         finally:
-            pending.done = True
+            pending.done = pending.ends is None
             self._pending.pop(key, None)
 
+    def follow(self, pending: Pending, ends: Callable[[], bool] | None) -> None:
+        """Watch a collective that was enqueued on a device, until that says that it is done.
+
+        Args:
+            pending: The collective.
+            ends: Asks the device, without waiting for it; from any thread. None: it runs nowhere else.
+        """
+        if ends is None:
+            return
+        pending.ends, pending.done, pending.since = ends, False, time.monotonic()
+        if self._limit:
+            self._enqueued.setdefault(pending.communicator, collections.deque()).append(pending)
+
     def recent(self) -> list[str]:
-        """The last collectives of this process, oldest first, and which of them it waits in."""
-        found = [(p.done, f"number {p.number} of {p.communicator.name}: {p.what}") for p in self._recent.copy()]
-        return [what if done else f"{what}, not done" for done, what in found]
+        """The last collectives of this process, oldest first, and which of them are not done."""
+        return [pending.words() for pending in self._recent.copy()]
 
     def _start(self) -> None:
         self._limit = time_limit()
@@ -127,14 +175,33 @@ class Watchdog:
     def _watch(self) -> None:
         while True:
             time.sleep(min(1.0, self._limit / 4))
-            now = time.monotonic()
-            for pending in list(self._pending.values()):
-                if now - pending.since > self._limit and pending.communicator.timed:
-                    print(pending.message(self._limit), file=sys.stderr, flush=True)
+            for pending in [*self._pending.values(), *self._first_enqueued()]:
+                why = ""
+                try:
+                    late = time.monotonic() - pending.since > self._limit
+                    if late and (pending.ends is None or not pending.over()):
+                        why = f"waits for more than {self._limit:g} s"
+                except Exception as error:  # of the device: a collective failed there
+                    why = f"failed ({type(error).__name__}: {error})"
+                if why and pending.communicator.timed:
+                    print(pending.message(why, self.recent()), file=sys.stderr, flush=True)
+                    said = why.replace("waits", "it waited", 1) if why.startswith("waits") else f"it {why}"
                     number, name = pending.number, pending.communicator.name
-                    waited = f"it waited for more than {self._limit:g} s in collective number {number} of {name}"
-                    pending.communicator.abort(EXIT_STATUS, f"{waited}: {pending.what}")
+                    pending.communicator.abort(
+                        EXIT_STATUS, f"{said} in collective number {number} of {name}: {pending.what}"
+                    )
                     return
+
+    def _first_enqueued(self) -> Iterator[Pending]:
+        """Of each communicator the first collective that a device has not done, or that failed there."""
+        for queue in list(self._enqueued.values()):
+            try:
+                while queue and queue[0].over():
+                    queue.popleft()
+            except Exception:
+                queue[0].since = 0.0  # asked again, which says what failed
+            if queue:
+                yield queue[0]
 
 
 WATCHDOG = Watchdog()

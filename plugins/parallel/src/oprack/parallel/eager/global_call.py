@@ -13,12 +13,12 @@ from oprack.eager_tensor import Tensor
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.eager import RuleMaker, register_global_calls
 from oprack.interpreter.op_expr import OpExpr
-from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
+from oprack.parallel.eager.arguments import Metas, common_placement, formed, shapes_of
 from oprack.parallel.eager.global_plan import PLANS, Plan
 from oprack.parallel.eager.global_tensor import everywhere, relaid
-from oprack.parallel.eager.results import formed
 from oprack.parallel.eager.sequence_call import sequence_calls
 from oprack.parallel.layouts.layout import layout_of
+from oprack.runtime.plan.codegen import generated_function
 
 
 def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], make_rule: RuleMaker | None) -> Callable[..., Any]:
@@ -42,16 +42,33 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], make_rule: 
     layouts = [None if m is None else layout_of(m) for m in metas]
     if any(m is not None and m.lod_level for m in metas) or any(k is not None and k.even is not k for k in layouts):
         return sequence_calls(expr, metas, placement, make_rule)
-    plans = Cache(PLANS)
+    calls = Cache(PLANS)
 
-    def call(*given: Tensor | None) -> Any:
+    def planned(*given: Tensor | None) -> Any:
         shapes = shapes_of(given)
-        plan: Plan | None = plans[shapes]
-        if plan is None:
-            plan = plans[shapes] = Plan(expr, metas, shapes, placement, make_rule)
-        return plan.run(given)
+        plan = Plan(expr, metas, shapes, placement, make_rule)
+        found = plan.call(*given)
+        calls[shapes] = plan.call
+        return found
 
-    return call
+    return _by_shapes(metas, calls, planned)
+
+
+def _by_shapes(metas: Metas, calls: Cache, planned: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that looks for what serves arguments of their shapes, and calls it."""
+    args = [f"a{k}" for k in range(len(metas))]
+    shapes = [
+        "None" if m is None else f"{a}._logical_shape" if m.layout is not None else f"{a}.shape"
+        for a, m in zip(args, metas, strict=True)
+    ]
+    given = ", ".join(args)
+    source = (
+        f"def call({given}):\n"
+        f"    found = calls[({', '.join(shapes)},)]\n"
+        f"    return planned({given}) if found is None else found({given})\n"
+    )
+    names = {"__name__": __name__, "calls": calls, "planned": planned}
+    return generated_function(source, "call", "calls by shapes", names)
 
 
 def _out_of_place(expr: OpExpr) -> OpExpr:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from oprack.eager_tensor import Edge, Node, Tensor, new_tensor
+from oprack.autograd.unchanged import overwritten
+from oprack.eager_tensor import Tensor, new_tensor
 from oprack.eager_tensor.devices import other_draws
 from oprack.eager_tensor.meta import TensorMeta, meta_of_value
-from oprack.interpreter.eager import EAGER, RuleMaker
+from oprack.interpreter.call_generator import Wrapping
+from oprack.interpreter.eager import RuleMaker, generated_call
 from oprack.interpreter.op_expr import OpExpr
+from oprack.nn.parameter import Parameter
 from oprack.op.sbp import SbpContext, Signature
-from oprack.parallel.eager.arguments import Metas
+from oprack.parallel.eager.ahead import Ahead
+from oprack.parallel.eager.arguments import Metas, formed
 from oprack.parallel.eager.gathering import tell_of_gathering
 from oprack.parallel.eager.global_rule import GlobalRule
-from oprack.parallel.eager.global_tensor import box_part, global_tensor
+from oprack.parallel.eager.global_tensor import box_part
 from oprack.parallel.eager.logical_shapes import logical_shapes
-from oprack.parallel.eager.results import formed, node_of
 from oprack.parallel.eager.via import op_on_parts
 from oprack.parallel.layouts.layout import Layout, Placement, layout_of
 from oprack.parallel.layouts.signatures import Choice, candidates, choose
@@ -34,8 +38,6 @@ class Plan:
         shapes: Logical shapes of the arguments.
         results: Logical shapes of the outputs, flat; None for those that are not computed.
     """
-
-    rule_class = GlobalRule
 
     def __init__(
         self, expr: OpExpr, metas: Metas, shapes: Sequence[Any], placement: Placement, make_rule: RuleMaker | None
@@ -55,13 +57,9 @@ class Plan:
         self.share = self._share(slots_in)
         self._draws = self._draws_of_its_own()
         self.local = self._local_expr(slots_in, slots_out)
-        # (argument, output) of what a call writes in place, such as the running statistics of a normalisation.
-        self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
-        self._rules: dict[Any, GlobalRule] = {}
-        # Without boxing or recording, one function of the parts is all there is.
-        simple = not any(self.wanted) and make_rule is None and self.share == 1.0 and not self._draws
-        self._single = simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
-        self._call: Callable[..., Any] | None = None
+        self.call: Callable[..., Any] = self._run
+        """What runs a call with these arguments: the function of the parts itself once that is all there is to it."""
+        self._calls: dict[Any, Callable[..., Any]] = {}  # by metas of the parts
 
     def _agree(self, metas: Metas) -> None:
         """Compare the choice among the ranks: those that lay a tensor out differently compute garbage, or hang."""
@@ -160,84 +158,95 @@ class Plan:
                 assert self.results is not None
                 attrs[name] = self._local_shape(k)
         info, attrs = op_on_parts(expr.info, attrs, self.choice, slots_in, self.shapes)
-        if info is expr.info and attrs == expr.attrs and expr.flat:
+        if info is expr.info and attrs == expr.attrs:
             return expr
-        return OpExpr(info, attrs, expr.inputs, expr.outputs, None, flat=True, rules=expr.rules)
+        return OpExpr(info, attrs, expr.inputs, expr.outputs, None, expr.flat or info is not expr.info, expr.rules)
 
     # Running ----------------------------------------------------------------------------------------------------------
-    def run(self, args: Sequence[Tensor | None]) -> Any:
+    def _run(self, *args: Tensor | None) -> Any:
         """The results of a call."""
-        call = self._call
-        if call is not None and self._single:
-            part = call(*args)[0]
-            o = Tensor()
-            o._value = part._value
-            o._meta = self._metas_out[0][part._meta]
-            o._node = None
-            o._logical_shape = self.results[0]  # type: ignore[index]
-            return o
-        parts = [self._part(k, a) for k, a in enumerate(args)]
-        if self._draws:
-            with other_draws(self._draws):
-                made = EAGER.apply(self.local, parts, self.make_rule)
-        else:
-            made = EAGER.apply(self.local, parts, self.make_rule)
-        if self._single:
-            self._call = self.local.calls.get(tuple([None if p is None else p._meta for p in parts]))
-        return formed(self.expr, self._wrapped(made, args))
+        parts = [self._part(k, a) for k, a in enumerate(args)] if any(self.wanted) else args
+        with other_draws(self._draws) if self._draws else nullcontext():
+            made = self._computed(parts)
+        return formed(self.expr, made) if self.local.flat and not self.expr.flat else made
+
+    def _computed(self, parts: Sequence[Tensor | None]) -> Any:
+        metas = tuple([None if p is None else p._meta for p in parts])
+        found = self._calls.get(metas)
+        if found is not None:
+            return found(*parts)
+        here = [None if p is None else local_part(p) for p in parts]
+        local = tuple([None if p is None else p._meta for p in here])
+        call, values, complete = generated_call(self.local, local, here, self.make_rule, self._wrapping)
+        if complete:
+            self._calls[metas] = call
+            if not any(self.wanted) and not self._draws and self.local.flat == self.expr.flat:
+                self.call = call
+        return call(*parts) if values is None else call(*parts, values=values)
 
     def _part(self, k: int, a: Tensor | None) -> Tensor | None:
-        """This rank's part of an argument in the layout that the signature wants."""
-        if a is None:
-            return None
-        meta, source = a._meta, self.sources[k]
-        target = self.wanted[k]
-        assert source is not None
-        if target is None:
-            local = new_tensor(a._value, meta.local, a._lod)
-            if meta.tracked:
-                local._memory = a._memory
-        else:
+        """This rank's part of an argument in the layout that the signature wants, at its place in the graph."""
+        source, target = self.sources[k], self.wanted[k]
+        if a is None or source is None or target is None:
+            return a
+        value = Ahead.of(self.placement.world).whole(a, source, target) if isinstance(a, Parameter) else None
+        gathered = value is not None
+        if value is None:
             value = box_part(a._value, self.shapes[k], source, target)
-            local = new_tensor(value, meta_of_value(value, meta.place, meta.lod_level), a._lod)
-            local._meta = local._meta.with_grad if meta.grad else local._meta
-        return local
+        meta = meta_of_value(value, a._meta.place, a._meta.lod_level)
+        part = new_tensor(value, meta.with_grad if a._meta.grad else meta, a._lod)
+        part._node = a._node
+        if gathered:
+            part._gathered = k, a, a._version  # type: ignore[attr-defined]
+        return part
 
-    def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
-        inner = next((n for y in made if y is not None and (n := node_of(y)) is not None), None)
-        node = None if inner is None else self._record(inner, args)
-        found: list[Tensor | None] = []
-        for j, y in enumerate(made):
-            if y is None:
-                found.append(None)
-                continue
-            edge = None
-            if node is not None and y._node is not None:
-                edge = node if len(node.rule.outputs) == 1 else Edge(node, y._node.index)
-            found.append(self._output(j, y, edge))
-        return found
+    def _wrapping(self, inner: Any) -> tuple[Any, Wrapping]:
+        return None if inner is None else GlobalRule(self, inner), self
 
-    def _output(self, j: int, y: Tensor, edge: Any) -> Tensor:
-        """The global tensor of which an output of the call on the parts is this rank's part."""
-        value, layout = y._value, self.choice.outputs[j]
-        if self.share != 1.0 and layout.is_partial and not isinstance(value, SelectedRows):
-            # The mean of no rows is no number, and no summand either.
-            value = value * np.asarray(self.share, value.dtype) if self.share else np.zeros_like(value)
-        meta = self._metas_out[j].get(y._meta)
-        if meta is None:
-            meta = self._metas_out[j][y._meta] = layout.meta(y._meta)
-        shape = self.results[j] if self.results is not None and self.results[j] is not None else y.shape
-        z = global_tensor(value, meta, shape, edge)
-        if meta.lod_level:
-            z._lod = y._lod
-        return z
+    # What tensors of the results are; see Wrapping
+    def meta(self, j: int, made: TensorMeta) -> TensorMeta:
+        """The meta of an output."""
+        return self.choice.outputs[j].meta(made)
 
-    def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
-        rule = self._rules.get(inner.rule)
-        if rule is None:
-            rule = self._rules[inner.rule] = self.rule_class(self, inner.rule)
-        node = Node()
-        node.rule = rule
-        node.saved = inner
-        node.next = tuple([args[i]._node for i in rule.wrt])  # type: ignore[union-attr]
-        return node
+    def shape(self, j: int) -> tuple[int, ...] | None:
+        """The logical shape of an output; None where that of the part tells it."""
+        return None if self.results is None or self.results[j] is None else tuple(self.results[j])
+
+    def weighing(self, j: int, made: TensorMeta) -> Callable[[Any], Any] | None:
+        """What makes this rank's summand of a mean of what was computed."""
+        if self.share == 1.0 or not self.choice.outputs[j].is_partial or made.container is SelectedRows:
+            return None
+        # The mean of no rows is no number, and no summand either.
+        return (lambda value: value * np.asarray(self.share, value.dtype)) if self.share else np.zeros_like
+
+    def kept(self, x: Tensor) -> Tensor:
+        """What a gradient reads of an argument: this rank's part, which keeps the value that it has now.
+
+        Of a parameter that was gathered it is where it comes from, from which `again` gathers it.
+        """
+        gathered = x.__dict__.get("_gathered")
+        if gathered is None:
+            return local_part(x)
+        hollow = new_tensor(None, x._meta)
+        hollow._gathered = gathered  # type: ignore[attr-defined]
+        return hollow
+
+    def again(self, x: Any) -> Any:
+        """What was kept, with its value."""
+        if type(x) is not Tensor or "_gathered" not in x.__dict__:
+            return x
+        k, p, version = x.__dict__["_gathered"]
+        if p._version != version:
+            raise overwritten(f"op {self.expr.type}", f"input {p.describe()}", p._written_by)
+        source, target = self.sources[k], self.wanted[k]
+        assert source is not None
+        assert target is not None
+        return new_tensor(Ahead.of(self.placement.world).whole(p, source, target, back=True), x._meta)
+
+
+def local_part(x: Tensor) -> Tensor:
+    """This rank's part of a tensor as a tensor of this process."""
+    local = new_tensor(x._value, x._meta.local, x._lod)
+    if x._meta.tracked:
+        local._memory = x._memory
+    return local

@@ -75,6 +75,7 @@ class GlobalRule:
         self.name = f"op {plan.expr.type}"
         self.outputs: list[int] = inner.outputs
         self.wrt: list[int] = inner.wrt
+        self.saved: list[tuple[str, int, bool]] = inner.saved
         self._arriving = [output_grad_layout(plan.choice.outputs[j]) for j in self.outputs]
         # Those that are differentiated are there.
         read = [layout for i in self.wrt if (layout := plan.choice.inputs[i]) is not None]
@@ -85,10 +86,18 @@ class GlobalRule:
     ) -> Sequence[Any]:
         """Gradients of the arguments in `wrt`, each in the layout that its argument had; see BackwardRule.run."""
         if create_graph:
-            return self._recorded(node, node.saved, gradients, apply)
+            return self._recorded(node, self._inner(node), gradients, apply)
         parts = [None if g is None else self._part(k, g) for k, g in enumerate(gradients)]
-        found = self.inner.run(node.saved, parts, EAGER.apply, True, False)
+        found = self.inner.run(self._inner(node), parts, EAGER.apply, True, False)
         return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
+
+    def _inner(self, node: Node) -> Node:
+        """The call on the parts."""
+        inner = Node()
+        # Without what was lent: calls in place give an output a new value, and what was saved of it stays.
+        inner.rule, inner.shapes, inner.versions = self.inner, node.shapes, node.versions
+        inner.saved = tuple([self.plan.again(x) for x in node.saved])
+        return inner
 
     def _part(self, k: int, gradient: Tensor) -> Tensor:
         """This rank's part of the gradient of an output, as the call on the parts had it."""
@@ -151,7 +160,7 @@ class GlobalRule:
             None if a is None else a.tensor * plan.share if self._is_weighted(k) else a.tensor
             for k, a in enumerate(arrived)
         ]
-        given = self._leaves(node, inner)
+        inner, given = self._leaves(node, inner)
         found = self.inner.run(inner, starts, apply, False, True)
         made = [None if g is None else Part(g, *self._lies(k)) for k, g in enumerate(found)]
         splits = plan.choice.splits
@@ -165,13 +174,13 @@ class GlobalRule:
         """How the rows of an argument lie where it is read, and where it comes from."""
         return None, None
 
-    def _leaves(self, node: Node, inner: Node) -> list[Given]:
-        """The arguments of the call on the parts, made leaves of its graph."""
-        found: list[Given] | None = node.__dict__.get("given")
-        if found is not None:
-            return found
-        plan, saved = self.plan, {i: k for k, (side, i, whole) in enumerate(self.inner.saved) if side == "in" and whole}
-        found = []
+    def _leaves(self, node: Node, inner: Node) -> tuple[Node, list[Given]]:
+        """The call on the parts, always the same, and its arguments, made leaves of its graph."""
+        known: tuple[Node, list[Given]] | None = node.__dict__.get("given")
+        if known is not None:
+            return known
+        plan, saved = self.plan, {i: k for k, (side, i, whole) in enumerate(self.saved) if side == "in" and whole}
+        found: list[Given] = []
         for i, edge in zip(self.wrt, node.next, strict=True):
             tensor = inner.saved[saved[i]] if i in saved else new_tensor(None, self.inner.bound.metas[i].with_grad)
             tensor._node = Leaf(tensor)
@@ -180,8 +189,8 @@ class GlobalRule:
             assert layout is not None
             found.append(Given(tensor, layout, plan.shapes[i], read, edge, plan.sources[i], source))
         inner.next = tuple([g.tensor._node for g in found])
-        node.given = found  # type: ignore[attr-defined]  # seldom, so no slot
-        return found
+        node.given = inner, found  # type: ignore[attr-defined]  # seldom, so no slot
+        return inner, found
 
 
 class PartsRule:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from oprack.cache import Cache
-from oprack.eager_tensor import Node, Tensor, new_tensor
+from oprack.eager_tensor import Edge, Node, Tensor, new_tensor, split_edge
+from oprack.eager_tensor.devices import other_draws
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import PreconditionNotMetError
-from oprack.interpreter.eager import RuleMaker
+from oprack.interpreter.eager import EAGER, RuleMaker
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.sbp import Signature, broadcast, split
-from oprack.parallel.eager.arguments import Metas, shapes_of
-from oprack.parallel.eager.global_plan import PLANS, Plan
+from oprack.parallel.eager.arguments import Metas, formed, shapes_of
+from oprack.parallel.eager.global_plan import PLANS, Plan, local_part
+from oprack.parallel.eager.global_tensor import global_tensor
 from oprack.parallel.eager.logical_shapes import Shares, logical_shapes
 from oprack.parallel.eager.sequence_rule import Saved, SequenceRule
 from oprack.parallel.eager.sequences import Rows, box_rows_of, joined, rows_of, split_axis, whole_lod
@@ -39,7 +42,7 @@ def sequence_calls(expr: OpExpr, metas: Metas, placement: Placement, make_rule: 
         plan: SequencePlan | None = plans[shapes, lods, rows]
         if plan is None:
             plan = plans[shapes, lods, rows] = SequencePlan(expr, metas, shapes, placement, make_rule, lods, rows)
-        return plan.run(given)
+        return plan.call(*given)
 
     return call
 
@@ -51,8 +54,6 @@ class SequencePlan(Plan):
         rows: How the rows of each argument lie, where they are not split evenly.
         wanted_rows: How they have to lie for the call on the parts.
     """
-
-    rule_class = SequenceRule
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class SequencePlan(Plan):
         self._first: Rows | None = None
         self._per_sequence: set[int] = set()
         super().__init__(expr, metas, shapes, placement, make_rule)
-        self._single = False
+        self._rules: dict[Any, SequenceRule] = {}
 
     # What is decided once ---------------------------------------------------------------------------------------------
     def _agreed_on(self) -> Any:
@@ -175,10 +176,24 @@ class SequencePlan(Plan):
             found[0] = self._first.cuts[at + 1] - self._first.cuts[at]
         return found
 
+    def _local_expr(self, slots_in: list[str], slots_out: list[str]) -> OpExpr:
+        found = super()._local_expr(slots_in, slots_out)
+        if found.flat:
+            return found
+        return OpExpr(found.info, found.attrs, found.inputs, found.outputs, None, True, found.rules)
+
     # Running ----------------------------------------------------------------------------------------------------------
+    def _run(self, *args: Tensor | None) -> Any:
+        parts = [self._part(k, a) for k, a in enumerate(args)]
+        with other_draws(self._draws) if self._draws else nullcontext():
+            made = EAGER.apply(self.local, parts, self.make_rule)
+        return formed(self.expr, self._wrapped(made, args))
+
     def _part(self, k: int, a: Tensor | None) -> Tensor | None:
-        if a is None or a._meta.container is not LoDTensor:
-            return super()._part(k, a)
+        if a is None:
+            return None
+        if a._meta.container is not LoDTensor:
+            return local_part(a) if self.wanted[k] is None else super()._part(k, a)
         meta, source, target = a._meta, self.sources[k], self.choice.inputs[k]
         assert source is not None
         assert target is not None
@@ -192,9 +207,36 @@ class SequencePlan(Plan):
         local._meta = local._meta.with_grad if meta.grad else local._meta
         return local
 
+    def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """The global tensors of which the results on the parts are this rank's parts."""
+        inner = next((n for y in made if y is not None and (n := split_edge(y._node)[0]) is not None), None)
+        node = None if inner is None else self._record(inner, args)
+        found: list[Tensor | None] = []
+        for j, y in enumerate(made):
+            edge = None
+            if node is not None and y is not None and y._node is not None:
+                edge = node if len(node.rule.outputs) == 1 else Edge(node, y._node.index)
+            found.append(None if y is None else self._output(j, y, edge))
+        if node is not None:
+            node.saved.rows = [None if f is None else f.__dict__.pop("_brought", f._rows) for f in found]
+            node.saved.lods = [[] if y is None else y.lod for y in made]
+        return found
+
+    def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
+        rule = self._rules.get(inner.rule)
+        if rule is None:
+            rule = self._rules[inner.rule] = SequenceRule(self, inner.rule)
+        node = Node()
+        node.rule, node.saved = rule, Saved(inner)
+        node.next = tuple([a._node for i in rule.wrt if (a := args[i]) is not None])
+        return node
+
     def _output(self, j: int, y: Tensor, edge: Any) -> Tensor:
-        z = super()._output(j, y, edge)
-        layout = self.choice.outputs[j]
+        weighing, layout = self.weighing(j, y._meta), self.choice.outputs[j]
+        z = global_tensor(y._value if weighing is None else weighing(y._value), self.meta(j, y._meta), (), edge)
+        z._logical_shape = self.shape(j) or y.shape
+        if z._meta.lod_level:
+            z._lod = y._lod
         axis = split_axis(layout)
         if axis is None or self._first is None or y._meta.container is not LoDTensor:
             if -1 in z._logical_shape:
@@ -243,22 +285,6 @@ class SequencePlan(Plan):
             counts = self.placement.group(axis).gather_facts(y.shape[0])
             return Rows(tuple(np.cumsum([0, *counts]).tolist()))
         return None if j in self._per_sequence else Rows(self._first.cuts)
-
-    def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
-        node = super()._record(inner, args)
-        node.saved = Saved(inner)
-        return node
-
-    def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
-        found = super()._wrapped(made, args)
-        for z in found:
-            node = None if z is None else z._node
-            node = getattr(node, "node", node)
-            if node is not None and isinstance(node.saved, Saved):
-                node.saved.rows = [None if f is None else f.__dict__.pop("_brought", f._rows) for f in found]
-                node.saved.lods = [[] if y is None else y.lod for y in made]
-                break
-        return found
 
 
 class _Uneven(Rows):

@@ -49,6 +49,10 @@ class SequenceRule(GlobalRule):
         found = self.inner.run(saved.inner, parts, EAGER.apply, True, False)
         return [None if g is None else self._given_back(k, g) for k, g in enumerate(found)]
 
+    def _inner(self, node: Node) -> Node:
+        saved: Saved = node.saved
+        return saved.inner
+
     def _lies(self, k: int) -> tuple[Layout, tuple[int, ...], Rows | None]:
         layout, shape, _ = super()._lies(k)
         return layout, shape, _cuts_in(layout, self.plan.wanted_rows[self.wrt[k]])

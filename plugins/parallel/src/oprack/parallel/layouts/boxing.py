@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -145,6 +145,30 @@ def box(x: Any, shape: Sequence[int], source: Layout, target: Layout) -> Any:
     for step in route(source, target):
         x = _STEPS[step.source.kind + step.target.kind](x, shape, step)
     return x
+
+
+def start_gathering(x: Any, shape: Sequence[int], source: Layout, target: Layout) -> Callable[[], Any] | None:
+    """Start to make this rank's part whole along an axis; it travels while the rank computes. Collective.
+
+    Args:
+        x: This rank's part in `source`, which stays as it is meanwhile.
+        shape: The logical shape.
+        source: The layout that `x` has.
+        target: The layout that is wanted.
+
+    Returns:
+        What waits for the part in `target`; None where one gathering does not lead there.
+    """
+    steps = route(source, target)
+    if len(steps) != 1 or steps[0].source.kind + steps[0].target.kind != "SB":
+        return None
+    step, dim = steps[0], steps[0].source.dim
+    given = _move_to_front(x, dim)
+    counts = _counts(_whole(shape, step)[dim], step.before.placement, step.axis)
+    whole = np.empty_like(given, shape=(sum(counts), *given.shape[1:]), order="C")
+    whole[_part(step, whole.shape, 0)] = given
+    transfer = _group(step).beside().start_all_gather(whole, counts)
+    return lambda: np.moveaxis(transfer.wait(), 0, dim)
 
 
 # The functions of steps -----------------------------------------------------------------------------------------------

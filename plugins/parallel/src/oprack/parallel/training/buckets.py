@@ -41,17 +41,6 @@ class Bucket:
         """
         if len(values) == 1 and values[0] is not None and values[0].flags.c_contiguous:
             return values[0].reshape(-1)
-        return self.joined(values)
-
-    def joined(self, values: Sequence[Any]) -> Any:
-        """A new flat array of one value for each tensor.
-
-        Args:
-            values: Arrays of the tensors' shapes; None counts as zeros.
-
-        Returns:
-            The flat array.
-        """
         first = self.tensors[0]._value
         flat = np.empty_like(first, shape=(self.offsets[-1],), order="C")
         for value, target in zip(values, self.views(flat), strict=True):

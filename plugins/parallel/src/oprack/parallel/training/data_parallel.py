@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.eager_tensor import Tensor, new_tensor
 from oprack.eager_tensor.meta import meta_of_value
-from oprack.errors import CollectiveError
+from oprack.errors import CollectiveError, PreconditionNotMetError
+from oprack.nn.parameter import DeferredParameter
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
@@ -43,13 +44,16 @@ class DataParallel:
     Raises:
         CollectiveError: The modules of the ranks differ in names, shapes or dtypes.
         InvalidArgumentError: The bucket is not larger than 0.
+        PreconditionNotMetError: A parameter was made inside `oprack.nn.deferred()` and has no elements yet.
     """
 
     def __init__(self, module: Module, bucket_mb: float = 4.0, communicator: Communicator | None = None) -> None:
         size = bucket_bytes(bucket_mb, type(self).__name__)
         self.module = module
         ranks = communicator or world()
-        copy_from_first("DataParallel", [*module.named_parameters(), *module.named_buffers()], ranks)
+        members = [*module.named_parameters(), *module.named_buffers()]
+        require_made("DataParallel", [t for _, t in members])
+        copy_from_first("DataParallel", members, ranks)
         # Backward makes the gradients of the last layers first.
         self._means = _Means("DataParallel", list(reversed(module.parameters())), ranks, size)
 
@@ -120,6 +124,17 @@ class _Means(Exchange):
     def _is_new(self, position: int, gradient: Tensor) -> bool:
         done = self._done.get(position)
         return done is None or done() is not gradient
+
+
+def require_made(owner: str, tensors: Iterable[Tensor]) -> None:
+    """Raise PreconditionNotMetError where a parameter has no elements yet, since each rank needs all of them."""
+    for tensor in tensors:
+        if isinstance(tensor, DeferredParameter):
+            raise PreconditionNotMetError(
+                f"{owner}: {tensor.describe()} was made inside deferred() and has no elements yet, and every rank "
+                'needs all of them; make those of its net first: net.to("cpu"). For a net that no rank can hold, give '
+                f'each rank parts by parallel.to_global(net, placement, {{"*": "split(0)"}}), without {owner}'
+            )
 
 
 def copy_from_first(owner: str, members: Sequence[tuple[str, Tensor]], ranks: Communicator) -> None:

@@ -15,7 +15,7 @@ from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
-from oprack.parallel.training.data_parallel import copy_from_first
+from oprack.parallel.training.data_parallel import copy_from_first, require_made
 from oprack.parallel.training.exchange import Exchange, add_gradient
 from oprack.parallel.transfers import Transfer
 from oprack.parallel.world import world
@@ -50,7 +50,8 @@ class Zero:
         InvalidArgumentError: The stage is another one, a parameter is global, or step() takes a closure.
         UnimplementedError: The optimizer takes norms of whole parameters, as Lamb.
         CollectiveError: Parameters differ in shapes or dtypes among the ranks.
-        PreconditionNotMetError: The optimizer has no parameters.
+        PreconditionNotMetError: The optimizer has no parameters, or one that was made inside `oprack.nn.deferred()` has
+            no elements yet.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Zero:
         self._ranks = communicator or world()
         self.stage, self._optimizer = stage, optimizer
         whole: list[Tensor] = optimizer.updates.parameters
+        require_made("Zero", whole)
         positions = {id(p): k for k, p in enumerate(whole)}
         self._buckets = list(buckets(whole, bucket_bytes(bucket_mb, "Zero")))
         self._positions = [[positions[id(p)] for p in b.tensors] for b in self._buckets]
