@@ -20,7 +20,6 @@ from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
 from oprack_onednn import kernels
 from oprack_onednn.c.runner import LOOPS, RUNNER
-from oprack_onednn.chain import side_by_side
 from oprack_onednn.chain.memory import last_strides
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.dnnl.library import LIBRARY
@@ -274,28 +273,28 @@ def recorded(op_type):
 @contextmanager
 def native_runs():
     """A list that gets an element for each chain that runs, and for each call of a small function beside the runner."""
-    runs, run, together = [], BoundChain._run, side_by_side._addresses
+    runs, run, checked = [], BoundChain._run, BoundChain.addresses
     small = {name: getattr(RUNNER, name) for name in LOOPS}
 
     def counted(self, *addresses):
         runs.append(len(addresses))
         return run(self, *addresses)
 
-    def all_counted(row, operands):  # asked for in each run of a row of chains
-        runs.extend(map(len, operands))
-        return together(row, operands)
+    def checked_counted(self, operands):  # asked for in each run of a row of chains
+        runs.append(len(operands))
+        return checked(self, operands)
 
     def small_counted(function, *arguments):
         runs.append(len(arguments))
         return function(*arguments)
 
-    BoundChain._run, side_by_side._addresses = counted, all_counted
+    BoundChain._run, BoundChain.addresses = counted, checked_counted
     for name, function in small.items():
         setattr(RUNNER, name, function and partial(small_counted, function))
     try:
         yield runs
     finally:
-        BoundChain._run, side_by_side._addresses = run, together
+        BoundChain._run, BoundChain.addresses = run, checked
         for name, function in small.items():
             setattr(RUNNER, name, function)
 

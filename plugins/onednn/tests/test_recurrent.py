@@ -1,25 +1,28 @@
-"""Recurrent layers: what is fused, and that oneDNN's primitives give what NumPy's kernels give, for any lengths."""
+"""Recurrent layers: what is fused, and that native code gives what NumPy's kernels give, for any lengths."""
 
 from __future__ import annotations
 
-import threading
+from itertools import pairwise
 
 import numpy as np
 import oprack
 import pytest
+from oprack.cache import BUDGET
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack.types import dtype_enum
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
-from oprack_onednn.chain.side_by_side import SideBySide
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.kernels import _recurrent
-from oprack_onednn.kernels._order import order_of
+from oprack_onednn.dnnl.operands import OperandError
+from oprack_onednn.kernels._recurrent import CELLS, Cell, Direction, order_of, sequences, serves
 from oprack_onednn.kernels.declare import no_limits
-from oprack_onednn.threads.pool import POOL
+
+LIBRARY.usable()
+pytestmark = pytest.mark.skipif(not serves(), reason=f"native code does not serve: {RUNNER.problem or 'no AVX2'}")
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 GATES = {"gru": 3, "lstm": 4}
@@ -33,6 +36,15 @@ def normal(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
 
 
+@pytest.fixture
+def native(monkeypatch):
+    """A test fails where NumPy computes in native code's place."""
+    calls, run = [], RUNNER.recurrent
+    monkeypatch.setattr(RUNNER, "recurrent", lambda *arguments: (calls.append(arguments), run(*arguments)))
+    yield calls
+    assert calls, "native code did not run"
+
+
 def words(lengths, inputs=24, dtype=np.float32):
     rows = sum(lengths)
     return oprack.LoDTensor(normal(rows, inputs).astype(dtype), oprack.lod_from_lengths([lengths]))
@@ -41,7 +53,11 @@ def words(lengths, inputs=24, dtype=np.float32):
 def layer(op_type, i, reverse, size=16, inputs=24, bias=True, product="mul", **attrs):
     """(ops, parameters, output) of a layer in one direction."""
     n = GATES[op_type] * size
-    params = {f"wx{i}": normal(inputs, n, seed=i) * 0.3, f"b{i}": normal(n, seed=i), f"w{i}": normal(size, n, seed=i)}
+    params = {
+        f"wx{i}": normal(inputs, n, seed=i) * 0.3,
+        f"b{i}": normal(n, seed=i),
+        f"w{i}": normal(size, n, seed=i) / 2,
+    }
     if op_type == "lstm" or bias:
         peepholes = 3 * size if attrs.get("use_peepholes") else 0
         params[f"bias{i}"] = normal(1, n + peepholes, seed=i + 9)
@@ -70,7 +86,7 @@ PASSES = ("onednn_fuse_matmul", "onednn_fuse_recurrent")
 
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
 @pytest.mark.parametrize("op_type", GATES)
-@pytest.mark.primitives("recurrent")
+@pytest.mark.usefixtures("native")
 def test_both_directions_of_a_layer(op_type, lengths):
     optimized = check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
     assert op_types(optimized) == [f"onednn_fc_{op_type}"]
@@ -79,14 +95,14 @@ def test_both_directions_of_a_layer(op_type, lengths):
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("op_type, attrs", [("gru", {"origin_mode": True}), ("gru", {"bias": False}), ("lstm", {})])
-@pytest.mark.primitives("recurrent")
+@pytest.mark.usefixtures("native")
 def test_one_direction(op_type, attrs, reverse, lengths):
     ops, params, _ = layer(op_type, 0, reverse, **attrs)
     case = PassCase({"x": words(lengths)}, params, ops, fetch=["h0"])
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == [f"onednn_fc_{op_type}"]
 
 
-@pytest.mark.primitives("recurrent")
+@pytest.mark.usefixtures("native")
 def test_two_layers_that_run_the_same_way(monkeypatch):
     parts = [layer("gru", i, False) for i in range(2)]
     ops = [*parts[0][0], *parts[1][0], ("concat", {"X": ["h0", "h1"]}, {"Out": "out"}, {"axis": -1})]
@@ -96,7 +112,7 @@ def test_two_layers_that_run_the_same_way(monkeypatch):
 
 
 @pytest.mark.parametrize("product", ["mul", "matmul"])
-@pytest.mark.primitives("recurrent")
+@pytest.mark.usefixtures("native")
 def test_a_product_without_bias(product):
     ops, params, _ = layer("gru", 0, True, product=product)
     ops[2][1]["Input"] = "p0"
@@ -115,7 +131,7 @@ def test_other_activations_stay(op_type, attrs):
 
 
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
-@pytest.mark.primitives("recurrent")
+@pytest.mark.usefixtures("native")
 def test_peepholes(lengths):
     case = both_directions("lstm", lengths, use_peepholes=True)
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_fc_lstm"]
@@ -160,59 +176,43 @@ def test_fused_layers_run_on_numpy_as_well(monkeypatch, op_type, dtype):
     np.testing.assert_allclose(got.array, want.array, **CLOSE)
 
 
-def test_a_layer_that_onednn_refuses_runs_step_by_step(monkeypatch):
-    monkeypatch.setattr(_recurrent, "_bound_chain", lambda *a: None)
-    for lengths in ([5], [3, 8], [4, 4]):
-        check_passes(both_directions("gru", lengths), *PASSES, **CLOSE)
+def directions(kind, sides, size=20, inputs=24):
+    """Weights of a layer; its size is no multiple of what a block of them holds."""
+    n = size * {"lstm": 4, "rnn": 1}.get(kind, 3)
+    return [
+        Direction(
+            Cell(kind),
+            normal(size, n // size, size, seed=i),
+            normal(inputs, n, seed=i) * 0.3,
+            normal(n, seed=i),
+            normal(size, seed=i) if kind == "lbr_gru" else None,
+            normal(3, size, seed=i) if kind == "lstm" else None,
+        )
+        for i in range(sides)
+    ]
 
 
-@pytest.mark.parametrize("lengths", [[9], [3, 0, 9, 1, 0], [4] * 5], ids=str)
-@pytest.mark.parametrize("op_type", GATES)
-def test_directions_in_a_thread_each(monkeypatch, op_type, lengths):
-    monkeypatch.setattr(_recurrent, "_APART", 0)
-    walked = []
-    run = _recurrent.run_all
-    monkeypatch.setattr(
-        _recurrent, "run_all", lambda *a: (walked.append((threading.get_ident(), THREAD.limit)), run(*a))
-    )
-    with THREAD.limited(2):
-        check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
-    assert len(set(walked)) == 2 and {limit for _, limit in walked} == {1}
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_sequence_has_the_same_numbers_among_others_and_with_any_threads(kind, sides):
+    lengths = [0, 3, 0, 9, 1, *range(30), 0]
+    offsets, layer, reversals = [0, *np.cumsum(lengths).tolist()], directions(kind, sides), (False, True)[:sides]
+    x = normal(offsets[-1], 24)
+    alone = [sequences(layer, x[a:b], [0, b - a], reversals) for a, b in pairwise(offsets) if b > a]
+    for threads in (1, 2, 5):
+        with no_limits(), THREAD.limited(threads):
+            THREAD.ready()
+            np.testing.assert_array_equal(sequences(layer, x, offsets, reversals), np.concatenate(alone))
 
 
-@pytest.mark.parametrize("lengths", [[9], [3, 0, 9, 1, 0], [4] * 5], ids=str)
-@pytest.mark.parametrize("op_type", GATES)
-def test_directions_on_a_thread_of_the_pool_each(monkeypatch, op_type, lengths):
-    LIBRARY.usable()
-    if POOL.problem:
-        pytest.skip(POOL.problem)
-    together, run = [], SideBySide.run
-    monkeypatch.setattr(SideBySide, "run", lambda self, rows: (together.append(len(rows)), run(self, rows)))
-    with no_limits(), THREAD.limited(2):
-        check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
-    assert together and set(together) == {2}
-
-
-def test_an_error_in_the_other_thread_is_seen(monkeypatch):
-    monkeypatch.setattr(_recurrent, "_APART", 0)
-
-    def calls(d):
-        if d:
-            raise ArithmeticError("of direction 1")
-        return []
-
-    shapes = (2, 3, 3, 4), (2, 4, 3, 4), (2, 3, 4)
-    layers = _recurrent.Layer("gru", *(np.zeros(shape, np.float32) for shape in shapes))
-    with THREAD.limited(2), pytest.raises(ArithmeticError, match="of direction 1"):
-        _recurrent.side_by_side(calls, layers, 10, 5)
-
-
-def test_small_steps_are_left_to_one_thread():
-    with THREAD.limited(4):
-        with _recurrent.threads_for(10):
-            assert THREAD.limit == 1
-        with _recurrent.threads_for(1e9):
-            assert THREAD.limit == 4
+@pytest.mark.parametrize("wrong", ["w_state", "w_input", "bias", "candidate_bias", "peepholes"])
+def test_weights_that_do_not_fit_are_refused(wrong):
+    shapes = {"w_state": (4, 3, 4), "w_input": (5, 12), "bias": (12,), "candidate_bias": (4,), "peepholes": (3, 4)}
+    given = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    assert Direction(Cell("lbr_gru"), **given).operations == 2 * 12 * 9
+    given[wrong] = np.zeros((*shapes[wrong][:-1], 7), np.float32)
+    with pytest.raises(OperandError, match="weights of lbr_gru"):
+        Direction(Cell("lbr_gru"), **given)
 
 
 def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
@@ -231,10 +231,24 @@ def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
     assert not layers._entries
 
 
-def test_packed_rows_are_in_time_major_order():
+def test_packed_weights_count_against_the_budget():
+    def packed():
+        BUDGET.settle()
+        return BUDGET.taken("packed parameters")
+
+    layers, given = FromConstants(lambda arrays: directions("gru", 2)), np.ones(3)
+    given.flags.writeable = False
+    before = packed()
+    layers([given])
+    blocks = 24 * 64 + 20 * 48 + 20 * 32  # rows of the weights of x, of h for u and r, and for c, by whole columns
+    assert packed() - before == 2 * 4 * (blocks + 64)
+    del given
+    assert packed() == before
+
+
+def test_sequences_are_walked_longest_first():
     order = order_of((0, 2, 2, 5, 6))
-    assert order.order.tolist() == [2, 0, 3]
-    assert order.runs == [(0, 3, 1), (3, 2, 1), (5, 1, 1)]
-    assert order.rows(False).tolist() == [2, 0, 5, 3, 1, 4]
-    assert order.rows(True).tolist() == [4, 1, 5, 3, 0, 2]
-    assert order.inverse(False).tolist() == [1, 4, 0, 3, 5, 2]
+    assert order.numbers.tolist() == [2, 0, 3] and order.count == 4
+    for reverse, first, stride in ((False, [2, 0, 5], 1), (True, [4, 1, 5], -1)):
+        starts, lengths, by = order.walk(reverse, slice(None))
+        assert (starts.tolist(), lengths.tolist(), by) == (first, [3, 2, 1], stride)

@@ -1,4 +1,4 @@
-"""rnn on oneDNN's primitives gives what NumPy's kernel gives, for every cell, length and direction."""
+"""rnn in native code gives what NumPy's kernel gives, for every cell, length and direction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from numpy_kernels import numpy_result
 from oprack.kernel import KernelContext
 from oprack.packs.manager import default_manager
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels.declare import no_limits
 from oprack_onednn.kernels.rnn import rnn
 
@@ -57,7 +56,7 @@ def test_rnn(monkeypatch, mode, layers, is_bidirec, lengths):
 
 @pytest.mark.parametrize("lengths", [None, [5, 0, 9, 5, 1]], ids=str)
 @pytest.mark.parametrize("mode", GATES)
-def test_directions_on_a_thread_of_the_pool_each(monkeypatch, mode, lengths):
+def test_a_thread_for_each_direction(monkeypatch, mode, lengths):
     lengths = None if lengths is None else np.array(lengths, np.int32)
     with no_limits(), THREAD.limited(2):
         check_rnn(monkeypatch, lengths, mode=mode, num_layers=2, is_bidirec=True)
@@ -72,24 +71,12 @@ def check_rnn(monkeypatch, lengths, **attrs):
 
 @pytest.mark.parametrize("mode", GATES)
 def test_batches_of_every_size(monkeypatch, mode):
-    """Steps are rounded up to the sequences of few chains, and what lies behind is not looked at."""
     for batch in (1, 17, 70, 150):
         lengths = np.random.default_rng(batch).integers(0, 8, batch)
         got, want = both(monkeypatch, lengths, 8, batch, mode=mode, is_bidirec=True)
         np.testing.assert_allclose(got["Out"], want["Out"], rtol=1e-5, atol=1e-5)
         for g, w in zip(got["State"], want["State"], strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("lengths", [None, np.array([5, 0, 9, 5, 1])], ids=str)
-@pytest.mark.parametrize("mode", GATES)
-def test_directions_in_a_thread_each(monkeypatch, mode, lengths):
-    monkeypatch.setattr(_recurrent, "_APART", 0)
-    with THREAD.limited(3):
-        got, want = both(monkeypatch, lengths, 9, 5, mode=mode, num_layers=2, is_bidirec=True)
-    np.testing.assert_allclose(got["Out"], want["Out"], rtol=1e-5, atol=1e-5)
-    for g, w in zip(got["State"], want["State"], strict=True):
-        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
 
 
 def test_training_of_other_cells_is_left_to_numpy(monkeypatch):

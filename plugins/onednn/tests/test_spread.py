@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.native_steps import CopyGrid, CopyTable
-from oprack_onednn.chain.primitive_chain import PrimitiveChain
-from oprack_onednn.chain.side_by_side import run_all
+from oprack_onednn.chain.primitive_chain import PrimitiveChain, run_all
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError

@@ -17,23 +17,6 @@ struct step {
     float *dh, *dc, *d; /* gradients of h, of c, and of the gates */
 };
 
-INLINE float sigmoid(float x)
-{
-    return 1.0f / (1.0f + exponential(-x));
-}
-
-INLINE float hyperbolic(float x)
-{
-    float z = x * x, far = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
-    float near = -5.70498872745e-3f;
-    near = near * z + 2.06390887954e-2f;
-    near = near * z - 5.37397155531e-2f;
-    near = near * z + 1.33314422036e-1f;
-    near = near * z - 3.33332819422e-1f;
-    near = near * z * x + x;
-    return z < 0.390625f ? near : far; /* the difference would lose the digits of what is near 0 */
-}
-
 INLINE void forward(const struct step *s, int64_t b, int64_t end)
 {
     const int64_t n = s->size;

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define ABI 12
+#define ABI 13
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);
@@ -237,31 +237,6 @@ static int64_t run(struct stretch *stretch)
         slots += chain->operands;
     }
     return 0;
-}
-
-struct rows {
-    struct stretch *const *stretches;
-    int64_t *statuses;
-    unsigned count;
-};
-
-static void run_rows(void *data)
-{
-    struct rows *rows = data;
-    for (unsigned i = pool_number(); i < rows->count; i += pool_count())
-        rows->statuses[i] = run(rows->stretches[i]);
-}
-
-/* Runs stretches side by side, each on one thread of the pool, whose primitives are for one thread and which have nothing
-   in common: no memory objects, and each a struct thread of its own. statuses: what oprack_runner_run returns of each. */
-EXPORTED void oprack_runner_run_apart(struct stretch *const *stretches, int64_t *statuses, int64_t count)
-{
-    struct rows rows = {stretches, statuses, (unsigned)count};
-    exit_enter();
-    pool_running(1);
-    pool_run(run_rows, &rows, count);
-    pool_running(0);
-    exit_leave();
 }
 
 /* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */

@@ -17,7 +17,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 12
+_ABI = 13
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -161,13 +161,13 @@ _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
     **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm", "viterbi"), _LOOP),
     **dict.fromkeys(("plain_filter", "attention"), ((c_void_p, c_int64), c_int64)),
+    "recurrent": ((c_void_p, c_int64, c_int64), None),
     "sgd_rows": ((c_void_p,), c_int64),
 }
 """Arguments and result of the functions that kernels call beside the runner; each is an attribute of Runner."""
 _STEP = (c_void_p, c_void_p, c_int64), c_int
 _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "runner_run": ((c_void_p,), c_int64),
-    "runner_run_apart": ((c_void_p, c_void_p, c_int64), None),
     "native_execute": ((c_void_p, c_int64, c_void_p, c_int64), c_int),
     "memories_create": ((*(c_void_p,) * 6, c_int64), c_int64),
     "memories_destroy": ((c_void_p, c_void_p, c_int64), None),
@@ -179,11 +179,11 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "exit_install": ((c_void_p,), None),
     "exit_lost": ((), c_int),
     **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
-    "winograd_serves": ((), c_int),
+    **dict.fromkeys(("winograd_serves", "recurrent_serves"), ((), c_int)),
     **dict.fromkeys(("winograd_forth", "winograd_back"), _STEP),
 }
 """The same of all functions that the library exports, by their names without oprack_, but for oprack_runner_abi."""
-_SERVED = {"run": "runner_run", "run_apart": "runner_run_apart", "lost": "exit_lost"}
+_SERVED = {"run": "runner_run", "lost": "exit_lost"}
 _SERVED |= {name: name for name in LOOPS}
 """Attributes of Runner, and the functions that they are."""
 
@@ -194,8 +194,6 @@ class Runner:
     Attributes:
         run: Runs the NativeStretch whose pointer it gets; returns 0, NOT_ORDINARY, or the status of the primitive that
             failed. None where the runner does not serve.
-        run_apart: Runs NativeStretches side by side on the pool's threads: their pointers, the statuses that it fills
-            in, and how many there are. None where the runner does not serve.
         native: Runs a NativeStep: its pointer, number of arguments, their address, threads; returns oneDNN's status.
         lost: Whether this process was forked while another thread was in a native call, so that nobody gives back what
             it had locked. None where the runner does not serve.
@@ -209,6 +207,8 @@ class Runner:
             threads; returns 0, or 1 when there is no memory. None where the runner does not serve.
         plain_filter: Copies a filter by the struct whose address it gets, with so many threads (`kernels.conv2d_grad`).
             None where the runner does not serve.
+        recurrent: Computes so many structs from the address on that it gets, with so many threads
+            (`kernels._recurrent`). None where the runner does not serve.
         library: The whole library, for `compiler` and `memory_objects`; None where the runner does not serve.
         problem: Why it does not serve; "" when it does.
     """
@@ -217,7 +217,6 @@ class Runner:
         self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
         self.native: Callable[..., int] = lambda *_: 1
-        self.run_apart: Callable[[Any, Any, int], None] | None = None
         self.lost: Callable[[], int] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
@@ -226,6 +225,7 @@ class Runner:
         self.viterbi: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None
         self.attention: Callable[[int, int], int] | None = None
+        self.recurrent: Callable[[int, int, int], None] | None = None
         self.sgd_rows: Callable[[int], int] | None = None
         self.problem = "oneDNN was not opened yet"
 

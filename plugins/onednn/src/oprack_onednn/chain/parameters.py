@@ -144,9 +144,12 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
 
 
 def _bytes_of(derived: Any) -> int:
-    """Bytes of an array, or of the arrays that are attributes of an object."""
-    arrays = [derived] if isinstance(derived, np.ndarray) else getattr(derived, "__dict__", {}).values()
-    return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+    """Bytes of an array, of the arrays that are attributes of an object, or of a list of either."""
+    if isinstance(derived, np.ndarray):
+        return derived.nbytes
+    if isinstance(derived, list):
+        return sum(map(_bytes_of, derived))
+    return sum(a.nbytes for a in getattr(derived, "__dict__", {}).values() if isinstance(a, np.ndarray))
 
 
 def _forget_derived(

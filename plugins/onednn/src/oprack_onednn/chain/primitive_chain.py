@@ -454,3 +454,24 @@ class BoundChain:
 def expect_success(status: int) -> None:
     if status:
         raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
+
+
+def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
+    """Run chains one after the other by one native call, each with its operands, in the thread that built them.
+
+    Raises:
+        OneDNNError: A primitive failed.
+        OperandError: An operand does not fit; nothing was read or written.
+    """
+    checked = [chain.addresses(operands) for chain, operands in calls]  # all of them before the first one runs
+    natives = [chain.native for chain, _ in calls if chain.native is not None]
+    if RUNNER.run is None:
+        for (chain, _), of_chain in zip(calls, checked, strict=True):
+            chain._run(*of_chain)
+    elif natives:
+        # no two of them share an operand
+        count = sum([native.operands for native in natives])
+        stretch = NativeStretch(THREAD.state, natives, range(count), count)
+        stretch.values[:] = [a for of_chain in checked for a in of_chain]
+        THREAD.arena(max([chain.size for chain, _ in calls]))
+        expect_success(RUNNER.run(stretch.pointer))

@@ -106,7 +106,6 @@ class Thread(Arena, threading.local):
         self.cache_key = 0
         self.alive = _Alive()
         self._by_threads: dict[int, tuple[int, Cache]] = {}
-        self._beside: list[Arena] = []
         self.revision = self._opened_at = -1
         self._opened_for = -1
 
@@ -200,14 +199,6 @@ class Thread(Arena, threading.local):
             # `build` may ask for another chain; the outer one goes on with its own number of threads.
             self.work = work
             self.use(threads)
-
-    def beside(self, i: int) -> Arena:
-        """The arena of stretch number `i`, from 1 on, of those that run at the same time as one with this thread's."""
-        while len(self._beside) < i:
-            self._beside.append(Arena())
-            self._beside[-1].open()
-            self._beside[-1].state.threads = 1
-        return self._beside[i - 1]
 
 
 class _Limited:

@@ -1,408 +1,285 @@
-"""Recurrent layers: primitives that run one or several steps of time, over sequences of any lengths.
+"""Recurrent layers for inference in native code (recurrent.c), over sequences of any lengths.
 
-A primitive takes n sequences through T steps, products with the input counted. When all sequences are equally long one
-primitive does a layer with both of its directions. Otherwise rows are walked in time-major order, longest sequence
-first: the sequences that are still running are then the first rows of the step before, and as long as none of them ends
-the steps are one primitive.
+Nothing is made for a size: weights are packed once, and one call takes all steps. Threads have a direction each, or
+some of the sequences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from ctypes import Structure, addressof, c_int64, c_void_p
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from oprack.cache import Cache
 from oprack.kernel import Array
-from oprack.python.workers import Workers
 
-from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.c.runner import RUNNER, array_type
 from oprack_onednn.chain.memory import BUFFERS
-from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
-from oprack_onednn.chain.side_by_side import SideBySide, run_all
-from oprack_onednn.chain.thread import CHAIN, CHAINS, THREAD, PerThread
-from oprack_onednn.dnnl import _c
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
-from oprack_onednn.dnnl.operands import OperandError, Region
-from oprack_onednn.kernels._order import order_of
+from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
 from oprack_onednn.kernels.declare import Limits
-from oprack_onednn.threads.pool import POOL
 
-if TYPE_CHECKING:
-    from oprack_onednn.kernels._order import Order
-
-
-# cell -> gates of the weights, gates of the bias
-GATES = {
-    "gru": (3, 3),
-    "lbr_gru": (3, 4),
-    "lstm": (4, 4),
-    "peephole_lstm": (4, 4),
-    "relu": (1, 1),
-    "tanh": (1, 1),
-}
-BOTH = 3
-_LINE = 16  # float32 in a cache line
-# Chains that are kept for the same weights and one thread.
-_PRIMITIVES = 2048
+_COLUMNS = 16  # of a block of weights
+_ROWS = 6  # of a product that are computed at a time
+CELLS = {"gru": 0, "lbr_gru": 1, "lstm": 2, "rnn": 3}
+"""As recurrent.c numbers them."""
+FUNCTIONS = {"identity": 0, "sigmoid": 1, "tanh": 2, "relu": 3}
+"""As recurrent.c numbers them; of gates and cells."""
+_GATES = {"gru": 3, "lbr_gru": 3, "lstm": 4, "rnn": 1}
 
 
-class PrimitivesByThread:
-    """Chains with the same weights, and pairs of these, of every thread that uses them."""
+class _Recurrent(Structure):
+    """The struct of recurrent.c, field by field."""
 
-    def __init__(self) -> None:
-        self._chains = PerThread()
-
-    def own(self) -> Cache:
-        """Those of this thread, to be added to."""
-        THREAD.ready()
-        key = (THREAD.cache_key,)
-        found: Cache | None = self._chains[key]
-        if found is None:
-            found = self._chains.keep(key, Cache(_PRIMITIVES, CHAINS))
-        return found
+    _fields_ = (
+        *((name, c_int64) for name in ("cell", "count", "rows", "size", "inputs", "wide", "stride", "origin")),
+        *((name, c_int64) for name in ("x_row", "out_row", "row")),
+        ("functions", c_int64 * 3),
+        ("gates", c_int64 * 4),
+        *((name, c_void_p) for name in ("first", "lengths", "x", "weights_x", "bias", "weights_h", "weights_c")),
+        *((name, c_void_p) for name in ("candidate_bias", "peepholes", "h", "c", "out", "out_c", "scratch")),
+    )
 
 
-class Layer:
-    """Weights of a layer's directions, as primitives take them, with the gates in oneDNN's order.
+def serves() -> bool:
+    """Whether native code serves here."""
+    return RUNNER.recurrent is not None and bool(RUNNER.library.oprack_recurrent_serves())  # type: ignore[union-attr]
+
+
+def _whole(columns: int) -> int:
+    return -(-columns // _COLUMNS) * _COLUMNS
+
+
+def _packed(matrix: Array) -> Array:
+    """Blocks of _COLUMNS columns, and within a block one row after the other; missing columns are 0."""
+    inner, columns = matrix.shape
+    padded = np.zeros((inner, _whole(columns)), np.float32)
+    padded[:, :columns] = matrix
+    blocks = padded.reshape(inner, -1, _COLUMNS).transpose(1, 0, 2)
+    # a row of a block is a cache line
+    raw = np.empty(blocks.size + _COLUMNS, np.float32)
+    start = -address(raw) % (_COLUMNS * FLOAT.itemsize) // FLOAT.itemsize
+    found = raw[start : start + blocks.size].reshape(blocks.shape)
+    found[...] = blocks
+    return found
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a step computes.
+
+    Attributes:
+        kind: A key of CELLS.
+        functions: Names of the functions of gates, of the candidate (or of a plain cell), and of a cell that is shown.
+        origin: Whether a GRU's u keeps the old state.
+        gates: Where u, r and c of a GRU, or i, f, g and o of an LSTM, begin in a row of products with the input.
+    """
+
+    kind: str
+    functions: tuple[str, str, str] = ("sigmoid", "tanh", "tanh")
+    origin: bool = False
+    gates: tuple[int, ...] = (0, 1, 2, 3)
+
+
+class Direction:
+    """Weights of one direction of a layer.
 
     Args:
-        cell: A key of GATES.
-        w_input: [directions, inputs, gates, size].
-        w_state: [directions, size, gates, size].
-        bias: [directions, gates of the bias, size].
-        peepholes: Of i, f and o, [directions, 3, size], for a cell "lstm" that has them.
+        cell: What a step computes.
+        w_state: [size, gates, size], gates as `Cell` names them.
+        w_input: [inputs, gates size]; None where rows are products already.
+        bias: [gates size], added to products with the input.
+        candidate_bias: [size], of an "lbr_gru".
+        peepholes: [3, size] of an "lstm"'s i, f and o.
+
+    Raises:
+        OperandError: They do not fit together.
     """
 
     def __init__(
         self,
-        cell: str,
-        w_input: np.ndarray,
-        w_state: np.ndarray,
-        bias: np.ndarray,
-        peepholes: np.ndarray | None = None,
+        cell: Cell,
+        w_state: Array,
+        w_input: Array | None = None,
+        bias: Array | None = None,
+        candidate_bias: Array | None = None,
+        peepholes: Array | None = None,
     ) -> None:
-        self.cell = cell if peepholes is None else "peephole_lstm"
-        self.has_cells = cell == "lstm"
-        given = (w_input, w_state, bias, peepholes)
-        self.directions, self.inputs, _, size = w_input.shape
-        of_weights, of_bias = GATES[cell]
-        shapes = [(self.inputs, of_weights, size), (size, of_weights, size), (of_bias, size), (3, size)]
+        gates, size = _GATES[cell.kind], w_state.shape[-1]
+        self.cell, self.size, self.wide = cell, size, gates * size
+        self.inputs = self.wide if w_input is None else len(w_input)
+        given = (w_state, w_input, bias, candidate_bias, peepholes)
+        shapes = ((size, gates, size), (self.inputs, self.wide), (self.wide,), (size,), (3, size))
         for array, shape in zip(given, shapes, strict=True):
-            if array is not None and (array.shape != (self.directions, *shape) or array.dtype != np.float32):
-                raise OperandError(
-                    f"weights of {cell} have shape {array.shape} and dtype {array.dtype}; expected float32 of shape "
-                    f"{(self.directions, *shape)}"
-                )
-        self.size, self._arrays = size, [_aligned(a) for a in given if a is not None]
-        self.chains = PrimitivesByThread()
+            if array is not None and (array.shape != shape or array.dtype != FLOAT):
+                raise OperandError(f"weights of {cell.kind} are {array.dtype}{list(array.shape)}; expected {shape}")
+        hidden = w_state.reshape(size, -1)
+        split = 2 * size if cell.kind == "gru" else self.wide
+        self.weights_h = _packed(hidden[:, :split])
+        self.weights_c = _packed(hidden[:, split:]) if split < self.wide else None
+        self.weights_x = None if w_input is None else _packed(w_input)
+        self.bias = None
+        if bias is not None:
+            self.bias = np.zeros(_whole(self.wide), np.float32)
+            self.bias[: self.wide] = bias
+        self.candidate_bias = None if candidate_bias is None else np.ascontiguousarray(candidate_bias)
+        self.peepholes = None if peepholes is None else np.ascontiguousarray(peepholes)
+        self.row = sum(map(_whole, (split, self.wide - split)))
 
-    def weights(self, direction: int, d: int) -> list[np.ndarray]:
-        """Those of direction d, or of both."""
-        return [a if direction == BOTH else a[d : d + 1] for a in self._arrays]
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    """A copy that begins with a cache line, so that no vector of a row lies in two."""
-    raw = np.empty(array.size + _LINE, np.float32)
-    start = -raw.ctypes.data % (4 * _LINE) // 4
-    copy = raw[start : start + array.size].reshape(array.shape)
-    copy[...] = array
-    return copy
-
-
-class StepsPrimitive:
-    """`steps` steps of n sequences in one or both directions.
-
-    Operands: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
-    or h, or h and c of a cell with c. The rows of y are `wide` results apart.
-    """
-
-    def __init__(
-        self,
-        cell: str,
-        steps: int,
-        n: int,
-        inputs: int,
-        size: int,
-        direction: int,
-        before: bool,
-        after: bool,
-        wide: int,
-    ) -> None:
-        sides = 2 if direction == BOTH else 1
-        of_weights, of_bias = GATES[cell]
-        x = MemoryDesc.strided((steps, n, inputs))
-        y = MemoryDesc.strided((steps, n, sides * size), (wide * n * size, wide * size, 1))
-        weights = [MemoryDesc.strided((1, sides, rows, of_weights, size)) for rows in (inputs, size)]
-        bias = MemoryDesc.strided((1, sides, of_bias, size))
-        state = MemoryDesc.strided((1, sides, n, size))
-        h, last = (state if given else None for given in (before, after))
-        kind = cell
-        options: tuple[int, ...] = (_c.FORWARD_INFERENCE, direction)
-        descs: tuple[MemoryDesc | None, ...] = (x, h, *weights, bias, y, last)
-        numbers: tuple[float, ...] = (0,)
-        has_cells, peepholes = cell in ("lstm", "peephole_lstm"), None
-        if has_cells:
-            if cell == "peephole_lstm":
-                peepholes = MemoryDesc.strided((1, sides, 3, size))
-            kind, descs = "lstm", (x, h, h, *weights, peepholes, None, bias, y, last, last)
-        elif cell in ("relu", "tanh"):
-            kind, options = "vanilla_rnn", (_c.FORWARD_INFERENCE, _c.ELTWISE[cell], direction)
-            numbers = (0, 0.0, 0.0)
-        # judged by its name the implementation is a slow one, yet it is products and gates in machine code
-        desc = primitive_desc(
-            f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
-        )
-        chain = self.chain = PrimitiveChain()
-        count = 1 + has_cells
-        memory = {_c.SRC: chain.input(x)}
-        memory |= {arg: chain.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
-        memory |= {
-            _c.WEIGHTS: chain.input(weights[0]),
-            _c.WEIGHTS_1: chain.input(weights[1]),
-            _c.BIAS: chain.input(bias),
-        }
-        if peepholes:
-            memory[_c.WEIGHTS_2] = chain.input(peepholes)
-        memory[_c.DST] = chain.output(y)
-        memory |= {arg: chain.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
-        chain.add(desc, memory)
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions of a row."""
+        return 2 * self.wide * (self.size + (self.inputs if self.weights_x is not None else 0))
 
 
-_DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
-_APART = 3e7  # operations of a direction from which on it has a thread of its own where the pool does not serve
-_SHARED = 1e7  # operations of a step from which on threads share it
-# Those of the process; each has chains of its own, as every thread.
-_OTHERS = Workers(lambda: LIBRARY.num_threads())
-
-
-def _bound_chain(
-    chains: Cache,
-    layer: Layer,
-    steps: int,
-    n: int,
-    direction: int,
-    d: int = 0,
-    before: bool = False,
-    after: bool = False,
-    wide: int = 0,
-) -> BoundChain | None:
-    """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it.
+class Order:
+    """Sequences that are walked together, longest first; empty ones are left out.
 
     Args:
-        wide: How many results the rows of y are apart; default: without gaps.
+        starts: The row in which each begins.
+        lengths: Their rows.
+        stride: How many rows lie between two rows of one sequence.
+
+    Attributes:
+        count: How many there are, empty ones included.
+        numbers: Those that are walked, as the caller numbers them.
+        lengths: Of those.
     """
-    wide = wide or (2 if direction == BOTH else 1)
-    key = (steps, n, direction, d, before, after, wide)
-    known: BoundChain | None = chains[key]
-    if known is not None:
-        return known
-    shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after, wide)
-    found = THREAD.primitive(("recurrent", *shape), StepsPrimitive, *shape)
-    if found is None:
-        return None
-    count = 1 + layer.has_cells
-    fixed = [None] * (1 + before * count) + layer.weights(direction, d) + [None] * (1 + after * count)
-    return chains.keep(key, BoundChain(found.chain, fixed), CHAIN)
+
+    def __init__(self, starts: Array, lengths: Array, stride: int) -> None:
+        self.count = len(lengths)
+        # Stable, so that equal sequences stay in their order, and results do not depend on the sort.
+        order = np.argsort(-lengths, kind="stable")
+        self.numbers = order[: np.count_nonzero(lengths)]
+        self.lengths = np.ascontiguousarray(lengths[self.numbers], np.int64)
+        self._starts, self._stride = np.ascontiguousarray(starts[self.numbers], np.int64), stride
+
+    def walk(self, reverse: bool, part: slice) -> tuple[Array, Array, int]:
+        """The first rows and lengths of some of the sequences, and from a row to the next one."""
+        starts, lengths = self._starts[part], np.ascontiguousarray(self.lengths[part])
+        if reverse:
+            return starts + (lengths - 1) * self._stride, lengths, -self._stride
+        return np.ascontiguousarray(starts), lengths, self._stride
 
 
-def _threads() -> int:
-    """Threads that the primitives of this Python thread may use."""
-    return THREAD.limit or LIBRARY.num_threads()
+# The layers of a net walk the same sequences one after the other, forward and back.
+@lru_cache(maxsize=16)
+def order_of(offsets: tuple[int, ...]) -> Order:
+    """The order of sequences with these offsets."""
+    ends = np.array(offsets)
+    return Order(ends[:-1], np.diff(ends), 1)
 
 
-def threads_for(operations: float) -> AbstractContextManager[None]:
-    """A context in which primitives share such a step, or leave it to one thread where waiting would take longer."""
-    return nullcontext() if operations > _SHARED or _threads() == 1 else THREAD.limited(1)
-
-
-def _operations(layer: Layer, rows: int) -> int:
-    return 2 * rows * layer.size * GATES[layer.cell][0] * (layer.inputs + layer.size)
-
-
-def directions_apart(layer: Layer, rows: int) -> bool:
-    """Whether the two directions of a layer are better computed by a thread each."""
-    return layer.directions == 2 and _operations(layer, rows) > _APART and _threads() > 1
-
-
-def apart_in_pool(layer: Layer, rows: int, steps: int) -> bool:
-    """Whether a thread of the pool each is the best for the two directions of a layer, of so many rows in all."""
-    if layer.directions != 2 or RUNNER.run_apart is None or POOL.problem:
-        return False
-    count, operations = _threads(), _operations(layer, rows)
-    # two threads for a direction need steps that are worth sharing
-    return count > 1 and operations >= Limits.apart and (count < 4 or operations <= _SHARED * steps)
-
-
-def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int, steps: int) -> None:
-    """Run the chains of calls(d), as run_all takes them, for each direction, with one thread each where that pays.
-
-    Threads that share the steps of one direction wait for each other several times per step.
-    """
-    count = _threads()
-    if apart_in_pool(layer, rows, steps):
-        with THREAD.limited(1):
-            both = [calls(d) for d in range(2)]
-            for chain, _ in (call for found in both for call in found):
-                chain.compile_ahead(count)
-            chains = [[chain for chain, _ in found] for found in both]
-            SideBySide(chains).run([[operands for _, operands in found] for found in both])
-        return
-    if not directions_apart(layer, rows):
-        with threads_for(_operations(layer, rows) / steps):
-            found = [call for d in range(layer.directions) for call in calls(d)]
-            for chain, _ in found:
-                chain.compile_ahead(count)
-            run_all(found)
-        return
-
-    def other() -> None:
-        with THREAD.limited(count // 2):
-            found = calls(1)
-            # from the other end: each thread gets what the other one has compiled from oneDNN's cache
-            for chain, _ in reversed(found):
-                chain.compile()
-            run_all(found)
-
-    # The second direction runs over there while this thread does the first one; numbers are the same either way.
-    done = _OTHERS.submit(other)
-    try:
-        with THREAD.limited(count - count // 2):
-            run_all(calls(0))
-    finally:
-        # Also after an error here, since the other thread writes to arrays of this call.
-        done.wait()
-
-
-def equal_steps(
-    layer: Layer,
+def walk(
+    directions: Sequence[Direction],
+    reversals: Sequence[bool],
     x: Array,
-    steps: int,
-    n: int,
-    direction: int,
+    order: Order,
     out: Array,
-    before: Sequence[Array] = (),
-    after: Sequence[Array] = (),
-) -> bool:
-    """All steps of n equally long sequences at once: x [steps, n, inputs] to out [steps, n, directions size].
+    *,
+    out_c: Array | None = None,
+    before: Sequence[Sequence[Array | None]] = (),
+    after: Sequence[Sequence[Array]] = (),
+) -> None:
+    """All steps of sequences in one or several directions.
 
     Args:
-        before, after: Arrays [directions, n, size] of h, or of h and c.
-
-    Returns:
-        False when oneDNN does not serve it.
+        directions: Their weights, of equal sizes.
+        reversals: Of each direction whether sequences are walked from their last row on.
+        x: Rows [N, inputs], row-major and aligned; each row of a sequence is one of them.
+        order: The sequences.
+        out: Gets the rows of h, [N, directions size], row-major.
+        out_c: The same of c.
+        before: For each direction the first h, and c, [order.count, size]; () and None stand for zeros.
+        after: For each direction where the last h, and c, are written, rows of sequences that are not empty.
     """
-    if direction == BOTH and apart_in_pool(layer, steps * n, steps):
-        return _equal_steps_apart(layer, x, steps, n, out.reshape(steps, n, -1), before, after)
-    with threads_for(_operations(layer, n)):
-        found = _bound_chain(layer.chains.own(), layer, steps, n, direction, 0, bool(before), bool(after))
-        if found is not None:
-            found.run(x, *before, out, *after)
-    return found is not None
+    assert RUNNER.recurrent is not None
+    sides, threads = len(directions), THREAD.max_threads
+    if sides * len(x) * directions[0].operations < Limits.apart:
+        threads = 1
+    # a direction is shared where there are threads left, and sequences for products of several rows
+    parts = max(1, min(threads // sides, len(order.numbers) // _ROWS))
+    jobs, kept, ends = array_type(_Recurrent, sides * parts)(), list[object](), []
+    for k, (direction, reverse) in enumerate(zip(directions, reversals, strict=True)):
+        # the products with the input are made for all parts together
+        products = None if parts == 1 or direction.weights_x is None else _products(direction, x, threads, kept)
+        for i in range(parts):
+            part, job = slice(i, None, parts), jobs[k * parts + i]
+            states = _states(direction, order.numbers[part], before[k] if before else ())
+            if products is None:
+                _fill(job, direction, x)
+            else:
+                _fill(job, direction, products, are_products=True)
+            _walk(job, direction, order.walk(reverse, part), states, kept)
+            for field, rows in (("out", out), ("out_c", out_c)):
+                if rows is not None:
+                    setattr(job, field, address(rows) + k * direction.size * FLOAT.itemsize)
+            job.out_row = out.shape[1]
+            ends.append((k, order.numbers[part], states))
+    RUNNER.recurrent(addressof(jobs), len(jobs), min(threads, len(jobs)))
+    for k, numbers, states in ends if after else ():
+        for target, state in zip(after[k], states, strict=False):
+            target[numbers] = state
 
 
-def _equal_steps_apart(
-    layer: Layer, x: Array, steps: int, n: int, out: Array, before: Sequence[Array], after: Sequence[Array]
-) -> bool:
-    """What equal_steps does in both directions, each on a thread of the pool."""
-    count = _threads()
-    with THREAD.limited(1):
-        known = layer.chains.own()
-        key = ("apart", steps, n, bool(before), bool(after))
-        pair: SideBySide | None = known[key]
-        if pair is None:
-            found = [_bound_chain(known, layer, steps, n, d + 1, d, bool(before), bool(after), 2) for d in range(2)]
-            chains = [chain for chain in found if chain is not None]
-            if len(chains) < 2:
-                return False
-            for chain in chains:
-                chain.compile_ahead(count)
-            pair = known.keep(key, SideBySide([[chain] for chain in chains]), CHAIN)
-        halves = out[..., : layer.size], out[..., layer.size :]
-        pair.run([[(x, *(a[d] for a in before), halves[d], *(a[d] for a in after))] for d in range(2)])
-    return True
+def _states(direction: Direction, numbers: Array, before: Sequence[Array | None]) -> list[Array]:
+    """h, and c of an LSTM, of some sequences before their first steps."""
+    given = [*before, None, None][: 1 + (direction.cell.kind == "lstm")]
+    zeros = len(numbers), direction.size
+    return [np.zeros(zeros, np.float32) if s is None else np.take(s, numbers, axis=0) for s in given]
 
 
-def packed_steps(
-    layer: Layer, x: Array, order: Order, reversals: tuple[bool, ...], before: Sequence[Array] = ()
-) -> list[Array] | None:
-    """Steps of sequences of any lengths: rows x [N, inputs] to packed rows of h, and of c for a cell with c.
-
-    Args:
-        before: The states h, or h and c, [directions, n, size] each.
-
-    Returns:
-        [h] or [h, c], each [directions, total + behind, size], where c is there at the last step of every sequence;
-        None when oneDNN does not serve it.
-    """
-    if _bound_chain(layer.chains.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
-        return None
-    rows = order.total + order.behind
-    states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
-
-    def calls(d: int) -> list[Any]:
-        return _steps(layer, x, order, d, reversals[d], [a[d] for a in before], [a[d] for a in states])
-
-    side_by_side(calls, layer, order.total, len(order.steps))
-    return states
+def _fill(job: _Recurrent, direction: Direction, x: Array, are_products: bool = False) -> None:
+    """Say what a job has of its weights and rows."""
+    cell = direction.cell
+    job.cell, job.size, job.inputs, job.wide = CELLS[cell.kind], direction.size, direction.inputs, direction.wide
+    job.origin, job.row, job.rows, job.x_row = cell.origin, direction.row, len(x), x.shape[1]
+    job.functions[:] = [FUNCTIONS[name] for name in cell.functions]
+    job.gates[: len(cell.gates)] = cell.gates
+    job.x = address(x)
+    of_x = () if are_products else ("weights_x", "bias")
+    for field in ("weights_h", "weights_c", "candidate_bias", "peepholes", *of_x):
+        array = getattr(direction, field)
+        if array is not None:
+            setattr(job, field, address(array))
 
 
-def _steps(
-    layer: Layer, x: Array, order: Order, d: int, reverse: bool, before: Sequence[Array], states: Sequence[Array]
-) -> list[Any]:
-    """Direction d of packed_steps: chains with their operands, which fill its packed rows of h, and of c."""
-    size, rows, chains = layer.size, order.total + order.behind, layer.chains.own()
-    packed = BUFFERS.take((rows, layer.inputs))
-    np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
-    # Steps may take a few more sequences than there are, and would compute with whatever the memory held before.
-    packed[order.total :] = 0
-    first = np.zeros((len(states), len(order.order) + order.behind, size), np.float32)
-    for a, given in zip(first, before, strict=False):
-        a[: len(order.order)] = given[order.order]
-    row, wide = 4 * size, 4 * layer.inputs
-    source, hidden = Region(packed), [Region(a) for a in states]
-    previous = [(Region(a), 0) for a in first]
-    calls = []
-    for start, steps, n, last in order.joined_steps:
-        found = _bound_chain(chains, layer, steps, n, 1, d, True, layer.has_cells)
-        then = [(region, last * row) for region in hidden]
-        after = then if layer.has_cells else ()
-        calls.append((found, ((source, start * wide), *previous, (hidden[0], start * row), *after)))
-        previous = then
-    return calls
+def _walk(
+    job: _Recurrent,
+    direction: Direction,
+    walked: tuple[Array, Array, int],
+    states: Sequence[Array],
+    kept: list[object],
+) -> None:
+    """Say which sequences a job walks, and give it room for what it makes of them."""
+    first, lengths, job.stride = walked
+    job.count = len(first)
+    products = job.rows * _whole(direction.wide) if job.weights_x else 0
+    scratch = BUFFERS.take((products + job.count * (direction.row + direction.size) + _COLUMNS,))
+    job.first, job.lengths, job.scratch = address(first), address(lengths), address(scratch)
+    job.h, job.c = address(states[0]), address(states[-1])
+    kept += [first, lengths, scratch]
 
 
-def sequences(layer: Layer, x: Array, offsets: Sequence[int], reversals: tuple[bool, ...]) -> Array | None:
-    """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it.
+def _products(direction: Direction, x: Array, threads: int, kept: list[object]) -> Array:
+    """The products of all rows with the weights of the input, of which threads make some each."""
+    assert RUNNER.recurrent is not None
+    wide = _whole(direction.wide)
+    found = BUFFERS.take((len(x), wide))
+    jobs = array_type(_Recurrent, threads)()
+    for i, job in enumerate(jobs):
+        begin, end = len(x) * i // threads, len(x) * (i + 1) // threads
+        if end > begin:
+            _fill(job, direction, x[begin:end])
+            job.scratch = address(found) + begin * wide * FLOAT.itemsize
+    RUNNER.recurrent(addressof(jobs), threads, threads)
+    kept.append(found)
+    return found
 
-    Args:
-        reversals: A tuple of booleans, one per direction.
-    """
-    rows, sides = len(x), len(reversals)
-    direction = _DIRECTIONS.get(reversals)
-    apart = directions_apart(layer, rows)
-    if direction and len(offsets) == 2 and (not apart or apart_in_pool(layer, rows, rows)):
-        out = BUFFERS.take((rows, sides * layer.size))
-        return out if equal_steps(layer, x, rows, 1, direction, out) else None
-    order = order_of(tuple(offsets))
-    if len(order.runs) == 1 and direction and (not apart or apart_in_pool(layer, rows, order.runs[0][2])):
-        packed, out = (BUFFERS.take((rows, n)) for n in (layer.inputs, sides * layer.size))
-        np.take(x, order.rows(False), axis=0, out=packed, mode="clip")
-        _, n, steps = order.runs[0]
-        if not equal_steps(layer, packed, steps, n, direction, out):
-            return None
-        return np.take(out, order.inverse(False), axis=0, out=BUFFERS.take(out.shape), mode="clip")
-    states = packed_steps(layer, x, order, reversals)
-    if states is None:
-        return None
-    hidden = states[0]
-    places = np.empty((rows, sides), np.intp)
-    for d, reverse in enumerate(reversals):
-        places[:, d] = order.inverse(reverse) + d * hidden.shape[1]
-    out = BUFFERS.take((rows, sides, layer.size))
-    np.take(hidden.reshape(-1, layer.size), places, axis=0, out=out, mode="clip")
-    return out.reshape(rows, -1)
+
+def sequences(directions: Sequence[Direction], x: Array, offsets: Sequence[int], reversals: Sequence[bool]) -> Array:
+    """Every row's h, [N, directions size], of sequences with these offsets, for rows x [N, inputs]."""
+    out = BUFFERS.take((len(x), len(directions) * directions[0].size))
+    walk(directions, reversals, x, order_of(tuple(offsets)), out)
+    return out

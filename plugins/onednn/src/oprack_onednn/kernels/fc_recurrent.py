@@ -10,41 +10,50 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.chain.parameters import FromConstants
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
-from oprack_onednn.kernels._recurrent import Layer, sequences
+from oprack_onednn.kernels._recurrent import Cell, Direction, sequences, serves
 from oprack_onednn.kernels.declare import onednn_kernel
 
 
-def gru_layer(arrays: tuple[Array, ...], origin_mode: bool) -> Layer:
+def gru_layer(arrays: tuple[Array, ...], origin_mode: bool) -> list[Direction]:
     """From WeightX, Weight and Bias of all directions, as the op has them."""
-    w_input, w_state, bias = _by_slot(arrays, 3)
-    size = w_state[0].shape[0]
-    split = 2 * size * size
-    parts = []
-    for w in w_state:
-        w = w.reshape(-1)  # a buffer: [size, 2 size] for u and r, then [size, size] for c
-        both, candidate = w[:split].reshape(size, 2, size), w[split:].reshape(size, 1, size)
-        parts.append(np.concatenate([both, candidate], axis=1))
-    inputs = np.stack([w.reshape(-1, 3, size) for w in w_input])
-    states = np.stack(parts)
-    rows = np.stack([b.reshape(3, size) for b in bias])
-    if not origin_mode:
-        # oneDNN's u keeps the old state, and 1 - sigmoid(z) = sigmoid(-z)
-        for a in (inputs, states):
-            a[:, :, 0] *= -1
-        rows[:, 0] *= -1
-    return Layer("gru", inputs, states, rows)
+    cell = Cell("gru", origin=origin_mode)
+    return [
+        Direction(cell, gru_weights(w_state), w_input, bias.reshape(-1))
+        for w_input, w_state, bias in zip(*_by_slot(arrays, 3), strict=True)
+    ]
 
 
-def lstm_layer(arrays: tuple[Array, ...], use_peepholes: bool) -> Layer:
+def gru_weights(weight: Array) -> Array:
+    """The op's Weight as [size, 3, size]: it is a buffer, [size, 2 size] for u and r, then [size, size] for c."""
+    size = weight.shape[0]
+    buffer, split = weight.reshape(-1), 2 * size * size
+    both, candidate = buffer[:split].reshape(size, 2, size), buffer[split:].reshape(size, 1, size)
+    return np.concatenate([both, candidate], axis=1)
+
+
+def lstm_layer(arrays: tuple[Array, ...], use_peepholes: bool) -> list[Direction]:
     """From WeightX, Weight and Bias of all directions, as the op has them."""
-    w_input, w_state, bias = _by_slot(arrays, 4, 7 if use_peepholes else 4)
-    size = w_state[0].shape[0]
-    order = [1, 2, 0, 3]  # from c', i, f, o to i, f, c', o
-    inputs, states = (np.stack([w.reshape(-1, 4, size)[:, order] for w in ws]) for ws in (w_input, w_state))
-    rows = np.stack([b.reshape(-1, size) for b in bias])
-    return Layer("lstm", inputs, states, rows[:, order], rows[:, 4:] if use_peepholes else None)
+    found = []
+    for w_input, w_state, bias in zip(*_by_slot(arrays, 4, 7 if use_peepholes else 4), strict=True):
+        size = w_state.shape[0]
+        rows = bias.reshape(-1, size)
+        peepholes = rows[4:] if use_peepholes else None
+        cell = Cell("lstm", gates=LSTM_GATES)
+        found.append(Direction(cell, lstm_weights(w_state), w_input, rows[:4].reshape(-1), peepholes=peepholes))
+    return found
+
+
+LSTM_GATES = (1, 2, 0, 3)
+"""Where i, f, g and o are among the op's gates c', i, f, o."""
+
+
+def lstm_weights(weight: Array) -> Array:
+    """The op's Weight as [size, 4, size], with the gates i, f, g, o."""
+    size = weight.shape[0]
+    return weight.reshape(size, 4, size)[:, list(LSTM_GATES)]
 
 
 def _by_slot(arrays: tuple[Array, ...], gates: int, rows_of_bias: int = 3) -> list[tuple[Array, ...]]:
@@ -71,16 +80,19 @@ def _run(
 ) -> Array:
     """Out, or NotImplemented when NumPy should compute it."""
     lod = ctx.lod("X")
-    if not lod or not X.size or not X.flags.c_contiguous or any(w.shape != Weight[0].shape for w in Weight[1:]):
+    if not lod or not X.size or not X.flags.c_contiguous or not X.flags.aligned or X.ndim != 2:
         return NotImplemented
-    if X.dtype != FLOAT or lod[-1][-1] != len(X):
+    if X.dtype != FLOAT or lod[-1][-1] != len(X) or any(w.shape != Weight[0].shape for w in Weight[1:]):
+        return NotImplemented
+    if not serves() or not THREAD.ready():
         return NotImplemented
     try:
-        layer = layers((*WeightX, *Weight, *Bias), *options)
-        out = sequences(layer, X, lod[-1], reversals) if X.shape[1:] == (layer.inputs,) else None
+        directions = layers((*WeightX, *Weight, *Bias), *options)
     except OperandError:
-        out = None
-    return NotImplemented if out is None else out
+        return NotImplemented
+    if any(d.inputs != X.shape[1] for d in directions):
+        return NotImplemented
+    return sequences(directions, X, lod[-1], reversals)
 
 
 def _specialize(make: Callable[..., Any], *names: str) -> Callable[..., Any]:

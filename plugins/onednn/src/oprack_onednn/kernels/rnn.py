@@ -5,37 +5,50 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from oprack.kernel import Array
+from oprack.kernel import Array, decline
 
+from oprack_onednn.chain.memory import BUFFERS
 from oprack_onednn.chain.parameters import FromConstants
+from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
-from oprack_onednn.kernels._order import Order
-from oprack_onednn.kernels._recurrent import Layer, apart_in_pool, directions_apart, equal_steps, packed_steps
+from oprack_onednn.kernels._recurrent import Cell, Direction, Order, serves, walk
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.kernels.rnn_training import training
 
-_CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
-_GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}  # in oneDNN's order
+_CELLS = {
+    "LSTM": Cell("lstm"),
+    "GRU": Cell("lbr_gru", origin=True),
+    "RNN_RELU": Cell("rnn", ("identity", "relu", "identity")),
+    "RNN_TANH": Cell("rnn"),
+}
+_GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}
+"""The op's gates in the order of `Cell`."""
 
 
-def rnn_layer(arrays: Sequence[Array], mode: str) -> Layer:
+def rnn_layer(arrays: Sequence[Array], mode: str) -> list[Direction]:
     """From W_ih, W_hh, b_ih and b_hh of one direction after the other."""
-    order, size = _GATES[mode], arrays[1].shape[-1]
-    for w_input, w_state, *biases in zip(*(arrays[i::4] for i in range(4)), strict=True):
-        rows = len(order) * size
-        shapes = [w_input.shape[:1], w_state.shape, *(b.shape for b in biases)]
+    order, found = _GATES[mode], []
+    for w_input, w_state, b_input, b_state in zip(*(arrays[i::4] for i in range(4)), strict=True):
+        size, rows = w_state.shape[-1], len(order) * w_state.shape[-1]
+        shapes = [w_input.shape[:1], w_state.shape, b_input.shape, b_state.shape]
         if w_input.ndim != 2 or shapes != [(rows,), (rows, size), (rows,), (rows,)]:
             raise OperandError(f"weights of {mode} have shapes {shapes}")
-
-    def stacked(matrices: Sequence[Array]) -> Array:
-        return np.stack([w.reshape(len(order), size, -1)[order].transpose(2, 0, 1) for w in matrices])
-
-    b_input, b_state = (np.stack([b.reshape(-1, size)[order] for b in arrays[i::4]]) for i in (2, 3))
-    bias = b_input + b_state
-    if mode == "GRU":
-        # what is added to h's part of the candidate lies within the product with the reset gate
-        bias = np.concatenate([bias[:, :2], b_input[:, 2:], b_state[:, 2:]], axis=1)
-    return Layer(_CELLS[mode], stacked(arrays[0::4]), stacked(arrays[1::4]), bias)
+        of_input, of_state = (w.reshape(len(order), size, -1)[order] for w in (w_input, w_state))
+        bias, of_candidate = b_input + b_state, None
+        if mode == "GRU":
+            # what is added to h's part of the candidate lies within the product with the reset gate
+            bias, of_candidate = b_input.copy(), b_state[2 * size :]
+            bias[: 2 * size] += b_state[: 2 * size]
+        found.append(
+            Direction(
+                _CELLS[mode],
+                of_state.transpose(2, 0, 1),
+                of_input.reshape(rows, -1).T,
+                bias.reshape(-1, size)[order].reshape(-1),
+                of_candidate,
+            )
+        )
+    return found
 
 
 _LAYERS = FromConstants(rnn_layer)
@@ -63,26 +76,33 @@ def rnn(
         return training(Input, PreState, WeightList, mode, dropout_prob, sides, num_layers, hidden_size)
     if not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
         return NotImplemented
-    order = None
+    lengths: Array | None = np.full(batch, steps)
     if SequenceLength is not None:
         lengths = _lengths(SequenceLength, steps, batch)
-        if lengths is None:
-            return NotImplemented
-        order = None if (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
-    # Copies: chains write the last states there, and the op's inputs stay as they are.
+    if lengths is None or not serves() or not THREAD.ready():
+        return NotImplemented
+    try:
+        layers = [_LAYERS(_parameters(WeightList, first, sides), mode) for first in range(0, num_layers * sides, sides)]
+    except OperandError as error:
+        return decline(str(error))
+    widths = [Input.shape[2], *[sides * hidden_size] * (num_layers - 1)]
+    if [(d.inputs, d.size) for layer in layers for d in layer] != [
+        (w, hidden_size) for w in widths for _ in range(sides)
+    ]:
+        return NotImplemented
+    # Copies: last states go there, and the op's inputs stay as they are.
     after = [np.array(s, order="C") for s in PreState]
-    before = [s.copy() for s in after]
-    x = np.ascontiguousarray(Input)
-    for first in range(0, num_layers * sides, sides):
-        layer = _LAYERS(_parameters(WeightList, first, sides), mode)
-        if (layer.inputs, layer.size) != (x.shape[2], hidden_size):
-            return NotImplemented
-        own = slice(first, first + sides)
-        y = _layer(layer, x, order, [s[own] for s in before], [s[own] for s in after])
-        if y is None:
-            return NotImplemented
-        x = y
-    return {"Out": x, "DropoutState": None, "State": after, "Reserve": None}
+    order = Order(np.arange(batch), lengths, batch)
+    x = np.ascontiguousarray(Input).reshape(steps * batch, -1)
+    for k, layer in enumerate(layers):
+        own = range(k * sides, (k + 1) * sides)
+        out = BUFFERS.take((steps * batch, sides * hidden_size))
+        if (lengths < steps).any():
+            out.fill(0)
+        states = [[s[d] for s in after] for d in own]
+        walk(layer, (False, True)[:sides], x, order, out, before=[[s[d] for s in PreState] for d in own], after=states)
+        x = out
+    return {"Out": x.reshape(steps, batch, -1), "DropoutState": None, "State": after, "Reserve": None}
 
 
 def _fits(
@@ -106,38 +126,3 @@ def _parameters(weights: Sequence[np.ndarray], first: int, sides: int) -> list[n
     biases = weights[len(weights) // 2 :]
     directions = range(first, first + sides)
     return [a for k in directions for a in (*weights[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])]
-
-
-def _layer(
-    layer: Layer,
-    x: np.ndarray,
-    order: Order | None,
-    before: Sequence[np.ndarray],
-    after: Sequence[np.ndarray],
-) -> np.ndarray | None:
-    """The output of a layer, whose last states go to `after`; None when oneDNN does not serve it."""
-    steps, batch = x.shape[:2]
-    out = np.empty((steps, batch, layer.directions * layer.size), np.float32)
-    alone = directions_apart(layer, steps * batch) and not apart_in_pool(layer, steps * batch, steps)
-    if order is None and alone:
-        order = Order(np.full(batch, steps), np.arange(batch), batch)
-    if order is None:
-        done = equal_steps(layer, x, steps, batch, 3 if layer.directions == 2 else 1, out, before, after)
-    else:
-        done = _padded(layer, x, order, before, after, out)
-    return out if done else None
-
-
-def _padded(layer: Layer, x: Array, order: Order, before: Sequence[Array], after: Sequence[Array], out: Array) -> bool:
-    """A layer over sequences that are not all full; False when oneDNN does not serve it."""
-    sides = layer.directions
-    states = packed_steps(layer, x.reshape(-1, layer.inputs), order, (False, True)[:sides], before)
-    if states is None:
-        return False
-    out.fill(0)
-    rows = out.reshape(-1, sides, layer.size)
-    for d in range(sides):
-        rows[order.rows(d == 1), d] = states[0][d, : order.total]
-        for state, found in zip(after, states, strict=True):
-            state[d, order.order] = found[d, order.last]
-    return True

@@ -17,8 +17,7 @@ from oprack_nn.ops.precision import is_narrow
 
 from oprack_onednn.chain.memory import Outlet, last_strides
 from oprack_onednn.chain.parameters import is_constant
-from oprack_onednn.chain.primitive_chain import BoundChain
-from oprack_onednn.chain.side_by_side import run_all
+from oprack_onednn.chain.primitive_chain import BoundChain, run_all
 from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
