@@ -70,7 +70,8 @@ def test_the_file_nearest_to_a_version_says_its_precision_and_options_where_none
         parameters = server.get(f"/v2/models/{path}/config")[1]["parameters"]
         assert json.loads(parameters["precision"]["string_value"]) == precision, path
         (host,) = server.hosts(path.replace("/versions", ""))
-        *_, options = Path(f"/proc/{host}/cmdline").read_text().rstrip("\0").split("\0")
+        words = Path(f"/proc/{host}/cmdline").read_text().split("\0")
+        (options,) = (word for word in words if word.startswith("{"))
         assert json.loads(options)["precision"] == precision, path
     assert server.stop() == 0
 
