@@ -1,7 +1,7 @@
 """Load on `oprack serve` over loopback: what joining requests gives, and where the time of a request goes.
 
     python tests/benchmarks/bench_serve.py [--lac DIR] [--rec DIR] [--rec-onnx FILE] [--models lac,rec,embedder]
-        [--out FILE]
+        [--out FILE [--more]]
 
 DIR are model folders, of Baidu's LAC and of PP-OCRv4's recognition. FILE is recognition as an ONNX model: then ONNX
 Runtime of the peers' environment takes the predictor's place behind the same server (onnx_server.py). LAC has no ONNX
@@ -71,6 +71,18 @@ def server(start: tuple[str, ...], *options: str, models: int = 1) -> Iterator[S
         process.terminate()
         process.wait(30)
         drain.wait(10)
+
+
+@contextmanager
+def echo() -> Iterator[Server]:
+    """A process that answers everything with fixed bytes, as long as LAC's answers: what sockets cost by themselves."""
+    command = [sys.executable, "-c", "import serve_parts; serve_parts.echo()"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+    try:
+        yield ("127.0.0.1", int(process.stdout.readline())), process.pid
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 # Without a server -----------------------------------------------------------------------------------------------------
@@ -189,6 +201,8 @@ def lac(report: Report, options: argparse.Namespace) -> None:
             how: stack.enter_context(server(OPRACK, str(options.lac), "--name", "lac", *workers, *m))
             for how, m in modes.items()
         }
+        floor = {"no server: fixed bytes on an event loop": stack.enter_context(echo())}
+        in_turns(report, floor, requests, [32], options)
         rates = in_turns(report, servers, requests, options.clients, options, expected)
         one_server = {"joined, padded by the clients": servers["joined by LoD"]}
         in_turns(report, one_server, lac_requests(padded(texts)), options.clients[1:], options)
@@ -292,11 +306,17 @@ def main() -> int:
     add("--threads", default="1")
     add("--models", default="lac,rec", help="some of lac, rec and embedder")
     add("--out", type=Path)
+    add("--more", action="store_true", help="keep what FILE has, and write this behind it: some models now, some later")
     options = parser.parse_args()
     report = Report()
-    report(f"{os.cpu_count()} CPUs, shared by clients, server and workers; median of {options.rounds} loads in turns")
-    report(f"{options.workers} workers of {options.threads} threads; CPU ms for each request, of all clients together")
-    report()
+    if not options.more:
+        report(
+            f"{os.cpu_count()} CPUs, shared by clients, server and workers; median of {options.rounds} loads in turns"
+        )
+        report(
+            f"{options.workers} workers of {options.threads} threads; CPU ms for each request, of all clients together"
+        )
+        report()
     with ExitStack() as stack:
         for library in default_manager().extensions.libraries().values():
             if not isinstance(library, Exception):
@@ -305,7 +325,8 @@ def main() -> int:
             if name in options.models.split(","):
                 measure(report, options)
     if options.out:
-        options.out.write_text("\n".join(report.lines) + "\n", "utf-8")
+        with options.out.open("a" if options.more else "w", encoding="utf-8") as out:
+            out.write("\n".join(report.lines) + "\n")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from oprack_serve import answers, joining, protocol, wire
 from oprack_serve.joining import JoinRule
 from oprack_serve.signature import Signature, Tensor, TensorSpec
 from serve_requests import request_bytes
+from uvicorn import Config
 
 SIGNATURE = Signature(
     (TensorSpec("words", "int64", (-1, 1), 1),), (TensorSpec("save_infer_model/scale_0", "int64", (-1, 1), 1),)
@@ -76,3 +78,23 @@ def parts_of_a_request(texts: list[np.ndarray]) -> dict[str, tuple[float, float]
     measure("split", lambda n: lambda: joining.split(RULE, feeds(n), outputs_of[n]) if n > 1 else None)
     measure("encode", encode)
     return found
+
+
+def echo() -> None:
+    """Answer everything at a port, which is printed, with fixed bytes, on uvloop where that is installed."""
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\n" + bytes(400)
+
+    class Protocol(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            self.write = transport.write
+
+        def data_received(self, data: bytes) -> None:
+            self.write(answer)
+
+    async def serve() -> None:
+        server = await asyncio.get_running_loop().create_server(Protocol, "127.0.0.1", 0)
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await server.serve_forever()
+
+    with asyncio.Runner(loop_factory=Config("", loop="auto").get_loop_factory()) as runner:
+        runner.run(serve())

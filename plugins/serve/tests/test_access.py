@@ -18,6 +18,8 @@ from oprack.cli.main import main
 from oprack.errors import InvalidArgumentError
 from oprack_serve.access.tls import check_tls
 from oprack_serve.access.tokens import Tokens
+from oprack_serve.calls import HttpHead
+from oprack_serve.edge.direct import Direct
 from oprack_serve.errors import RequestError
 
 http = pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed")
@@ -129,8 +131,12 @@ def test_tokens_are_read_again_when_their_file_changes(tmp_path):
     tokens = Tokens(path, lambda event, **facts: events.append((event, facts)))
     tokens.check(f"Bearer {TOKEN}")
     tokens.check(f"bearer  {TOKEN} ")
+    direct, request = Direct(None, tokens, 1.0), b"POST / HTTP/1.1\r\n\r\nab"
+    direct.learn(request, HttpHead("m", None, [(b"authorization", f"Bearer {TOKEN}".encode())]), b"ab")
+    assert bytes(direct.known(request)[1]) == b"ab"
     path.write_text(f"{TOKEN[::-1]}\n")
     tokens._look_at = 0.0
+    assert direct.known(request) is None  # a head that is known lets nobody in
     tokens.check(f"Bearer {TOKEN[::-1]}")
     with pytest.raises(RequestError, match="an unknown token"):
         tokens.check(f"Bearer {TOKEN}")

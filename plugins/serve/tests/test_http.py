@@ -59,6 +59,27 @@ def test_requests_sent_without_waiting_are_answered_in_their_order(server):
         assert json.loads(answers(sock, 1)[0][2])["name"] == "oprack"
 
 
+def test_a_head_that_came_before_is_answered_as_the_first_time(server):
+    """Whole, in parts, two at once, behind an empty line, and as the last one of a connection."""
+    data = infer(more="X-Known: 1\r\n")
+    with connect(server) as sock:
+        for _ in range(2):
+            sock.sendall(data)
+            assert first(answers(sock, 1)[0]) == [20.0, 40.0]
+        for at in (1, data.index(b"\r\n\r\n") + 4, len(data) - 1):
+            sock.sendall(data[:at])
+            time.sleep(0.02)
+            sock.sendall(data[at:])
+            assert first(answers(sock, 1)[0]) == [20.0, 40.0]
+        sock.sendall(data + infer(version="1") + b"\r\n" + data)
+        assert [first(a) for a in answers(sock, 3)] == [[20.0, 40.0], [10.0, 20.0], [20.0, 40.0]]
+        sock.sendall(data.replace(b"[1.0, 2.0]", b"[2.0, 4.0]"))
+        assert first(answers(sock, 1)[0]) == [40.0, 80.0]
+        last = data.replace(b"X-Known: 1", b"Connection: close")
+        sock.sendall(last + data)
+        assert len(answers(sock, 1)) == 1 and sock.recv(100) == b""
+
+
 def test_what_comes_behind_a_last_request_is_not_run(server):
     """It may have been sent before the client knew."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 import served
 from oprack.errors import InvalidArgumentError
+from oprack_serve import host
 from oprack_serve.host import load
 from oprack_serve.options.model_options import read_options
 from served import Served
@@ -58,6 +60,18 @@ def test_precision_and_passes_reach_the_predictor(tmp_path):
     assert name not in load(path, 0, "", options)[0]._config.pass_builder().all_passes()
 
 
+def test_a_model_is_loaded_by_a_nicer_thread_beside_others_that_serve(monkeypatch):
+    """The main thread, which forks the workers, stays as it is."""
+
+    def niceness(*_):
+        return os.getpriority(os.PRIO_PROCESS, 0)
+
+    monkeypatch.setattr(host, "load", niceness)
+    own = niceness()
+    assert host._loaded(True, "model") == min(19, own + host.BEHIND)
+    assert host._loaded(False, "model") == own == niceness()
+
+
 def test_the_file_nearest_to_a_version_says_its_precision_and_options_where_none_does(tmp_path):
     """A version's file, its model's, then --int8 and --bf16; each model's process gets what its configuration says."""
     for folder in ("own/1", "own/2", "free"):
@@ -69,8 +83,9 @@ def test_the_file_nearest_to_a_version_says_its_precision_and_options_where_none
     for path, precision in expected.items():
         parameters = server.get(f"/v2/models/{path}/config")[1]["parameters"]
         assert json.loads(parameters["precision"]["string_value"]) == precision, path
-        (host,) = server.hosts(path.replace("/versions", ""))
-        *_, options = Path(f"/proc/{host}/cmdline").read_text().rstrip("\0").split("\0")
+        (pid,) = server.hosts(path.replace("/versions", ""))
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        (options,) = (word for word in words if word.startswith("{"))
         assert json.loads(options)["precision"] == precision, path
     assert server.stop() == 0
 

@@ -12,7 +12,7 @@ from oprack_serve import answers
 from oprack_serve.answers import encode, wanted_outputs
 from oprack_serve.errors import RequestError
 from oprack_serve.json_data import SLICE, array_to_json
-from oprack_serve.protocol import Limits, decode
+from oprack_serve.protocol import KnownRequests, Limits, decode
 from oprack_serve.signature import Signature, Tensor, TensorSpec
 
 SIGNATURE = Signature(
@@ -39,6 +39,12 @@ def without(row, *keys, **more):
     return {k: v for k, v in row.items() if k not in keys} | more
 
 
+def binary_rows():
+    """X and IDS, whose numbers are behind the JSON."""
+    ids = without(IDS, "data", parameters={"binary_data_size": 24, "lod": [[0, 3]]})
+    return without(X, "data", parameters={"binary_data_size": 16}), ids
+
+
 def test_json_tensors_and_lod():
     found = request(X, IDS, id="a", parameters={"timeout": 250_000})
     np.testing.assert_array_equal(found.inputs["x"].array, np.array([[1, 2], [3, 4.5]], np.float32))
@@ -63,13 +69,51 @@ def test_lod_is_written_as_a_tensor_or_as_a_parameter(how):
 
 def test_binary_tensors_lie_behind_the_json_in_the_order_of_the_inputs():
     x, ids = np.arange(4, dtype="<f4"), np.arange(3, dtype="<i8")
-    rows = [
-        without(X, "data", parameters={"binary_data_size": 16}),
-        without(IDS, "data", parameters={"binary_data_size": 24, "lod": [[0, 3]]}),
-    ]
-    found = request(*rows, binary=x.tobytes() + ids.tobytes())
+    found = request(*binary_rows(), binary=x.tobytes() + ids.tobytes())
     np.testing.assert_array_equal(found.inputs["x"].array, x.reshape(2, 2))
     np.testing.assert_array_equal(found.inputs["ids"].array, ids.reshape(3, 1))
+
+
+def test_a_request_is_known_by_its_json():
+    """Only the numbers of its tensors are read again, and its answer is described as before."""
+    known, rows = KnownRequests(), binary_rows()
+
+    def ask(x, ids, *rows, signature=SIGNATURE, **more):
+        head = json.dumps({"inputs": rows} | more).encode()
+        data = memoryview(head + np.array(x, "<f4").tobytes() + np.array(ids, "<i8").tobytes())
+        return decode(signature, data, len(head), LIMITS, known=known)
+
+    asked = {"outputs": [{"name": "y"}], "parameters": {"binary_data_output": True, "timeout": 5}}
+    first, again = (ask([k, 1, 2, 3], [4, 5, k], *rows, **asked) for k in (6, 7))
+    assert first.known is None and again.known is not None
+    np.testing.assert_array_equal(again.inputs["x"].array, np.array([[7, 1], [2, 3]], np.float32))
+    np.testing.assert_array_equal(again.inputs["ids"].array, [[4], [5], [7]])
+    assert again.inputs["ids"].lod == [[0, 3]] and (again.outputs, again.timeout) == (first.outputs, first.timeout)
+    for y in (np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32), np.ones((1, 2), np.float32)):
+        expected = encode(first, {"y": Tensor(y, [])}, "m", "1", {})
+        assert [encode(again, {"y": Tensor(y, [])}, "m", "1", {}) for _ in range(2)] == [expected] * 2
+    with pytest.raises(RequestError, match="8 bytes of binary data are left"):
+        ask([6, 1, 2, 3], [4, 5, 6, 7], *rows, **asked)
+    other = Signature((TensorSpec("x", "float32", (1, 2)), SIGNATURE.inputs[1]), SIGNATURE.outputs)
+    with pytest.raises(RequestError, match="expected \\[1, 2\\]"):
+        ask([6, 1, 2, 3], [4, 5, 6], *rows, signature=other, **asked)
+
+
+def test_a_request_is_not_known_where_more_than_numbers_of_its_inputs_is_behind_the_json():
+    x, ids = binary_rows()
+    offsets = without(x, name="ids.lod.0", shape=[3], datatype="INT64", parameters={"binary_data_size": 24})
+    pixels, numbers = np.ones(4, "<f4").tobytes(), np.arange(3, dtype="<i8").tobytes()
+    in_json, behind = without(IDS, "parameters"), without(ids, parameters={"binary_data_size": 24})
+    for rows, data, more in (
+        ([x, ids], pixels + numbers, {"id": "a"}),
+        ([x, in_json, offsets], pixels, {}),  # the offsets are as many bytes as the numbers, which are in the JSON
+        ([x, behind, offsets], pixels + numbers, {}),
+    ):
+        known, head = KnownRequests(), json.dumps({"inputs": rows} | more).encode()
+        for lod in ([0, 2, 3], [0, 1, 3]):
+            tensors = data + (np.array(lod, "<i8").tobytes() if offsets in rows else b"")
+            found = decode(SIGNATURE, memoryview(head + tensors), len(head), LIMITS, known=known)
+            assert found.known is None and found.inputs["ids"].lod == [lod if offsets in rows else [0, 3]]
 
 
 BAD = [

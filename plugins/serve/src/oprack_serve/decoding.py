@@ -35,7 +35,7 @@ class Decoder:
         self._link: wire.Link | None = None
 
     async def decode(
-        self, signature: Signature, body: bytes | bytearray, json_length: int | None, regions: Regions
+        self, signature: Signature, body: bytes | bytearray | memoryview, json_length: int | None, regions: Regions
     ) -> InferRequest:
         """What `protocol.decode` returns. One request is decoded at a time; whoever stops to wait for it ends it.
 

@@ -3,10 +3,11 @@
 Forked workers share the pages of the parameters, and one that is forked later has them at once. This process runs
 nothing of the model itself: kernel libraries start threads when they first run, and those do not survive a fork.
 
-    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE OPTIONS
+    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE OPTIONS BEHIND
 
 FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none; OPTIONS is
-ModelOptions.of_predictor() in JSON. From here:
+ModelOptions.of_predictor() in JSON; BEHIND is "1" where loading is to stand behind what else the CPUs have to do, ""
+where nobody is served yet. From here:
 {"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket, its
 pidfd, by which the server ends it, and its door, through which the server passes the sockets of other fronts; and
 {"ended": number, "status": exit code} when it is gone. From the server: {"replace": number} for another worker now and
@@ -16,6 +17,7 @@ and the workers end.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -25,6 +27,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -33,6 +36,19 @@ from oprack_serve.log import JsonLog, log_all
 
 MAX_MESSAGE = 1 << 17
 SHORT_LIFE, LONGEST_PAUSE = 2.0, 30.0
+BEHIND = 10
+"""By how much a thread is nicer that loads a model beside those that serve: a tenth of a CPU at least is left to it."""
+
+
+def keep_what_is_there() -> None:
+    """Have the garbage collector leave alone what is there now, and look more seldom at what comes.
+
+    It looks at all that lives after each 700 new objects, which took a fifth of a request's time in the server, and
+    writes to it, so that forked workers got pages of their own. Requests and runs leave next to no cycles.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 @dataclass
@@ -175,6 +191,21 @@ def load(path: str, memory_limit: int, cache: str = "", options: dict[str, Any] 
     return create_predictor(config), signature, partial(why_rows_may_depend, program, feeds, fetches)
 
 
+def _loaded(behind: bool, *arguments: Any) -> tuple[Any, Any, Any]:
+    """What `load` returns, by a thread that is scheduled behind others, if that is wanted: those that serve.
+
+    Niceness is a thread's own in Linux, and nobody may lower his own again; workers are forked by the main thread and
+    have that one's.
+    """
+
+    def stand_behind() -> None:
+        if behind:
+            os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) + BEHIND)
+
+    with ThreadPoolExecutor(1, initializer=stand_behind) as thread:
+        return thread.submit(load, *arguments).result()
+
+
 def _set_options(config: Any, options: dict[str, Any]) -> None:
     config.switch_ir_optim(options.get("passes", True))
     if "bfloat16" in options.get("precision", ()):
@@ -190,15 +221,17 @@ def _set_options(config: Any, options: dict[str, Any]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Load, say so, and look after the workers."""
-    fd, path, workers, threads, memory_limit, cache, options = arguments
+    fd, path, workers, threads, memory_limit, cache, options, behind = arguments
     log_all(JsonLog())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
     with socket.socket(fileno=int(fd)) as control:
         try:
-            predictor, signature, proof = load(path, int(memory_limit), cache, json.loads(options))
+            of_model = path, int(memory_limit), cache, json.loads(options)
+            predictor, signature, proof = _loaded(behind == "1", *of_model)
         except Exception as error:
             control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
             return 1
+        keep_what_is_there()
         control.send(json.dumps({"loaded": signature.to_json()}).encode())
         Host(control, predictor, signature, proof, int(threads)).run(int(workers))
     return 0

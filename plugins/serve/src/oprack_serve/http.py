@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, cast
 
@@ -54,11 +53,17 @@ def port_config(app: Any, settings: Settings, protocol: type[HttpToolsProtocol],
 class Answering(Protocol):
     """What answers requests that came whole (`oprack_serve.edge.direct`)."""
 
-    def chosen(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> re.Match[bytes] | None:
+    def known(self, data: bytes) -> tuple[Any, memoryview] | None:
+        """The head and the body in what came, if that is a whole request with a head that came before."""
+
+    def chosen(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> Any:
         """What it is asked for by a head, None for what is not answered so."""
 
-    def exchange(self, connection: HttpToolsProtocol, found: re.Match[bytes], body: bytes) -> Any:
-        """What stands for uvicorn's RequestResponseCycle while such a request is answered."""
+    def learn(self, data: bytes, head: Any, body: bytes) -> None:
+        """Know that head in `data`, which is a whole request and nothing else, when it comes again."""
+
+    def exchange(self, connection: HttpToolsProtocol, head: Any, body: bytes | memoryview) -> None:
+        """Answer a request; what does takes the place of uvicorn's RequestResponseCycle, `connection.cycle`."""
 
 
 def bounded_protocol(
@@ -107,9 +112,12 @@ def bounded_protocol(
         _timer: asyncio.TimerHandle | None = None
         _apart_bytes = 0
         _in_head = True
-        # where the request is answered without ASGI, should it come whole with its head: its model, and its body
-        _found: re.Match[bytes] | None = None
+        # where the request is answered without ASGI, should it come whole with its head: what that says, and the body
+        _found: Any = None
         _whole: list[bytes]
+        # whether the next byte begins a request; and what came, where a request began with it
+        _between = True
+        _data = b""
 
         def connection_made(self, transport: Any) -> None:
             # it has the rest of a transport by __getattr__, which no type says
@@ -148,6 +156,22 @@ def bounded_protocol(
                 self._timer = self.loop.call_at(min(due, now + shortest), self._look)
 
         def data_received(self, data: bytes) -> None:
+            if self._between:
+                # the parser would find what it found when the same bytes came before
+                answering, cycle = direct(), self.cycle
+                if answering is not None and (cycle is None or (cycle.response_complete and cycle.keep_alive)):
+                    known = answering.known(data)
+                    if known is not None:
+                        self._read_due = NEVER
+                        answering.exchange(self, *known)
+                        if not self.cycle.response_complete:
+                            self._move(None)
+                        return
+                self._data = data
+            self._parse(data)
+            self._data = b""
+
+        def _parse(self, data: bytes) -> None:
             for at in range(0, len(data), PARSED_AT_ONCE):
                 part = data[at : at + PARSED_AT_ONCE]
                 # since the last part of a body or end of a head: bytes of heads, trailers and extensions of chunks
@@ -166,6 +190,7 @@ def bounded_protocol(
 
         def on_message_begin(self) -> None:
             self.url, self.headers, self.expect_100_continue = b"", [], False
+            self._between = False
             self._read_due = self.loop.time() + seconds
             if self in waiting or self in resting:
                 self._move(waiting)
@@ -204,9 +229,10 @@ def bounded_protocol(
             if found is None or answering is None:
                 super().on_message_complete()
             else:
-                self._found = None
-                self.cycle = answering.exchange(self, found, b"".join(self._whole))
-            self._in_head = True
+                self._found, body = None, b"".join(self._whole)
+                answering.learn(self._data, found, body)
+                answering.exchange(self, found, body)
+            self._in_head = self._between = True
             if not self.cycle.response_complete:
                 self._move(None)
 
@@ -327,6 +353,19 @@ class Bodies:
             body.release()
             raise
 
+    def whole(self, data: bytes | memoryview) -> Body:
+        """A body that is there, counted. Raises RequestError as `read` does."""
+        if len(data) > self.max_body:
+            raise self._too_large(str(len(data)))
+        body = Body(self)
+        body.add(data)
+        try:
+            self.check()
+        except RequestError:
+            body.release()
+            raise
+        return body
+
     def check(self) -> None:
         """Raise RequestError when there is more than the server may hold."""
         if self.inflight > self._max_inflight:
@@ -350,9 +389,9 @@ class Body:
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies, self._counted = bodies, 0
-        self.data: bytes | bytearray = b""
+        self.data: bytes | bytearray | memoryview = b""
 
-    def add(self, chunk: bytes) -> None:
+    def add(self, chunk: bytes | memoryview) -> None:
         """Keep what came; a body that comes at once is not copied."""
         if not self.data:
             self.data = chunk

@@ -1,8 +1,9 @@
 """Inference requests, from their bodies to their answers, with the times of their stages.
 
-A request is one task, which waits twice at most: for the body, where that has not come with the head, and for one
-future, which the lane fills. What takes too long is found by `Inference.sweep`, for all requests at once; timers and
-tasks of each request cost more than what they watch.
+A request that is whole when it comes, and whose JSON is short, takes no task: it is decoded and queued (`take`), and
+what the lane makes of it is encoded as it comes back (`conclude`). Others are one task (`answer`), which waits for the
+body, for the lane, and for what is decoded or encoded beside the event loop. What takes too long is found by
+`Inference.sweep`, for all requests at once; timers and tasks of each request cost more than what they watch.
 """
 
 from __future__ import annotations
@@ -10,234 +11,33 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any
 
-from oprack_serve import answers, protocol
+from oprack_serve import answers
+from oprack_serve.calls import LATE, Answer, Call, ClientLeftError, HttpCall, HttpHead, Receive, Result, pieces_of
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
-from oprack_serve.extensions import compression
 from oprack_serve.extensions.shared_memory import Regions
-from oprack_serve.http import GATHERED, NEVER, Bodies, Body
+from oprack_serve.http import NEVER, Bodies, Body
 from oprack_serve.jobs import Job
-from oprack_serve.json_data import SLICE, to_json
-from oprack_serve.log import JsonLog
+from oprack_serve.joining import join_key
+from oprack_serve.log import GATHER_SECONDS, JsonLog
 from oprack_serve.metrics import Metrics
 from oprack_serve.model import READY, Model
 from oprack_serve.models import Models
-from oprack_serve.protocol import InferRequest, Limits
+from oprack_serve.protocol import InferRequest
 from oprack_serve.settings import Settings
-from oprack_serve.signature import Signature, Tensor
+from oprack_serve.signature import Tensor
 from oprack_serve.trace import chrome_trace
 
-LATE = "the request was not answered in its time; fewer entries take less"
-TRACE_CONTEXT = ("traceparent", "tracestate")
 WATCH_AFTER = 0.1
 """Seconds after which a client is watched for leaving; most have their answer before."""
 
-JSON_AT_ONCE = 64 << 10
-"""Bytes of JSON that are decoded in the event loop: five milliseconds at worst."""
+MOST_ENDED = 256
 
-Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
-Result = dict[str, Tensor] | Exception
-
-
-class ClientLeftError(Exception):
-    """The client closed the connection before it had its answer."""
-
-
-@dataclass
-class Answer:
-    """What a call is answered with: pieces of the answer, or the error. told: what the client hears instead of it."""
-
-    status: int
-    pieces: list[bytes] = field(default_factory=list)
-    error: str = ""
-    told: str = ""
-
-
-class Call:
-    """A request for inference, and what its line in the log will say; a subclass for each protocol.
-
-    name, version: of the model, as the client wrote them. source: the client. due: when it is late, on the clock of
-    time.monotonic. task: the one that reads its body, None when that is there. late: whether the body was not there in
-    time. result: what the lane made of it, for the task that waits. stages: start and end of each, by name.
-    """
-
-    __slots__ = (
-        *("body", "bytes_in", "decoded", "due", "job", "late", "model", "name", "result", "source"),
-        *("stages", "started", "task", "version", "watch"),
-    )
-    protocol = "http"
-    when_cancelled = (503, "the server is being stopped")
-
-    def __init__(self, name: str, version: str | None, source: Any, read_timeout: float) -> None:
-        self.name, self.version, self.source = name, version, source
-        self.started = time.monotonic()
-        self.due = self.started + read_timeout
-        self.task = asyncio.current_task()
-        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self.watch: asyncio.Task[None] | None = None
-        self.late = False
-        self.bytes_in = 0
-        self.body: Body | None = None
-        self.model: Model | None = None
-        self.job: Job | None = None
-        self.decoded: InferRequest | None = None
-        self.stages: dict[str, tuple[float, float]] = {}
-
-    def finish(self, result: Result) -> None:
-        """Have the task go on, unless it does already."""
-        if not self.result.done():
-            self.result.set_result(result)
-
-    def expire(self) -> None:
-        """The moment `due` has come."""
-        self.due = NEVER
-        if self.task is not None:
-            self.late = True
-            self.task.cancel()
-        else:
-            self.finish(RequestError(504, LATE))
-
-    # What the protocols do, each in its way
-    def trace_context(self) -> dict[str, str]:
-        """What the client says of the trace that the request is part of: traceparent and tracestate of the W3C."""
-        raise NotImplementedError
-
-    async def read(self, bodies: Bodies) -> Body:
-        """The body; raises RequestError for what can't be one, and ConnectionError when the client leaves."""
-        raise NotImplementedError
-
-    async def see_the_client_leave(self) -> None:
-        """Wait until the client has left, and say so by `finish`."""
-        raise NotImplementedError
-
-    def large(self, body: Body) -> bool:
-        """Whether it takes so long to decode that the event loop is not to wait for it."""
-        raise NotImplementedError
-
-    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
-        """The request in the body. Raises RequestError."""
-        raise NotImplementedError
-
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
-        """The same for large requests, beside the event loop."""
-        raise NotImplementedError
-
-    def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
-        """Whether it takes so long to encode the answer that the event loop is not to wait for it."""
-        raise NotImplementedError
-
-    def encode(self, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
-        """Pieces of the answer."""
-        raise NotImplementedError
-
-
-class HttpCall(Call):
-    """A request over HTTP."""
-
-    __slots__ = ("compress", "headers", "json_length", "receive")
-
-    def __init__(
-        self,
-        name: str,
-        version: str | None,
-        source: Any,
-        headers: list[tuple[bytes, bytes]],
-        receive: Receive,
-        read_timeout: float,
-    ) -> None:
-        super().__init__(name, version, source, read_timeout)
-        self.headers: dict[bytes, bytes] = dict(reversed(headers))
-        self.receive = receive
-        self.compress = compression.chosen(self.header(b"accept-encoding"))
-        """How the answer is compressed, "" where it is not."""
-        self.json_length: int | None = None
-        """Of the body, then of the answer; None where there is nothing but JSON."""
-
-    def header(self, name: bytes) -> str | None:
-        value = self.headers.get(name)
-        return None if value is None else value.decode("latin-1")
-
-    def trace_context(self) -> dict[str, str]:
-        return {name: text for name in TRACE_CONTEXT if (text := self.header(name.encode())) is not None}
-
-    async def see_the_client_leave(self) -> None:
-        """What ASGI receives behind the body is that the client has left."""
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
-        self.finish(ClientLeftError())
-
-    async def read(self, bodies: Bodies) -> Body:
-        body = await bodies.read(self.receive, self.header(b"content-length"))
-        encoding = self.header(b"content-encoding")
-        if encoding not in (None, "identity"):
-            try:
-                most = bodies.max_body
-                body.become_data(await asyncio.to_thread(compression.decompressed, body.data, encoding, most))
-            except BaseException:
-                body.release()
-                raise
-        return body
-
-    def large(self, body: Body) -> bool:
-        self.json_length = _json_length(self)
-        return (len(body.data) if self.json_length is None else self.json_length) > JSON_AT_ONCE
-
-    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
-        return protocol.decode(signature, memoryview(body.data), self.json_length, limits, regions)
-
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
-        return await decoder.decode(signature, body.data, self.json_length, regions)
-
-    def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
-        assert self.decoded is not None
-        size = 0
-        for name, binary in self.decoded.outputs:
-            if (self.compress or not binary) and name in outputs:
-                size += outputs[name].array.size
-        return size > SLICE
-
-    def encode(self, outputs: dict[str, Tensor], parameters: dict[str, Any]) -> list[bytes]:
-        assert self.decoded is not None and self.model is not None
-        model = self.model
-        pieces, self.json_length = answers.encode(self.decoded, outputs, model.name, model.version, parameters)
-        if self.compress and sum(map(len, pieces)) >= compression.LEAST:
-            return [compression.compressed(pieces, self.compress)]
-        self.compress = ""
-        return pieces
-
-    def told(self, answer: Answer) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
-        """The headers and the pieces of the body that the client gets."""
-        pieces = answer.pieces if answer.status == 200 else [to_json({"error": answer.told or answer.error})]
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % sum(map(len, pieces)))]
-        if answer.status == 200:
-            if self.json_length is not None:
-                headers[0] = (b"content-type", b"application/octet-stream")
-                headers.append((b"inference-header-content-length", b"%d" % self.json_length))
-            if self.compress:
-                headers.append((b"content-encoding", self.compress.encode()))
-        # what is left of the body is not read; or it may never come, as the client awaits its invitation
-        elif answer.status in (408, 413) or ("read" not in self.stages and b"expect" in self.headers):
-            headers.append((b"connection", b"close"))
-        if answer.status == 503:
-            headers.append((b"retry-after", b"1"))
-        return headers, pieces
-
-
-def pieces_of(body: list[bytes]) -> Iterator[bytes | memoryview]:
-    """What is sent at once, one after the other; the last may be empty."""
-    if sum(map(len, body)) < GATHERED:
-        yield b"".join(body)
-        return
-    for piece in body:
-        view = memoryview(piece)
-        for at in range(0, len(view), GATHERED):
-            yield view[at : at + GATHERED]
 
 
 def _spans(url: str | None) -> Any:
@@ -259,7 +59,8 @@ class Inference:
         self._one_encodes = asyncio.Lock()
         self.regions = Regions(settings.shared_memory)
         self._spans = _spans(settings.otlp)
-        models.on_model = self._observe
+        self._ended: list[tuple[Call, float]] = []
+        models.on_model, metrics.before_reading = self._observe, self._report_ended
 
     def _observe(self, model: Model) -> None:
         counted = self._metrics.of(model.name, model.version)
@@ -272,14 +73,16 @@ class Inference:
 
     def sweep(self, now: float) -> None:
         """End what is late, and watch the clients of what takes its time."""
-        for request in self._open:
-            if now >= request.due:
-                request.expire()
-            elif request.job is not None and request.watch is None and now - request.job.queued > WATCH_AFTER:
-                request.watch = asyncio.get_running_loop().create_task(request.see_the_client_leave())
+        for call in list(self._open):
+            if now >= call.due:
+                call.expire()
+            elif call.job is not None and call.watch is None and not call.told_of_leaving:
+                if now - call.job.queued > WATCH_AFTER:
+                    call.watch = asyncio.get_running_loop().create_task(call.see_the_client_leave())
 
     async def close(self) -> None:
-        """End the process that decodes large requests, and forget what clients registered."""
+        """Report what was answered, end the process that decodes large requests, and forget what clients registered."""
+        self._report_ended()
         await self._decoder.close()
         self.regions.forget()
         if self._spans is not None:
@@ -287,9 +90,9 @@ class Inference:
 
     async def respond(self, scope: Any, receive: Receive, send: Send) -> None:
         """The ASGI application of the route."""
-        path, headers = scope["path_params"], scope["headers"]
-        arguments = path["name"], path.get("version"), scope.get("client"), headers
-        call = HttpCall(*arguments, receive, self._settings.read_timeout)
+        path = scope["path_params"]
+        head = HttpHead(path["name"], path.get("version"), scope["headers"])
+        call = HttpCall(head, scope.get("client"), receive, self._settings.read_timeout)
         answer = await self.answer(call)
         try:
             if answer.status != 499:
@@ -302,36 +105,173 @@ class Inference:
         finally:
             self.end(call, answer)
 
+    # A task for a request ---------------------------------------------------------------------------------------------
     async def answer(self, call: Call) -> Answer:
         """The answer to a call, whichever protocol it came by; its bytes count until `end`, which has to follow."""
         self._open.add(call)
-        answer = Answer(500)
+        call.task, call.result = asyncio.current_task(), asyncio.get_running_loop().create_future()
         try:
-            answer = Answer(200, await self._answer(call))
-        except RequestError as refused:
-            answer = Answer(refused.status, error=str(refused))
-        except (ClientLeftError, ConnectionError):
-            answer = Answer(499, error="the client left")
-        except asyncio.CancelledError:
-            answer = self._cancelled(call)
-        except Exception as failure:
-            text = f"{type(failure).__name__}: {failure}"
-            answer = Answer(500, error=text, told="the server failed; its log says more")
-        finally:
-            self._open.discard(call)
-            if call.watch is not None:
-                call.watch.cancel()
-        return answer
+            self._check_running()
+            if call.name:  # messages of gRPC have it in their bodies
+                call.model = self._models.find(call.name, call.version)
+            body = call.body = await call.read(self._bodies)
+            call.task = None
+            if call.large(self._came(call, body)):
+                self._submit(call, body, *await self._decode_apart(call, body))
+            else:
+                self._decode(call, body)
+            result = await call.result
+        except (Exception, asyncio.CancelledError) as error:
+            return self.failed(call, error)
+        return await self.conclude_apart(call, result)
 
-    def end(self, call: Call, answer: Answer) -> None:
-        """The client has its answer, or has left."""
-        if answer.status == 200:
-            call.stages["write"] = call.stages["encode"][1], time.monotonic()
-        if call.body is not None:
-            call.body.release()
-        self._report(call, answer.status, answer.error)
-        if self._spans is not None:
-            self._spans.record(call, answer.status, answer.error)
+    async def conclude_apart(self, call: Call, result: Result) -> Answer:
+        """As `conclude`, beside the event loop where it takes long to encode the answer."""
+        try:
+            outputs, parameters = self._outputs(call, result)
+            now = time.monotonic()
+            if call.encodes_long(outputs):
+                async with self._one_encodes:  # threads share Python's lock: more of them would only delay the loop
+                    pieces = await asyncio.to_thread(call.encode, outputs, parameters)
+            else:
+                pieces = call.encode(outputs, parameters)
+            return self._encoded(call, outputs, pieces, now)
+        except (Exception, asyncio.CancelledError) as error:
+            return self.failed(call, error)
+
+    async def _decode_apart(self, call: Call, body: Body) -> tuple[Model, InferRequest]:
+        """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
+        start = time.monotonic()
+        try:
+            while True:
+                # a changed one may have taken its place while the body came or was decoded
+                model = call.model = self._models.find(call.name, call.version)
+                try:
+                    async with asyncio.timeout(call.due - time.monotonic()):
+                        decoded = await call.decode_apart(model.signature, body, self._decoder, self.regions)
+                except TimeoutError:
+                    raise RequestError(504, LATE) from None
+                if model.state == READY:
+                    return model, decoded
+        finally:
+            call.stages["decode"] = start, time.monotonic()
+
+    # No task ----------------------------------------------------------------------------------------------------------
+    def take(self, call: Call, data: Any) -> bool:
+        """Queue a request whose body is there: `call.finish` is called with what comes of it, for `conclude`.
+
+        Args:
+            call: The request.
+            data: Its body.
+
+        Returns:
+            Whether it was queued. One that takes long to decode was not; `answer` takes it.
+
+        Raises:
+            Exception: For `failed`.
+        """
+        self._check_running()
+        if call.large(len(data)):
+            return False
+        self._open.add(call)
+        body = call.body = self._bodies.whole(data)
+        self._came(call, body)
+        self._decode(call, body)
+        return True
+
+    def conclude(self, call: Call, result: Result) -> Answer:
+        """The answer, from what the lane made of the request; for those that do not take long to encode."""
+        try:
+            outputs, parameters = self._outputs(call, result)
+            now = time.monotonic()
+            return self._encoded(call, outputs, call.encode(outputs, parameters), now)
+        except Exception as error:
+            return self.failed(call, error)
+
+    # Steps of both ----------------------------------------------------------------------------------------------------
+    def _check_running(self) -> None:
+        if self._models.stopping:
+            raise RequestError(503, "the server is being stopped")
+
+    def _came(self, call: Call, body: Body) -> int:
+        """The body is there; returns its size."""
+        call.stages["read"] = call.started, time.monotonic()
+        call.due = call.started + self._settings.timeout
+        call.bytes_in = len(body.data)
+        return call.bytes_in
+
+    def _decode(self, call: Call, body: Body) -> None:
+        """Decode and queue a request that does not take long to decode."""
+        start = call.stages["read"][1]
+        try:
+            # a changed one may have taken its place while the body came
+            model = call.model = self._models.find(call.name, call.version)
+            decoded = call.decode(model.signature, body, self._settings.limits, self.regions)
+        finally:
+            call.stages["decode"] = start, time.monotonic()
+        self._submit(call, body, model, decoded)
+
+    def _submit(self, call: Call, body: Body, model: Model, decoded: InferRequest) -> None:
+        settings = self._settings
+        call.decoded = decoded
+        if decoded.shared_bytes:
+            body.add_size(decoded.shared_bytes)
+        if decoded.trace and not settings.allow_trace:
+            raise RequestError(403, "parameter trace: the server was started without --allow-trace")
+        deadline = call.started + settings.timeout
+        call.due = deadline if decoded.timeout is None else min(deadline, call.started + decoded.timeout)
+        wanted = answers.wanted_outputs(decoded, model.signature)
+        self._expect(call, body, decoded, wanted)
+        queued = call.stages["decode"][1]
+        job = Job(decoded.inputs, wanted, deadline, call.finish, decoded.trace, source=call.source, queued=queued)
+        call.job, known = job, decoded.known
+        if known is not None:
+            job.join = known.join = known.join or join_key(decoded.inputs)
+        model.lane.submit(job)
+
+    def _outputs(self, call: Call, result: Result) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The outputs as they are encoded, and parameters of the answer. Raises what the result is."""
+        self._settle(call)
+        if isinstance(result, Exception):
+            raise result
+        model, job, decoded, body = call.model, call.job, call.decoded, call.body
+        assert model is not None and job is not None and decoded is not None and body is not None
+        model.answer_sizes.learn(model.lane.rule, decoded.inputs, result)
+        decoded.inputs.clear()  # the memory of the body
+        body.become(sum([tensor.array.nbytes for tensor in result.values()]))
+        if decoded.classes or decoded.placed:
+            answers.finish(decoded, result, self.regions)
+        call.stages["queue"] = job.queued, job.started
+        call.stages["run"] = job.started, job.ended
+        return result, {"trace": json.dumps(chrome_trace(call.stages, job))} if decoded.trace else {}
+
+    def _encoded(self, call: Call, outputs: dict[str, Tensor], pieces: list[bytes], start: float) -> Answer:
+        call.stages["encode"] = start, time.monotonic()
+        outputs.clear()  # views of the whole batch, which the request would keep until its client has read the answer
+        assert call.body is not None
+        call.body.become(sum(map(len, pieces)))
+        return Answer(200, pieces)
+
+    def _settle(self, call: Call) -> None:
+        """Nothing more is expected of the lane or of the client."""
+        call.due = NEVER
+        self._open.discard(call)
+        if call.watch is not None:
+            call.watch.cancel()
+        if call.job is not None and not call.job.finished:
+            assert call.model is not None
+            call.model.lane.withdraw(call.job)
+
+    def failed(self, call: Call, error: BaseException) -> Answer:
+        """The answer to a call of which nothing comes but an error; `end` has to follow."""
+        self._settle(call)
+        if isinstance(error, RequestError):
+            return Answer(error.status, error=str(error))
+        if isinstance(error, (ClientLeftError, ConnectionError)):
+            return Answer(499, error="the client left")
+        if isinstance(error, asyncio.CancelledError):
+            return self._cancelled(call)
+        return Answer(500, error=f"{type(error).__name__}: {error}", told="the server failed; its log says more")
 
     def _cancelled(self, call: Call) -> Answer:
         if not call.late:
@@ -341,70 +281,31 @@ class Inference:
             call.task.uncancel()
         return Answer(408, error=f"the body was not there within {self._settings.read_timeout:g} seconds")
 
-    async def _answer(self, call: Call) -> list[bytes]:
-        if self._models.stopping:
-            raise RequestError(503, "the server is being stopped")
-        if call.name:  # messages of gRPC have it in their bodies
-            call.model = self._models.find(call.name, call.version)
-        call.body = await call.read(self._bodies)
-        call.task = None
-        return await self._run(call, call.body)
-
-    async def _run(self, request: Call, body: Body) -> list[bytes]:
-        settings, stages, now = self._settings, request.stages, time.monotonic()
-        stages["read"] = request.started, now
-        request.bytes_in = len(body.data)
-        large = request.large(body)
-        request.due = request.started + settings.timeout
-        try:
-            if large:
-                model, decoded = await self._decode_apart(request, body)
-            else:
-                model = request.model = self._models.find(request.name, request.version)
-                decoded = request.decode(model.signature, body, settings.limits, self.regions)
-        finally:
-            queued = time.monotonic()
-            stages["decode"] = now, queued
-        request.decoded = decoded
-        body.add_size(decoded.shared_bytes)
-        if decoded.trace and not settings.allow_trace:
-            raise RequestError(403, "parameter trace: the server was started without --allow-trace")
-        request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
-        wanted = answers.wanted_outputs(decoded, model.signature)
-        self._expect(request, body, decoded, wanted)
-        deadline = request.started + settings.timeout
-        job = Job(decoded.inputs, wanted, deadline, request.finish, decoded.trace, source=request.source, queued=queued)
-        request.job = job
-        try:
-            model.lane.submit(job)
-            outputs = await request.result
-            if isinstance(outputs, Exception):
-                raise outputs
-        finally:
-            request.due = NEVER
-            if not job.finished:
-                model.lane.withdraw(job)
-        model.answer_sizes.learn(model.lane.rule, decoded.inputs, outputs)
-        decoded.inputs.clear()  # the memory of the body
-        body.become(sum(tensor.array.nbytes for tensor in outputs.values()))
+    def end(self, call: Call, answer: Answer) -> None:
+        """The client has its answer, or has left."""
+        if answer.status == 200:
+            call.stages["write"] = call.stages["encode"][1], time.monotonic()
+        if call.body is not None:
+            call.body.release()
+        if self._spans is not None:
+            self._spans.record(call, answer.status, answer.error)
         now = time.monotonic()
-        answers.finish(decoded, outputs, self.regions)
-        stages["queue"] = job.queued, job.started
-        stages["run"] = job.started, job.ended
-        parameters: dict[str, Any] = {}
-        if decoded.trace:
-            parameters["trace"] = json.dumps(chrome_trace(stages, job))
-        try:
-            if request.encodes_long(outputs):
-                async with self._one_encodes:  # threads share Python's lock: more of them would only delay the loop
-                    pieces = await asyncio.to_thread(request.encode, outputs, parameters)
-            else:
-                pieces = request.encode(outputs, parameters)
-        finally:
-            stages["encode"] = now, time.monotonic()
-        outputs.clear()  # views of the whole batch, which the request would keep until its client has read the answer
-        body.become(sum(map(len, pieces)))
-        return pieces
+        if answer.status != 200:  # not later: it may hold its inputs, which others share
+            self._report(call, answer.status, answer.error, now)
+            return
+        self._ended.append((call, now))
+        if len(self._ended) == 1:
+            asyncio.get_running_loop().call_later(GATHER_SECONDS, self._report_ended)
+        elif len(self._ended) >= MOST_ENDED:
+            self._report_ended()
+
+    def _report_ended(self) -> None:
+        """Count and log what was answered well since the last time. One after the other takes half as long as apart."""
+        ended, self._ended = self._ended, []
+        for call, now in ended:
+            self._report(call, 200, "", now)
+        if ended:
+            self._log.flush()
 
     @staticmethod
     def _expect(call: Call, body: Body, decoded: InferRequest, wanted: list[str]) -> None:
@@ -420,25 +321,12 @@ class Inference:
         answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
         body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
 
-    async def _decode_apart(self, call: Call, body: Body) -> tuple[Model, InferRequest]:
-        """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
-        while True:
-            # a changed one may have taken its place while the body came or was decoded
-            model = call.model = self._models.find(call.name, call.version)
-            try:
-                async with asyncio.timeout(call.due - time.monotonic()):
-                    decoded = await call.decode_apart(model.signature, body, self._decoder, self.regions)
-            except TimeoutError:
-                raise RequestError(504, LATE) from None
-            if model.state == READY:
-                return model, decoded
-
-    def _report(self, request: Call, status: int, error: str) -> None:
+    def _report(self, request: Call, status: int, error: str, now: float) -> None:
         """Metrics and the line of the log; names that no model has are no labels."""
         model, job = request.model, request.job
         name, version = (model.name, model.version) if model else ("", "")
         spent = {stage: end - start if end > start else 0.0 for stage, (start, end) in request.stages.items()}
-        seconds = time.monotonic() - request.started
+        seconds = now - request.started
         self._metrics.of(name, version).count_request(status, seconds, spent)
         if status == 200 and not self._log.all_requests:
             return
@@ -455,18 +343,11 @@ class Inference:
             row["predictor_ms"] = job.run_ms
         if error:
             row["error"] = error[:2000]
-        self._log.soon("request", **row)
+        self._log.add("request", row | {"time": round(now + time.time() - time.monotonic(), 3)})
+        if status != 200:
+            self._log.flush_soon()
 
 
 def _ms(seconds: float) -> float:
     """Milliseconds with two digits; `round` takes four times as long."""
     return int(seconds * 1e5) / 100
-
-
-def _json_length(request: HttpCall) -> int | None:
-    text = request.header(b"inference-header-content-length")
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise RequestError(400, f"Inference-Header-Content-Length {text[:40]!r} is no number")
-    return int(text)

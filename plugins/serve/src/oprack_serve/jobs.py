@@ -17,12 +17,13 @@ from oprack_serve.signature import Tensor
 class Job:
     """A request for a run.
 
-    feed, outputs: what the model gets and what it has to compute. deadline: when the server gives up on it; a request
-    whose client waits for less time is withdrawn before. done: is called with the outputs or an error, once, unless it
-    was withdrawn. key: requests of one key may run together; None runs alone. source: where it comes from, to know
-    another request from there. admitted: it is part of a request that was admitted, so it waits however many do. size:
-    entries of a batch. length: rows of one of them, where they are sequences. passed: batches that requests behind it
-    were taken for. batch: its number, requests and entries. lost: how many workers ended with it.
+    feed, outputs: what the model gets and what it has to compute. deadline: when the server gives up on it; a
+    request whose client waits for less time is withdrawn before. done: is called with the outputs or an error,
+    once, unless it was withdrawn. key: requests of one key may run together; None runs alone. source: where it
+    comes from, to know another request from there. admitted: it is part of a request that was admitted, so it waits
+    however many do. size: entries of a batch. length: rows of one of them, where they are sequences. join: these
+    three, where they are known. passed: batches that requests behind it were taken for. batch: its number, requests
+    and entries. lost: how many workers ended with it.
     """
 
     feed: Feed
@@ -42,6 +43,7 @@ class Job:
     lost: int = 0
     batch: tuple[int, int, int] = (0, 0, 0)
     run_ms: float = 0.0
+    join: tuple[Any, int, float] | None = None
     events: list[Any] | None = None
     finished: bool = False
 

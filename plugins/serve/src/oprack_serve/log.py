@@ -40,19 +40,17 @@ class JsonLog:
 
     def __call__(self, event: str, **fields: Any) -> None:
         """Write one line now."""
-        self._add(event, fields)
+        self.add(event, fields)
         self.flush()
 
-    def soon(self, event: str, **fields: Any) -> None:
-        """Write one line within GATHER_SECONDS, with the others of that time: what every request says. For use in an
-        event loop.
-        """
+    def flush_soon(self) -> None:
+        """Write what waits within GATHER_SECONDS, with what comes in that time. For use in an event loop."""
         if not self._gathering:
             self._gathering = True
             asyncio.get_running_loop().call_later(GATHER_SECONDS, self.flush)
-        self._add(event, fields)
 
-    def _add(self, event: str, fields: dict[str, Any]) -> None:
+    def add(self, event: str, fields: dict[str, Any]) -> None:
+        """Have a line wait for the next flush. fields: with another `time` than now, if they have one."""
         line = _line(event, fields)
         with self._lock:
             if len(self._pending) + len(line) > MOST_PENDING:

@@ -133,16 +133,23 @@ class Metrics:
 
     def __init__(self, models: Models, log: JsonLog) -> None:
         self.registry = CollectorRegistry()
-        self.by_model: dict[tuple[str, str], ModelMetrics] = {}
+        self._by_model: dict[tuple[str, str], ModelMetrics] = {}
+        self.before_reading: Callable[[], None] = lambda: None
         self._models = models
         self.registry.register(_Counted(self.total))
         self.registry.register(_State(models, log))
 
+    @property
+    def by_model(self) -> dict[tuple[str, str], ModelMetrics]:
+        """What this process has counted, by names and versions."""
+        self.before_reading()
+        return self._by_model
+
     def of(self, name: str, version: str) -> ModelMetrics:
         """Those of a model, which go on when another takes its place; "" and "" for requests that found none."""
-        found = self.by_model.get((name, version))
+        found = self._by_model.get((name, version))
         if found is None:
-            found = self.by_model[name, version] = ModelMetrics()
+            found = self._by_model[name, version] = ModelMetrics()
         return found
 
     def total(self) -> dict[tuple[str, str], ModelMetrics]:

@@ -18,6 +18,7 @@ from oprack_serve.edge.answer_sizes import AnswerSizes
 from oprack_serve.errors import RequestError, WorkerLostError
 from oprack_serve.joining import Feed, JoinRule
 from oprack_serve.options.model_options import ModelOptions
+from oprack_serve.protocol import KnownRequests
 from oprack_serve.repository import FoundModel
 from oprack_serve.scheduler import Lane, Scheduler
 from oprack_serve.settings import Settings
@@ -51,6 +52,7 @@ class Model:
         restarts: How many workers ended and were replaced.
         recorded: Shapes of requests, as JSON, with how often they came.
         answer_sizes: What its answers took.
+        known_requests: Those that came before, over HTTP.
         number: Another one for each object, also of one name and version.
         on_lost: Called when the host process ended while the model served.
     """
@@ -65,7 +67,7 @@ class Model:
         self.recorded: Counter[str] = Counter()
         self._texts: dict[Any, str] = {}  # of `recorded`, by what each says
         self.number = next(_NUMBERS)
-        self.answer_sizes = AnswerSizes()
+        self.answer_sizes, self.known_requests = AnswerSizes(), KnownRequests()
         self._declared: list[Any] = []
         self._process: asyncio.subprocess.Process | None = None
         self._host_channel: Channel | None = None
@@ -191,7 +193,8 @@ class Model:
         cache = "" if settings.cache is None else settings.cache
         options = json.dumps(self.options.of_predictor())
         workers, limit = self.worker_count, settings.memory_limit
-        arguments = (theirs.fileno(), self.found.path, workers, threads, limit, cache, options)
+        behind = "1" if self.lane.scheduler.lanes else ""
+        arguments = (theirs.fileno(), self.found.path, workers, threads, limit, cache, options, behind)
         self._process = await asyncio.create_subprocess_exec(
             *self._host(),
             *map(str, arguments),

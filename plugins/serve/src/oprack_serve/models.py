@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -13,6 +12,7 @@ from typing import Any
 
 from oprack_serve import repository
 from oprack_serve.errors import RequestError
+from oprack_serve.host import keep_what_is_there
 from oprack_serve.http import Bodies
 from oprack_serve.model import LOADING, READY, UNAVAILABLE, LoadError, Model
 from oprack_serve.pipelines import definition as pipelines
@@ -25,12 +25,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 MAX_REASON = 300
 LAST_SECONDS = 3.0
 """For other fronts to end; they have had the same grace by then."""
-
-
-def keep_what_is_there() -> None:
-    """What is there now stays, and need not be looked at by each collection: a fifth of a request's time."""
-    gc.collect()
-    gc.freeze()
 
 
 @dataclass(frozen=True)
@@ -88,8 +82,13 @@ class Models:
         """The model of that name, of the newest version if none is given. Raises RequestError: 404, or 503 while it
         loads or since it can't be loaded.
         """
-        ready = {v: model for (n, v), model in self.serving.items() if n == name}
-        chosen = ready.get(version) if version is not None else ready[max(ready, key=int)] if ready else None
+        if version is not None:
+            chosen = self.serving.get((name, version))
+        else:
+            chosen, newest = None, -1
+            for (n, v), model in self.serving.items():  # for each request: no dict, and no function
+                if n == name and int(v) > newest:
+                    chosen, newest = model, int(v)
         if chosen is not None:
             return chosen
         what = f"model {name[:128]!r}" + (f" version {version[:20]!r}" if version is not None else "")

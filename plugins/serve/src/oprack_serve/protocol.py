@@ -7,7 +7,7 @@ Nothing here knows of HTTP but the statuses of errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ MAX_DIM = (1 << 40) - 1
 MAX_LEVELS = 4
 MAX_ID = 256
 MAX_CLASSES = 1000
+MOST_KNOWN, LONGEST_KNOWN = 1024, 1024
 NO_REGIONS = Regions(allowed=False)
 
 
@@ -56,14 +57,96 @@ class InferRequest:
     placed: dict[str, Placement] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
     shared_bytes: int = 0
+    known: KnownRequest | None = None
+
+
+@dataclass(slots=True)
+class KnownRequest:
+    """What the JSON of requests says of which nothing but the numbers of the tensors differs.
+
+    size: bytes of the tensors. inputs: of each its name, dtype, count of elements, offset behind the JSON, shape and
+    LoD. request: one of them, without inputs. join: what `oprack_serve.joining.join_key` says of them. answer: what one
+    was answered with.
+    """
+
+    size: int
+    inputs: list[tuple[str, np.dtype, int, int, tuple[int, ...], list[list[int]]]]
+    request: InferRequest
+    join: tuple[Any, int, float] | None = None
+    answer: KnownAnswer | None = None
+
+    def with_tensors(self, body: memoryview, at: int) -> InferRequest:
+        """The request whose tensors begin at byte `at`."""
+        inputs = {
+            name: Tensor(np.frombuffer(body, dtype, count, at + offset).reshape(shape), lod)
+            for name, dtype, count, offset, shape, lod in self.inputs
+        }
+        one = self.request
+        return InferRequest(
+            "", inputs, one.outputs, one.timeout, False, one.parameters, one.placed, one.classes, 0, self
+        )
+
+
+@dataclass(slots=True)
+class KnownAnswer:
+    """An answer in binary data: its outputs' names, dtypes, shapes and LoD, the JSON that says so, HTTP's headers."""
+
+    outputs: list[tuple[Any, ...]]
+    text: bytes
+    headers: bytes = b""
+
+
+class KnownRequests:
+    """By their JSON, requests that came before: clients send the same again and again, and only tensors differ.
+
+    It holds for a signature, and at most MOST_KNOWN of at most LONGEST_KNOWN bytes.
+    """
+
+    def __init__(self) -> None:
+        self._signature: Signature | None = None
+        self._known: dict[bytes, KnownRequest] = {}
+
+    def find(self, signature: Signature, text: bytes, size: int) -> KnownRequest | None:
+        """What is known of a request with that JSON, and so many bytes of tensors."""
+        if signature is not self._signature:
+            self._signature, self._known = signature, {}
+        found = self._known.get(text)
+        return found if found is not None and found.size == size else None
+
+    def learn(self, text: bytes, head: dict[str, Any], request: InferRequest) -> None:
+        """Remember a request that is right, if all its inputs are plain numbers behind the JSON."""
+        if request.id or request.trace or request.placed or request.shared_bytes:
+            return
+        places, at = {}, 0
+        for row in head["inputs"]:
+            tensor = request.inputs.get(row["name"])
+            size = row.get("parameters", {}).get("binary_data_size")
+            # of a BOOL each byte is looked at, and offsets in tensors of their own are not in the JSON
+            if tensor is None or size is None or not tensor.array.size or tensor.array.dtype.kind in "bO":
+                return
+            places[row["name"]] = at
+            at += size
+        inputs = [
+            (name, tensor.array.dtype, tensor.array.size, places[name], tensor.array.shape, tensor.lod)
+            for name, tensor in request.inputs.items()
+        ]
+        self._known[text] = KnownRequest(at, inputs, replace(request, inputs={}))
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
 
 
 def decode(
-    signature: Signature, body: memoryview, json_length: int | None, limits: Limits, regions: Regions = NO_REGIONS
+    signature: Signature,
+    body: memoryview,
+    json_length: int | None,
+    limits: Limits,
+    regions: Regions = NO_REGIONS,
+    known: KnownRequests | None = None,
 ) -> InferRequest:
     """The request in `body`, whose first `json_length` bytes are JSON (all of them if None).
 
-    Where there is no JSON, the body is the only input of the model. Raises RequestError that says what does not fit.
+    Where there is no JSON, the body is the only input of the model. known: requests for this model that came before.
+    Raises RequestError that says what does not fit.
     """
     if json_length == 0:
         return _of_one_input(signature, body)
@@ -76,8 +159,17 @@ def decode(
             f"the JSON of the request has {length} bytes; at most {limits.json_bytes} are taken: send tensors as "
             "binary data, with binary_data_size",
         )
+    text = b""
+    if known is not None and length <= LONGEST_KNOWN and length < len(body):
+        text = bytes(body[:length])
+        found = known.find(signature, text, len(body) - length)
+        if found is not None:
+            return found.with_tensors(body, length)
     head = _dict(parse_json(body[:length]), "the request")
-    return decode_head(signature, head, BinaryData(body[length:]), limits, regions)
+    request = decode_head(signature, head, BinaryData(body[length:]), limits, regions)
+    if known is not None and text:
+        known.learn(text, head, request)
+    return request
 
 
 def _of_one_input(signature: Signature, body: memoryview) -> InferRequest:

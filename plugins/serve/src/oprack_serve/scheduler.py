@@ -79,7 +79,7 @@ class Lane:
             raise RequestError(503, f"{self.waiting} requests wait for this model already; try again later")
         if not self.waiting and not self.running:
             self.time_used = max(self.time_used, self.scheduler.least_time())
-        key, job.size, job.length = join_key(job.feed)
+        key, job.size, job.length = job.join or join_key(job.feed)
         if self.rule.joins and not job.trace and self.max_batch > 1 and job.source not in self._suspects:
             job.key = key
         self._group(job.key).append(job)

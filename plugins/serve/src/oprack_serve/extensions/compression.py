@@ -12,7 +12,7 @@ LEAST = 1 << 10
 LEVEL = 1
 
 
-def decompressed(data: bytes | bytearray, encoding: str, most: int) -> bytes:
+def decompressed(data: bytes | bytearray | memoryview, encoding: str, most: int) -> bytes:
     """What was compressed.
 
     Args:

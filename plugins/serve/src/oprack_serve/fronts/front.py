@@ -25,11 +25,11 @@ from oprack_serve.app import make_app
 from oprack_serve.channel import Channel
 from oprack_serve.errors import RequestError
 from oprack_serve.fronts import counts
-from oprack_serve.host import MAX_MESSAGE
+from oprack_serve.host import MAX_MESSAGE, keep_what_is_there
 from oprack_serve.joining import JoinRule
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.model import READY, WARM_UP_WITH, Model
-from oprack_serve.models import Failure, Models, keep_what_is_there
+from oprack_serve.models import Failure, Models
 from oprack_serve.options.model_options import ModelOptions
 from oprack_serve.repository import FoundModel
 from oprack_serve.scheduler import Scheduler

@@ -18,6 +18,7 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
 
 from oprack_serve.access.tokens import Tokens
+from oprack_serve.calls import TRACE_CONTEXT, Answer, Call
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.model_configuration import model_configuration
@@ -27,7 +28,7 @@ from oprack_serve.extensions.statistics import statistics
 from oprack_serve.grpc import messages
 from oprack_serve.grpc.messages import Request, pb
 from oprack_serve.http import KEEP_ALIVE, MAX_HEAD, NEVER, Bodies, Body
-from oprack_serve.infer import TRACE_CONTEXT, Answer, Call, Inference
+from oprack_serve.infer import Inference
 from oprack_serve.json_data import SLICE
 from oprack_serve.metrics import Metrics
 from oprack_serve.models import Models
@@ -93,6 +94,7 @@ class GrpcCall(Call):
     __slots__ = ("_metadata", "_receive", "_request")
     protocol = "grpc"
     when_cancelled = (499, "the client left, or its deadline passed")
+    told_of_leaving = True  # gRPC cancels the method then
 
     def __init__(self, receive: Callable[[], Awaitable[bytes]], context: Any) -> None:
         super().__init__("", None, context.peer(), NEVER)
@@ -102,9 +104,10 @@ class GrpcCall(Call):
     async def read(self, bodies: Bodies) -> Body:
         body = Body(bodies)
         try:
-            body.add(await self._receive())
+            data = await self._receive()
+            body.add(data)
             bodies.check()
-            self._request = Request(body.data)
+            self._request = Request(data)
         except BaseException:
             body.release()
             raise
@@ -114,10 +117,7 @@ class GrpcCall(Call):
     def trace_context(self) -> dict[str, str]:
         return {key: value for key, value in self._metadata or () if key in TRACE_CONTEXT}
 
-    async def see_the_client_leave(self) -> None:
-        """gRPC cancels the method then."""
-
-    def large(self, body: Body) -> bool:
+    def large(self, size: int) -> bool:
         assert self._request is not None
         return self._request.typed > SLICE
 
