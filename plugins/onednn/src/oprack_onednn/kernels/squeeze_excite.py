@@ -60,17 +60,21 @@ class SqueezePrimitive(ShapedPrimitive):
         reduce_post_ops: tuple[str, ...],
         expand_post_ops: tuple[str, ...],
     ) -> None:
-        given = [p for p in (reduce, reduce_bias, expand, expand_bias) if p is not None]
-        if 0 in x.shape or not all(is_constant(p) and p.flags.c_contiguous for p in given):
+        parameters = reduce, reduce_bias, expand, expand_bias
+        if 0 in x.shape or not all(p is None or (is_constant(p) and p.flags.c_contiguous) for p in parameters):
             raise NotServedError("an empty tensor, or parameters that may change")
         (n, c, h, w), reduced, outputs = x.shape, reduce.shape[0], expand.shape[0]
-        if RUNNER.library is None or reduce.size != reduced * c or expand.size != outputs * reduced:
-            raise NotServedError("no compiled library, or filters of other channels or windows")
+        if RUNNER.library is None:
+            raise NotServedError("the compiled library is not there")
+        # the step trusts these: a filter or bias of another size would lead it out of its memory
+        expected = (reduced, c, 1, 1), (reduced,), (outputs, reduced, 1, 1), (outputs,)
+        if any(p is not None and p.shape != s for p, s in zip(parameters, expected, strict=True)):
+            raise NotServedError("filters of other channels or windows, or biases of other sizes")
         self.shape, self.weights, self.chain = (n, outputs, 1, 1), {}, PrimitiveChain()
         chain, strided = self.chain, MemoryDesc.strided
         source = chain.in_layout(chain.input(image_desc(x)), channels_last_desc(x.shape))
         memory: dict[int, Memory] = {_c.SRC: source}
-        for slot, parameter in zip(_SLOTS, (reduce, reduce_bias, expand, expand_bias), strict=True):
+        for slot, parameter in zip(_SLOTS, parameters, strict=True):
             if parameter is not None:
                 memory[slot] = chain.input(strided(parameter.shape))
         memory[_c.SCRATCHPAD] = chain.temporary(strided((n * (-(-h * w // _BLOCK) * c + reduced),)))
