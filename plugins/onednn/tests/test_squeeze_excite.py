@@ -8,12 +8,14 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.chain.memory import image_desc
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import pointwise_conv2d, squeeze_excite
 
+LIBRARY.usable()
+pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")
 CLOSE = dict(rtol=2e-5, atol=2e-5)
 PASSES = ("onednn_fuse_conv2d", "onednn_fuse_squeeze_excite")
 MEAN = {"pooling_type": "avg", "adaptive": True, "ksize": [1, 1]}
@@ -172,12 +174,45 @@ def test_an_empty_batch():
 def test_means_of_large_images_do_not_pile_up_rounding_errors():
     """Everything behind is scaled by them; the sum of 33,856 numbers in a row is off by 5e-6 of it."""
     x = channels_last(1 + normal(1, 16, 184, 184))
-    chain, mean = PrimitiveChain(), np.empty((1, 16), np.float32)
-    memory = squeeze_excite.add_mean(chain, chain.input(image_desc(x)), x.shape)
-    chain.reorder(memory, chain.output(MemoryDesc.strided(mean.shape)))
+    mean = through(x, ())
+    np.testing.assert_allclose(mean, x.mean(axis=(2, 3), keepdims=True, dtype=np.float64), rtol=1e-6)
+
+
+FOLLOWING = {
+    "relu": lambda x: np.where(x > 0, x, 0),  # of NaN 0, as Paddle's
+    "relu6 6.0": lambda x: np.clip(x, 0, 6),
+    "leaky_relu 0.1": lambda x: np.where(x < 0, 0.1 * x, x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "swish 1.5": lambda x: x / (1 + np.exp(-1.5 * x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "hard_sigmoid 0.2 0.5": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
+    "hard_swish 6.0 6.0 3.0": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "scale 2.0 0.5 1": lambda x: 2 * x + 0.5,
+}
+
+
+@pytest.mark.parametrize("following", FOLLOWING)
+def test_what_follows_a_product(following):
+    x = 4 * normal(3, 16, 1, 1)
+    want = FOLLOWING[following](x.astype(np.float64))
+    np.testing.assert_allclose(through(x, (following,)), want, rtol=1e-6, atol=1e-7)
+    odd = np.array([np.nan, np.inf, -np.inf], np.float32).reshape(3, 1, 1, 1)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(through(odd, (following,)), FOLLOWING[following](odd))
+
+
+def through(x, following):
+    """What follows the second of two products that leave the mean as it is."""
     THREAD.open()
-    chain.run(x, mean)
-    np.testing.assert_allclose(mean, x.mean(axis=(2, 3), dtype=np.float64), rtol=1e-6)
+    given = x, one_by_one(x.shape[1]), None, one_by_one(x.shape[1]), None
+    return squeeze_excite.SqueezePrimitive(*given, (), following).run(*given)
+
+
+def one_by_one(channels):
+    """A constant filter that hands channels on as they are."""
+    filters = np.eye(channels, dtype=np.float32)[..., None, None].copy()
+    filters.flags.writeable = False
+    return filters
 
 
 def channels_last(image):

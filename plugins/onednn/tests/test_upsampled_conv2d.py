@@ -15,7 +15,7 @@ from oprack.program import Program
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
-from oprack_onednn.kernels import upsampled_conv2d
+from oprack_onednn.kernels import _upsampled_conv2d, upsampled_conv2d
 
 PASS = "onednn_upsampled_conv2d"
 CLOSE = dict(rtol=1e-4, atol=1e-4)
@@ -237,6 +237,48 @@ def test_in_a_predictor(tmp_path):
         (want,) = oprack.Executor().run(program, feeds, case.fetches(), scope)
         (got,) = predictor.run(list(feeds.values()))
         np.testing.assert_allclose(got, want, **CLOSE)
+
+
+@pytest.mark.primitives("upsampled_conv2d")
+def test_new_sizes(tmp_path):
+    """A size has the same bits in its first run as in later ones, and whatever sizes came before."""
+    case = pyramid(1, conv_bias=True)
+    program, scope = case.build()
+    for name in case.feeds:
+        var = program.desc.blocks[0].vars[name]
+        var.shape = (-1, var.shape[1], -1, -1) if name[0] == "p" else var.shape
+    save_inference_model(tmp_path / "model", program, list(case.feeds), case.fetches(), scope)
+    predictor = create_predictor(Config(str(tmp_path / "model.pdmodel"), str(tmp_path / "model.pdiparams")))
+    sizes = [tuple(map(int, size)) for size in np.random.default_rng(3).integers(1, 40, (6, 2))]
+
+    def work(order):
+        clone, found = predictor.clone(), []
+        for h, w in order:
+            feeds = [
+                normal(1, v.shape[1], *(s * 2 ** int(k[1]) for s in (h, w)) if k[0] == "p" else (1, 1))
+                for k, v in case.feeds.items()
+            ]
+            found.append(clone.run(feeds)[0].copy())
+        return dict(zip(order, found, strict=True))
+
+    # each thread makes all that a size needs for itself
+    orders = sizes, sizes[::-1], sizes[1:] + sizes[:1]
+    with ThreadPoolExecutor(3) as pool:
+        first, *others = list(pool.map(work, orders))
+    again = work(sizes), work(sizes)
+    for found in (*others, *again):
+        for size in sizes:
+            np.testing.assert_array_equal(found[size], first[size])
+
+
+@pytest.mark.usefixtures("on_onednn")
+@pytest.mark.parametrize("n", [1, 2])
+def test_without_the_compiled_step(monkeypatch, n):
+    monkeypatch.setattr(_upsampled_conv2d.RUNNER, "library", None)
+    assert check(pyramid(n, last=False), "onednn_fuse_conv2d")[-1:] == ["onednn_upsampled_conv2d"]
+    ops = [up("x", "u", 4), conv("u", "z"), ("relu", {"X": "z"}, {"Out": "y"})]
+    case = PassCase({"x": normal(n, 12, 5, 7)}, {"w": normal(8, 12, 3, 3)}, ops)
+    assert check(case, "onednn_fuse_conv2d") == ["onednn_upsampled_conv2d"]
 
 
 @pytest.mark.primitives("upsampled_conv2d")

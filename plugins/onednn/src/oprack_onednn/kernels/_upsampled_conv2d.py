@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from ctypes import c_void_p, cast
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +23,17 @@ import numpy as np
 from oprack.kernel import Array
 from oprack.python.records import dataclass
 
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
-from oprack_onednn.chain.native_steps import CopyGrid, CopyTable
+from oprack_onednn.chain.native_steps import CopyGrid, CopyTable, NativeStep
 from oprack_onednn.chain.parameters import FromConstants, Weights
 from oprack_onednn.chain.primitive_chain import BoundChain, PrimitiveChain
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._steps import algorithm
 
@@ -138,6 +141,13 @@ EXPANDED = FromConstants(lambda arrays, factor: expanded(arrays[0], factor))
 
 
 _NOTHING = np.empty(1, np.float32)
+_PIXELS = 64  # that are multiplied at once, at least, so that the weights are read as rarely
+
+
+@cache
+def _product() -> int:
+    """The address of oneDNN's product of matrices."""
+    return cast(LIBRARY.lib.dnnl_sgemm, c_void_p).value or 0
 
 
 @dataclass(frozen=True)
@@ -227,7 +237,6 @@ class UpsampledConvPrimitive:
         self.images = 1 if self.by_image else self.shape[0]
         self.packed: dict[tuple[str, int, int], Weights] = {}
         self.tiled: set[int] = set()
-        self.weigh = [self._weigh(s) if s.kind else None for s in sources]
         self.spread, self.finish = Stage(), Stage()
         self._append_steps(bias, post_ops)
 
@@ -239,10 +248,15 @@ class UpsampledConvPrimitive:
         full = [i for i, s in enumerate(self.sources) if s.factor == 1]
         low = [i for i in range(len(self.sources)) if i not in full]
         acts = _activations(post_ops)
-        # a lone map: what follows commutes with repeating pixels
-        alone = len(self.sources) == 1 and not full and not self.shifted
-        self.later = [] if full or alone else post_ops
-        self._spread(low, bias and not full, Attributes(acts if alone else ()))
+        if RUNNER.library is not None and not self._narrow:
+            self.later = [] if full else post_ops
+            for i in low:
+                self._compute(i, bias and not full and i == low[-1], i != low[0])
+        else:
+            # a lone map: what follows commutes with repeating pixels
+            alone = len(self.sources) == 1 and not full and not self.shifted
+            self.later = [] if full or alone else post_ops
+            self._spread(low, bias and not full, Attributes(acts if alone else ()))
         written = bool(low) or self.shifted
         for i in full:
             last = i == full[-1]
@@ -251,11 +265,10 @@ class UpsampledConvPrimitive:
 
     def compile_ahead(self) -> None:
         """Have all primitives compiled before the first run."""
-        for chain in (*self.weigh, self.spread.chain, self.finish.chain):
-            if chain is not None:
-                chain.compile_ahead()
+        for chain in (self.spread.chain, self.finish.chain):
+            chain.compile_ahead()
 
-    def _weigh(self, source: Source) -> PrimitiveChain:
+    def weigh(self, source: Source) -> PrimitiveChain:
         """The primitive that multiplies weights [rows, channels] with what belongs to the image."""
         rows, c = self._rows(source), source.channels
         stage = PrimitiveChain()
@@ -328,6 +341,26 @@ class UpsampledConvPrimitive:
         given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
         wanted = channels_last_desc(shape)
         return stage.chain.in_layout(given, wanted.bfloat16 if self._narrow else wanted)
+
+    def _compute(self, i: int, bias: bool, adds: bool) -> None:
+        """Append what a map of repeated pixels gives or adds, as one step of the compiled library."""
+        stage, source = self.spread, self.sources[i]
+        chain, (_, c, h, w), rows, columns = stage.chain, source.shape, self._rows(source), source.columns
+        begin = small_convs(source.factor, self.k, self.window)[0].row
+        products = rows - begin
+        group = max(1, min(h, _PIXELS // w))
+        line = MemoryDesc.strided((chain.threads * (group + 1), w * products))
+        weights = stage.external(("rows", i), MemoryDesc.strided((rows, columns)))
+        part = MemoryDesc.strided((products, columns))
+        memory: dict[int, Memory] = {_c.SRC: self._image(stage, i)}
+        memory[_c.WEIGHTS] = chain.alias(weights, part, FLOAT.itemsize * begin * columns)
+        if bias:
+            self.tiled.add(1)
+            memory[_c.BIAS] = stage.external(("bias", 1), MemoryDesc.strided((self.k,)))
+        memory[_c.SCRATCHPAD] = chain.temporary(line)
+        memory[_c.DST] = stage.external("y", channels_last_desc((self.images, *self.shape[1:])))
+        form = self.images, h, w, c, source.factor, self.window, self.k
+        chain.add(NativeStep("oprack_upsampled", (*form, products, columns, group, adds, bias, _product())), memory)
 
     def _spread(self, low: Sequence[int], bias: bool, attributes: Attributes) -> None:
         chain = self.spread.chain

@@ -1,50 +1,50 @@
-"""onednn_squeeze_excite: the mean of each channel and two small products after it, as one chain."""
+"""onednn_squeeze_excite: the mean of each channel and two small products after it, as one step in C."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray, kernel
 from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import after
 
-from oprack_onednn.chain.descs import primitive_desc
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, dims
-from oprack_onednn.kernels._product import add_product
+from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.kernels._steps import algorithm
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory
-    from oprack_onednn.dnnl.operands import External
 
-# Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
-_LONG = 256
+_KINDS = {
+    name: i for i, name in enumerate(("relu", "clip_v2", "logistic", "swish", "hardsigmoid", "hardswish", "linear"))
+}
+"""Functions that may follow a product, by oneDNN's names, and the numbers of them in squeeze.c."""
+_BLOCK = 64  # pixels that are added up first, as in squeeze.c
 
 
-def add_mean(chain: PrimitiveChain, given: External, shape: tuple[int, ...]) -> Memory:
-    """Append the mean over H and W of the images in memory `given`; returns its memory, [N, C]."""
-    n, c, h, w = shape
-    source = channels_last_desc(shape)
-    memory = given if given.desc == source else chain.reorder(given, source)
-    for high, wide in [(1, w), (h, 1)] if h > 1 and h * w > _LONG else [(h, w)]:
-        h, w = h // high, w // wide
-        target, step = channels_last_desc((n, c, h, w)), dims((high, wide))
-        window = (step, step, dims((0, 0)), dims((0, 0)), dims((0, 0)))
-        arguments = (_c.FORWARD_INFERENCE, _c.POOLING_AVG_EXCLUDE_PADDING, memory.desc, target, *window, Attributes())
-        result = chain.temporary(target)
-        chain.add(primitive_desc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
-        memory = result
-    return chain.alias(memory, MemoryDesc.strided((n, c)))
+def _functions(post_ops: Sequence[str]) -> list[int]:
+    """The structs of functions, as numbers of 64 bits. Raises NotServedError for one that squeeze.c has not."""
+    found: list[int] = []
+    for name, *numbers in map(algorithm, post_ops):
+        if name not in _KINDS:
+            raise NotServedError(f"squeeze and excitation with {name}")
+        found += _KINDS[name], *np.array(numbers, np.float64).view(np.int64).tolist()
+    return found
+
+
+_SLOTS = _c.WEIGHTS, _c.BIAS, _c.WEIGHTS_1, _c.SRC_1  # by which the step's memory is told apart
 
 
 class SqueezePrimitive(ShapedPrimitive):
@@ -60,16 +60,28 @@ class SqueezePrimitive(ShapedPrimitive):
         reduce_post_ops: tuple[str, ...],
         expand_post_ops: tuple[str, ...],
     ) -> None:
-        given = [p for p in (reduce, reduce_bias, expand, expand_bias) if p is not None]
-        if 0 in x.shape or not all(is_constant(p) and p.flags.c_contiguous for p in given):
+        parameters = reduce, reduce_bias, expand, expand_bias
+        if 0 in x.shape or not all(p is None or (is_constant(p) and p.flags.c_contiguous) for p in parameters):
             raise NotServedError("an empty tensor, or parameters that may change")
-        n = x.shape[0]
-        self.shape, self.weights = (n, expand.shape[0], 1, 1), {}
-        self.chain = PrimitiveChain()
-        memory = add_mean(self.chain, self.chain.input(image_desc(x)), x.shape)
-        memory = add_product(self.chain, self.weights, memory, n, reduce, reduce_bias is not None, reduce_post_ops)
-        biased = expand_bias is not None
-        add_product(self.chain, self.weights, memory, n, expand, biased, expand_post_ops, last=True)
+        (n, c, h, w), reduced, outputs = x.shape, reduce.shape[0], expand.shape[0]
+        if RUNNER.library is None:
+            raise NotServedError("the compiled library is not there")
+        # the step trusts these: a filter or bias of another size would lead it out of its memory
+        expected = (reduced, c, 1, 1), (reduced,), (outputs, reduced, 1, 1), (outputs,)
+        if any(p is not None and p.shape != s for p, s in zip(parameters, expected, strict=True)):
+            raise NotServedError("filters of other channels or windows, or biases of other sizes")
+        self.shape, self.weights, self.chain = (n, outputs, 1, 1), {}, PrimitiveChain()
+        chain, strided = self.chain, MemoryDesc.strided
+        source = chain.in_layout(chain.input(image_desc(x)), channels_last_desc(x.shape))
+        memory: dict[int, Memory] = {_c.SRC: source}
+        for slot, parameter in zip(_SLOTS, parameters, strict=True):
+            if parameter is not None:
+                memory[slot] = chain.input(strided(parameter.shape))
+        memory[_c.SCRATCHPAD] = chain.temporary(strided((n * (-(-h * w // _BLOCK) * c + reduced),)))
+        memory[_c.DST] = chain.output(strided((n, outputs)))
+        counts = reduce_bias is not None, expand_bias is not None, len(reduce_post_ops), len(expand_post_ops)
+        settings = n, h * w, c, reduced, outputs, *counts, *_functions((*reduce_post_ops, *expand_post_ops))
+        chain.add(NativeStep("oprack_squeeze", settings), memory)
 
 
 def _find(attrs: Mapping[str, Any], x: Array, *parameters: Array | None) -> SqueezePrimitive | None:

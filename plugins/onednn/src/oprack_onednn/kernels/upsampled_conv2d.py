@@ -142,12 +142,12 @@ class BoundMaps:
         self.chain, self.parameters, self.bias = chain, maps.parameters, maps.bias
         self.weighers: dict[int, _Weigher] = {}
         operands: dict[Any, Array] = {}
-        for i, (source, weigh) in enumerate(zip(chain.sources, chain.weigh, strict=True)):
-            if weigh is not None:
+        for i, source in enumerate(chain.sources):
+            if source.kind:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
                 found = weighers[THREAD.cache_key, i]
                 if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
-                    found = _Weigher(weigh, source, parameters, keep)
+                    found = _Weigher(chain.weigh(source), source, parameters, keep)
                     weighers.keep((THREAD.cache_key, i), found)
                 self.weighers[i] = found
                 rows = found.weighted
