@@ -85,6 +85,17 @@ class Forms:
         self._of[out] = found
         return out
 
+    def needs(self, op: OpNode, node: VarNode, reach: int) -> int | None:
+        """How many rows of padding around others an operand has to have where the output has so many; None: all."""
+        out = self.of(op.output("Out"))
+        scores = out if isinstance(out, Scores) else out.scores if isinstance(out, Weights | Context) else None
+        if scores is None:
+            return reach
+        if reach and scores.bias is not None:
+            return None  # distances count from the first row of queries and of keys
+        is_query = op.type not in PRODUCTS or node is op.input("X")
+        return reach if is_query else 0  # padding has no weight
+
     def context_of(self, op: OpNode) -> Context | None:
         """What a transpose turns back into rows."""
         x = self.of(op.input("X"))
