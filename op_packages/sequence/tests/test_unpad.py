@@ -54,14 +54,15 @@ class Net:
         lost = self.op("scale", X="mask", attrs={"scale": -1.0, "bias": 1.0})
         return self.op("unsqueeze2", X=self.op("scale", X=lost, attrs={"scale": by}), attrs={"axes": [1, 2]})
 
-    def scores(self, x: str) -> str:
-        product = self.op("matmul_v2", X=self.heads(x), Y=self.heads(x), attrs={"trans_y": True})
+    def scores(self, x: str, memory: str | None = None) -> str:
+        product = self.op("matmul_v2", X=self.heads(x), Y=self.heads(memory or x), attrs={"trans_y": True})
         return self.op("scale", X=product, attrs={"scale": (WIDTH // HEADS) ** -0.5})
 
-    def attention(self, x: str, added: str) -> str:
-        scores = self.op("elementwise_add", X=self.scores(x), Y=added, attrs={"axis": -1})
+    def attention(self, x: str, added: str, memory: str | None = None) -> str:
+        memory = memory or x
+        scores = self.op("elementwise_add", X=self.scores(x, memory), Y=added, attrs={"axis": -1})
         weights = self.op("softmax", X=scores, attrs={"axis": -1})
-        y = self.op("transpose2", X=self.op("matmul_v2", X=weights, Y=self.heads(x)), attrs={"axis": [0, 2, 1, 3]})
+        y = self.op("transpose2", X=self.op("matmul_v2", X=weights, Y=self.heads(memory)), attrs={"axis": [0, 2, 1, 3]})
         return self.linear(self.op("reshape2", X=y, attrs={"shape": [0, 0, WIDTH]}))
 
     def convolved(self, x: str, size: int = 3, dilation: int = 1, algorithm: str = "EXPLICIT") -> str:
@@ -100,6 +101,11 @@ class Net:
         ]
         width = self.op("fill_constant", attrs={"shape": [1], "dtype": 2, "value": float(WIDTH)})
         return self.op("reshape2", X=y, ShapeTensor=[*sizes, width], attrs={"shape": [-1, -1, WIDTH]})
+
+    def attended_by_all(self, x: str) -> str:
+        weights = self.op("softmax", X=self.scores(x), attrs={"axis": -1})
+        y = self.op("transpose2", X=self.op("matmul_v2", X=weights, Y=self.heads(x)), attrs={"axis": [0, 2, 1, 3]})
+        return self.op("reshape2", X=y, attrs={"shape": [0, 0, WIDTH]})
 
     def layer(self, x: str, added: str) -> str:
         y = self.op("elementwise_add", X=x, Y=self.attention(x, added), attrs={"axis": -1})
@@ -267,6 +273,22 @@ def test_what_looks_at_rows_near_to_others_sees_padding(kept: str) -> None:
     assert matches(done) == 4
     reach = {op.attrs.get("reach", 0) for op in done.program.blocks[0].ops if op.type == "unpad_by_mask"}
     assert reach == {0, 3, 5, 7} and op_types(done).count("sequence_unfold") == 1
+
+
+@pytest.mark.parametrize("also_fetched", [False, True])
+def test_another_text_attends_to_rows(also_fetched: bool) -> None:
+    """Decoders attend to an encoder: it stays padded where a mean over its padding is fetched, but not for them."""
+    net = Net()
+    net.feeds["mask"], net.feeds["y"] = np.delete(KEPT, 2, 0).astype("float32"), net.feeds["x"][:3, :4] * 2
+    net.feeds["x"] = net.feeds["x"][[0, 1, 3]]
+    added = net.lowered()
+    memory = net.layer(net.layer("x", added), added)
+    y = net.op("elementwise_add", X="y", Y=net.attention(net.attended_by_all("y"), added, memory), attrs={"axis": -1})
+    y = net.op("elementwise_add", X=y, Y=net.attention(y, added, memory), attrs={"axis": -1})
+    case = net.case(y, *[net.op("reduce_mean", X=memory, attrs={"dim": [1]})] * also_fetched)
+    done = compare(case)
+    assert matches(done) == (2 if also_fetched else 4)
+    assert op_types(done).count("softmax") == (3 if also_fetched else 1)
 
 
 def test_weights_that_are_fetched_stay() -> None:

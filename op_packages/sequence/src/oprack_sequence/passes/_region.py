@@ -13,7 +13,7 @@ from oprack_sequence.passes._distances import Distances
 from oprack_sequence.passes._masks import Mask, flags_of
 from oprack_sequence.passes._rules import main_slot, on_rows
 from oprack_sequence.passes._sizes import PRODUCTS, Size, Sizes, same
-from oprack_sequence.passes._spans import Spans, Windows
+from oprack_sequence.passes._spans import Product, Spans, Windows
 
 _MATRICES = PRODUCTS | {"mul"}
 
@@ -25,7 +25,7 @@ class Again(NamedTuple):
     attrs: dict[str, Any]
 
 
-Plan: TypeAlias = "Again | Context | Windows"
+Plan: TypeAlias = "Again | Context | Product | Windows"
 
 
 class Region:
@@ -35,6 +35,7 @@ class Region:
         plans: How a variable is written on rows.
         reach: How many rows of padding around others somebody looks at in a variable; None: all.
         needed: Variables to be written on rows, in order: those that are read as a whole, and what they are made of.
+        crossed: Ops that give whole batches of another text which attends to this one, and how.
         near: Those of them in which ops mix rows near to each other, and these ops, which read them as a whole.
     """
 
@@ -45,6 +46,7 @@ class Region:
         self.plans: dict[VarNode, Plan] = {}
         self.made: dict[OpNode, list[VarNode]] = {}  # what an op gives that has a plan or a form
         self._mixes: dict[OpNode, VarNode] = {}  # what an op makes of rows near to each other
+        self._crossed: dict[OpNode, Context] = {}  # what gives a whole batch of another text
         self.reach: dict[VarNode, int | None] = {}
         for op in graph.ops:
             self._follow(op)
@@ -52,12 +54,13 @@ class Region:
             pass
         self._free = {n for n in self.plans if self.reach[n] is not None}
         self.near: dict[VarNode, list[OpNode]] = {}
+        self.crossed = {op: c for op, c in self._crossed.items() if {c.scores.k, c.v} <= self._free}
         self.needed = self._needed()
 
     @property
     def attentions(self) -> int:
         """How many attentions run without padding."""
-        return sum(isinstance(self.plans[n], Context) for n in self.needed)
+        return sum(isinstance(self.plans[n], Context) for n in self.needed) + len(self.crossed)
 
     def is_worth_it(self) -> bool:
         """Whether more products run without padding than variables are unpadded and padded for them."""
@@ -89,8 +92,11 @@ class Region:
         if op.opaque or op.malformed or op.hidden_writes or op.hidden_reads or op.runs_itself:
             return
         context, out = self.forms.context_of(op), op.output("Out")
-        if context is not None and out is not None and self.is_rows(out):
-            self.plans[out], self.made[op] = context, [out]
+        if context is not None and out is not None:
+            if self.is_rows(out):
+                self.plans[out], self.made[op] = context, [out]
+            elif not self.is_rows(context.scores.q):
+                self._crossed[op] = context
             return
         form = self.forms.follow(op)
         if form is not None:
@@ -104,7 +110,10 @@ class Region:
                 self.plans.update(dict.fromkeys(nodes, self.spans.windows_of(op) or Again(op, attrs)))
             return
         near = self.spans.follow(op)
-        if near is not None:
+        product = None if near is None or not self.is_rows(near) else self.spans.product_of(op)
+        if near is not None and product is not None:
+            self.plans[near], self.made[op] = product, [near]
+        elif near is not None:
             self._mixes[op] = near
 
     # Which variables --------------------------------------------------------------------------------------------------
@@ -135,6 +144,8 @@ class Region:
 
     def needs(self, op: OpNode, node: VarNode) -> int | None:
         """How many rows of a variable an op looks at around those that are kept; None for all."""
+        if op in self._crossed:
+            return 0
         if self.goes_on(op):
             return self.forms.needs(op, node, max(self.reach[out] or 0 for out in self.made[op]))
         if op.type == "shape" and self.lead_of(node) != 1:
@@ -202,7 +213,8 @@ class Region:
 
         Those that ask for its shape count where they take more of it than the dims of the mask.
         """
-        readers = [op for op in node.consumers if not self.goes_on(op) and op not in self._mixes]
+        inner = {**self._mixes, **self._crossed}
+        readers = [op for op in node.consumers if not self.goes_on(op) and op not in inner]
         found = [op for op in readers if op.type != "shape" or self.asks_for_batch(op) is None]
         return [*found, node.producer] if self.graph.is_kept(node) and node.producer is not None else found
 
@@ -226,13 +238,15 @@ class Region:
         plan = self.plans[node]
         if isinstance(plan, Context):
             return [plan.scores.q, plan.scores.k, plan.v]
-        if isinstance(plan, Windows):
+        if isinstance(plan, Windows | Product):
             return [plan.source]
         return [n for n in plan.op.reads() if self.lead_of(n)]
 
     def _needed(self) -> dict[VarNode, None]:
-        waiting = [n for n in self._free if self.outside(n)]
-        found = set(waiting)
+        found = {n for n in self._free if self.outside(n)} | {
+            n for c in self.crossed.values() for n in (c.scores.k, c.v)
+        }
+        waiting = list(found)
         while waiting:
             new = {m for n in self.operands(waiting.pop()) for m in self._free_ones(n) if m not in found}
             waiting += new

@@ -52,6 +52,13 @@ class Windows(NamedTuple):
     axis: int
 
 
+class Product(NamedTuple):
+    """Rows [B, S, C] times a filter [M, C, 1, 1], as a convolution of size 1 is."""
+
+    source: VarNode
+    filter: VarNode
+
+
 class Spans:
     """The spans of variables that are made of rows with B in front.
 
@@ -104,6 +111,24 @@ class Spans:
             return None
         axis = op.attr("axis", 0) % (self._rank(nodes[0]) + 1)
         return Windows(first.source, -first.low, last.high, axis) if first.low <= 0 <= last.high and axis > 1 else None
+
+    def product_of(self, op: OpNode) -> Product | None:
+        """What rows are that a convolution of size 1 made."""
+        conv = self._producer(op)
+        before = None if conv is None or conv.type not in _CONVOLUTIONS else self._producer(conv)
+        source = None if before is None else self._before[before]
+        if conv is None or before is None or source is None or self._rank(source) != 3 or not self._is_rows(source):
+            return None
+        weights, last = self._sizes.dims(conv.input("Filter")), str(conv.attr("data_format", "NCHW")).endswith("C")
+        plain = weights is not None and weights[2:] == (1, 1) and conv.attr("groups", 1) == 1 and not conv.input("Bias")
+        moved = op.type.startswith("squeeze") and before.type.startswith("unsqueeze")
+        around = any(conv.attr("paddings", [0, 0])) or any(s != 1 for s in conv.attr("strides", [1, 1]))
+        return Product(source, conv.inputs["Filter"][0]) if plain and last and moved and not around else None
+
+    def _producer(self, op: OpNode) -> OpNode | None:
+        """The op before, of those that have spans."""
+        before = self._before[op].producer if op in self._before else None
+        return before if before in self._before else None
 
     def _rank(self, node: VarNode | None) -> int:
         return len(self._sizes.dims(node) or ())

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from oprack.ir import OpNode, VarNode
+from oprack.types import VarType
 
 from oprack_sequence.passes._attention import Context
 from oprack_sequence.passes._region import Region
 from oprack_sequence.passes._rules import main_slot
 from oprack_sequence.passes._sizes import RESHAPES
-from oprack_sequence.passes._spans import Windows
+from oprack_sequence.passes._spans import Product, Windows
 
 
 def write(region: Region) -> None:
     """Let all that a region needs run on rows, and give those who read whole batches what they are now."""
     writer = _Writer(region)
+    for op, context in region.crossed.items():
+        writer.cross(op, context)
     for node, readers in region.near.items():
         writer.show(node, readers)
     for node in region.needed:
@@ -129,6 +132,12 @@ class _Writer:
         if isinstance(plan, Windows):
             self._rows[node, reach] = self._windows(plan, node, where)
             return
+        if isinstance(plan, Product):
+            dims = [d for d in (self._region.sizes.dims(plan.filter) or ())[:2] if isinstance(d, int)]
+            weights = self._add("reshape2", {"X": [plan.filter]}, {"shape": dims}, where)
+            factors = {"X": [self._of(plan.source, reach, where)], "Y": [weights]}
+            self._rows[node, reach] = self._add("matmul_v2", factors, {"trans_y": True}, where)
+            return
         op = plan.op
         slots = {"X": op.inputs["X"]} if op.type in RESHAPES else op.inputs
         lead_of = self._region.lead_of
@@ -157,14 +166,32 @@ class _Writer:
         return self._add("transpose2", {"X": [rows]}, {"axis": axes}, where)
 
     def _attention(self, context: Context, reach: int, where: OpNode | None) -> VarNode:
-        """Queries with some rows of padding, keys and values without any."""
-        q, k = self._sequences(context.scores.q, reach, where), self._sequences(context.scores.k, 0, where)
+        """Queries with some rows of padding."""
+        return self._attend(self._sequences(context.scores.q, reach, where), context, where)
+
+    def _attend(self, q: VarNode, context: Context, where: OpNode | None) -> VarNode:
+        """Attention to keys and values without padding."""
+        k = self._sequences(context.scores.k, 0, where)
         inputs = {"Q": [q], "K": [k], "V": [self._of(context.v, 0, where)]}
         if context.scores.bias is not None:
             inputs["RelativeBias"] = [self._bias(context.scores.bias, where)]
         attrs = {"scale": context.scores.factor, "is_test": True}
         out = self._add("sequence_attention", inputs, attrs, where)
         return out if context.factor == 1 else self._add("scale", {"X": [out]}, {"scale": context.factor}, where)
+
+    def cross(self, op: OpNode, context: Context) -> None:
+        """Let another text, all of whose rows are kept, attend to rows."""
+        q = context.scores.q
+        places = {"axes": [2, 3], "starts": [0, 0], "ends": [1, 1], "decrease_axis": [2, 3]}
+        all_ = self._add("slice", {"Input": [q]}, places, op)
+        all_ = self._add("fill_any_like", {"X": [all_]}, {"value": 1.0, "dtype": VarType.BOOL}, op)
+        rows, index = (self._graph.new_var(f"{q.name}.{name}") for name in ("rows", "index"))
+        self._graph.add_op("unpad_by_mask", {"X": [q], "Mask": [all_]}, {"Out": [rows], "Index": [index]}, before=op)
+        found = self._attend(rows, context, op)
+        found = self._add("pad_by_index", {"X": [found], "Index": [index], "Like": [all_]}, {}, op)
+        out = op.outputs["Out"][0]
+        if self._graph.replace_var(out, found) and not op.is_producer():
+            self._graph.remove_op(op)
 
     def _bias(self, node: VarNode, where: OpNode | None) -> VarNode:
         """[1, heads, S, S] by distance: the first column from the last row on, and the first row."""

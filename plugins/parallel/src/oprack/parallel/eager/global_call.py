@@ -17,7 +17,7 @@ from oprack.parallel.eager.arguments import Metas, common_placement, shapes_of
 from oprack.parallel.eager.global_plan import PLANS, Plan
 from oprack.parallel.eager.global_tensor import everywhere, relaid
 from oprack.parallel.eager.results import formed
-from oprack.parallel.eager.sequence_call import SequencePlan, sequence_calls
+from oprack.parallel.eager.sequence_call import Lods, SequencePlan, sequence_calls
 from oprack.parallel.layouts.layout import layout_of
 
 
@@ -50,8 +50,8 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], make_rule: 
         if plan is None:
             plan = Plan(expr, metas, shapes, placement, make_rule)
             if plan.results is None and expr.info.sbp is not None:  # it may make sequences of what has none
-                lods, rows = tuple([()] * len(given)), [None] * len(given)
-                plan = SequencePlan(expr, metas, shapes, placement, make_rule, lods, rows)
+                lods: Lods = ((),) * len(given)
+                plan = SequencePlan(expr, metas, shapes, placement, make_rule, lods, [None] * len(given))
             plans[shapes] = plan
         return plan.run(given)
 

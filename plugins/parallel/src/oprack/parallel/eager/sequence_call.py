@@ -103,8 +103,8 @@ class SequencePlan(Plan):
             # Of several levels, the op alone knows of whose sequences an input without LoD has rows.
             flat = all(len(self.lods[k]) == 1 for k in by_lod)
             cuts = {rows_of(self.lods[k], ranks).cuts for k in by_lod if slots_in[k] in signature.same_lod}
-            lies = all({r.cuts} == cuts for k in in_rows if not self.lods[k] and (r := self.rows[k]) is not None)
-            return lies and all(
+            others = [self.rows[k] for k in in_rows if not self.lods[k]]
+            return all(r is not None and {r.cuts} == cuts for r in others) and all(
                 k in in_rows or self.shapes[k] is None or (flat and self.shapes[k][0] in counts) for k in chosen
             )
         size = self.shapes[in_rows[0]][0]
