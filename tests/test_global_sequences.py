@@ -117,6 +117,7 @@ CALLS = {
     "the mean over all rows": lambda x: x.mean() + (x * x).sum(),
     "the kernel makes the LoD": lambda x: F.sequence_concat([x, x * 3]),
     "repeated sequences, other numbers on each rank": lambda x: F.sequence_expand(x, x, ref_level=0),
+    "padding and back": lambda x: F.sequence_unpad(*F.sequence_pad(x * x, np.zeros(1, "float32"))) * x,
     "rows move": lambda x: F.transpose2(x, axis=[1, 0]),
     "lod_reset has no rule": lambda x: F.lod_reset(x * 2, target_lod=[0, 5, 11]),
 }
@@ -161,3 +162,32 @@ def test_the_mean_of_sequences_of_which_a_rank_has_no_rows() -> None:
     for mean, gradient in ThreadWorld(2).run(rank):
         assert mean == 2.5
         np.testing.assert_allclose(gradient, np.full((3, 2), 1 / 6))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_rows_of_a_padded_batch_go_on_where_their_text_is(ranks: int) -> None:
+    """A part's places are those of the whole batch; nothing is gathered."""
+    kept = np.array([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0], [0, 0, 0]], bool)
+    x, weight = RNG.standard_normal((5, 3, 4)), RNG.standard_normal((4, 4))
+
+    def gradient(leaf: oprack.Tensor, padded: oprack.Tensor, mask: oprack.Tensor, weight: oprack.Tensor) -> Any:
+        rows, index = F.unpad_by_mask(padded, mask)
+        again = F.pad_by_index(F.tanh(F.mul(rows, weight)), index, mask)
+        assert padded.layout is None or [t.layout.sbps[0].kind for t in (rows, index, again)] == ["S"] * 3
+        (again * again).sum().backward()
+        return again.numpy(), leaf.grad.numpy(), index.numpy(), index.lod
+
+    def rank(world: parallel.Communicator) -> Any:
+        leaf, grid = oprack.to_tensor(x, requires_grad=True), parallel.placement()
+        parts = (t.to_global(grid, "S(0)", from_whole=True) for t in (leaf, oprack.to_tensor(kept)))
+        return gradient(leaf, *parts, oprack.to_tensor(weight).to_global(grid, "B", from_whole=True))
+
+    leaf = oprack.to_tensor(x, requires_grad=True)
+    again, grad, *places = gradient(leaf, leaf, oprack.to_tensor(kept), oprack.to_tensor(weight))
+    np.testing.assert_allclose(again, np.tanh(x @ weight) * kept[..., None])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for found in ThreadWorld(ranks).run(rank):
+            np.testing.assert_allclose(found[0], again)
+            np.testing.assert_allclose(found[1], grad)
+            assert (found[2].tolist(), found[3]) == (places[0].tolist(), places[1])

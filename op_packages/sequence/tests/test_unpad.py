@@ -54,15 +54,58 @@ class Net:
         lost = self.op("scale", X="mask", attrs={"scale": -1.0, "bias": 1.0})
         return self.op("unsqueeze2", X=self.op("scale", X=lost, attrs={"scale": by}), attrs={"axes": [1, 2]})
 
-    def scores(self, x: str) -> str:
-        product = self.op("matmul_v2", X=self.heads(x), Y=self.heads(x), attrs={"trans_y": True})
+    def scores(self, x: str, memory: str | None = None) -> str:
+        product = self.op("matmul_v2", X=self.heads(x), Y=self.heads(memory or x), attrs={"trans_y": True})
         return self.op("scale", X=product, attrs={"scale": (WIDTH // HEADS) ** -0.5})
 
-    def attention(self, x: str, added: str) -> str:
-        scores = self.op("elementwise_add", X=self.scores(x), Y=added, attrs={"axis": -1})
+    def attention(self, x: str, added: str, memory: str | None = None) -> str:
+        memory = memory or x
+        scores = self.op("elementwise_add", X=self.scores(x, memory), Y=added, attrs={"axis": -1})
         weights = self.op("softmax", X=scores, attrs={"axis": -1})
-        y = self.op("transpose2", X=self.op("matmul_v2", X=weights, Y=self.heads(x)), attrs={"axis": [0, 2, 1, 3]})
+        y = self.op("transpose2", X=self.op("matmul_v2", X=weights, Y=self.heads(memory)), attrs={"axis": [0, 2, 1, 3]})
         return self.linear(self.op("reshape2", X=y, attrs={"shape": [0, 0, WIDTH]}))
+
+    def convolved(self, x: str, size: int = 3, dilation: int = 1, algorithm: str = "EXPLICIT") -> str:
+        """Along the text, as nn.Conv1D writes it."""
+        y = self.op("unsqueeze2", X=self.op("transpose2", X=x, attrs={"axis": [0, 2, 1]}), attrs={"axes": [-2]})
+        around = [dilation * (size - 1) // 2, dilation * (size - 1) - dilation * (size - 1) // 2]
+        attrs = {"paddings": [0, 0, *around], "dilations": [1, dilation], "padding_algorithm": algorithm}
+        y = self.op("conv2d", "Output", Input=y, Filter=self.param(WIDTH, WIDTH, 1, size), attrs=attrs)
+        y = self.op("elementwise_add", X=y, Y=self.param(WIDTH), attrs={"axis": 1})
+        return self.op("transpose2", X=self.op("squeeze2", X=y, attrs={"axes": [-2]}), attrs={"axis": [0, 2, 1]})
+
+    def windows(self, x: str, before: int, behind: int) -> str:
+        """A sum of the rows around each, weighted by what the row says, as in ConvBERT."""
+        size = before + behind + 1
+        y = self.op("unsqueeze2", X=self.linear(x), attrs={"axes": [2, 3]})
+        pads = {"paddings": [0, 0, 0, 0, before, behind], "data_format": "NDHWC"}
+        y = self.op("squeeze2", X=self.op("pad3d", X=y, attrs=pads), attrs={"axes": [2, 3]})
+        length = self.op(
+            "slice",
+            Input=self.op("shape", Input=x),
+            attrs={"axes": [0], "starts": [1], "ends": [2], "decrease_axis": [0]},
+        )
+        slices = []
+        for i in range(size):
+            end = self.op("scale", X=length, attrs={"bias": float(i)})
+            attrs = {"axes": [1], "starts": [i], "ends": [-1], "infer_flags": [-1]}
+            slices.append(self.op("slice", Input=y, EndsTensorList=[end], attrs=attrs))
+        y = self.op("stack", "Y", X=slices, attrs={"axis": -1})
+        y = self.op("reshape2", X=y, attrs={"shape": [-1, WIDTH // HEADS, size]})
+        weights = self.op("reshape2", X=self.linear(x, HEADS * size), attrs={"shape": [-1, size, 1]})
+        y = self.op("matmul_v2", X=y, Y=self.op("softmax", X=weights, attrs={"axis": 1}))
+        batch = self.op("shape", Input=x)
+        sizes = [
+            self.op("slice", Input=batch, attrs={"axes": [0], "starts": [i], "ends": [i + 1], "decrease_axis": [0]})
+            for i in range(2)
+        ]
+        width = self.op("fill_constant", attrs={"shape": [1], "dtype": 2, "value": float(WIDTH)})
+        return self.op("reshape2", X=y, ShapeTensor=[*sizes, width], attrs={"shape": [-1, -1, WIDTH]})
+
+    def attended_by_all(self, x: str) -> str:
+        weights = self.op("softmax", X=self.scores(x), attrs={"axis": -1})
+        y = self.op("transpose2", X=self.op("matmul_v2", X=weights, Y=self.heads(x)), attrs={"axis": [0, 2, 1, 3]})
+        return self.op("reshape2", X=y, attrs={"shape": [0, 0, WIDTH]})
 
     def layer(self, x: str, added: str) -> str:
         y = self.op("elementwise_add", X=x, Y=self.attention(x, added), attrs={"axis": -1})
@@ -92,13 +135,14 @@ def matches(done: Optimized) -> int:
 def compare(case: PassCase) -> Optimized:
     """Whatever is an answer for real rows is as it was."""
     plain, changed, done = run(case)
+    kept = case.feeds["mask"] != 0
     for name, want, got in zip(case.fetches(), plain, changed, strict=True):
         assert got.shape == want.shape and got.dtype == want.dtype
         places: Any = ...
-        if got.shape[:2] == KEPT.shape:
-            places = KEPT
-        elif got.shape[:1] == KEPT.shape[:1]:
-            places = KEPT.any(axis=1)
+        if got.shape[:2] == kept.shape:
+            places = kept
+        elif got.shape[:1] == kept.shape[:1]:
+            places = kept.any(axis=1)
         np.testing.assert_allclose(got[places], want[places], rtol=1e-4, atol=1e-5, err_msg=name)
     return done
 
@@ -210,6 +254,43 @@ def test_nothing_changes_where_it_does_not_apply() -> None:
     assert str(optimize(program.desc, scope, keep=case.fetches(), passes=with_it).program) == str(found.program)
 
 
+@pytest.mark.parametrize("kept", ["short", "holes", "left", "none"])
+def test_what_looks_at_rows_near_to_others_sees_padding(kept: str) -> None:
+    """As many rows of it as two convolutions and a window before an attention see, and one behind it."""
+    net = Net()
+    mask = {
+        "short": KEPT,
+        "holes": np.array([[1, 0, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0]], bool),
+        "left": ~KEPT,
+        "none": np.zeros((2, 6), bool),
+    }[kept]
+    net.feeds["mask"], net.feeds["x"] = mask.astype("float32"), net.feeds["x"][: len(mask)]
+    added = net.lowered()
+    x = net.convolved(net.layer("x", added), 3, 2)
+    x = net.convolved(net.windows(net.layer(x, added), 2, 1), 4, 1, "SAME")
+    x = net.op("elementwise_add", X=net.layer(x, added), Y=net.convolved(x), attrs={"axis": -1})
+    done = compare(net.case(net.layer(x, added), x))
+    assert matches(done) == 4
+    reach = {op.attrs.get("reach", 0) for op in done.program.blocks[0].ops if op.type == "unpad_by_mask"}
+    assert reach == {0, 3, 5, 7} and op_types(done).count("sequence_unfold") == 1
+
+
+@pytest.mark.parametrize("also_fetched", [False, True])
+def test_another_text_attends_to_rows(also_fetched: bool) -> None:
+    """Decoders attend to an encoder: it stays padded where a mean over its padding is fetched, but not for them."""
+    net = Net()
+    net.feeds["mask"], net.feeds["y"] = np.delete(KEPT, 2, 0).astype("float32"), net.feeds["x"][:3, :4] * 2
+    net.feeds["x"] = net.feeds["x"][[0, 1, 3]]
+    added = net.lowered()
+    memory = net.layer(net.layer("x", added), added)
+    y = net.op("elementwise_add", X="y", Y=net.attention(net.attended_by_all("y"), added, memory), attrs={"axis": -1})
+    y = net.op("elementwise_add", X=y, Y=net.attention(y, added, memory), attrs={"axis": -1})
+    case = net.case(y, *[net.op("reduce_mean", X=memory, attrs={"dim": [1]})] * also_fetched)
+    done = compare(case)
+    assert matches(done) == (2 if also_fetched else 4)
+    assert op_types(done).count("softmax") == (3 if also_fetched else 1)
+
+
 def test_weights_that_are_fetched_stay() -> None:
     """Those of padding as well, so what they are made of stays padded."""
     net = Net()
@@ -284,6 +365,8 @@ SAME: list[Callable[[Net, str], str]] = [
     lambda net, x: net.op(
         "reshape2", X=net.op("reshape2", X=x, attrs={"shape": [0, 0, 2, -1]}), attrs={"shape": [0, 0, WIDTH]}
     ),
+    lambda net, x: net.convolved(x),
+    lambda net, x: net.windows(x, 1, 0),
     lambda net, x: net.op(
         "elementwise_mul", X=x, Y=net.op("unsqueeze2", X="mask", attrs={"axes": [2]}), attrs={"axis": -1}
     ),

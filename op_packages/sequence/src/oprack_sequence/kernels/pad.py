@@ -88,8 +88,16 @@ _ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
 
 @kernel("unpad_by_mask", place=("cpu", "cuda"), dtypes=_ANY)
 def unpad_by_mask(
-    X: Array, Mask: Array, *, strict: bool, contiguous: bool, ctx: KernelContext, xp: ArrayModule
-) -> tuple[LoDTensor, Array]:
+    X: Array,
+    Mask: Array,
+    *,
+    strict: bool,
+    contiguous: bool,
+    reach: int,
+    start_index: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[LoDTensor, LoDTensor]:
     """One gather of rows."""
     mask = host(Mask)
     kept = mask != 0
@@ -103,22 +111,35 @@ def unpad_by_mask(
             f"op {ctx.op_type}: Mask has padding between places that are kept; expected those of a sequence side by "
             "side, where distances between them count. " + LEAVE_OUT
         )
+    if reach:
+        kept = _widened(kept, reach)
     index = np.flatnonzero(kept)
     places = xp.asarray(index)
     rows = X.reshape(-1, *X.shape[2:])[places] if X.size else xp.zeros((len(index), *X.shape[2:]), X.dtype)
-    return with_lod(rows, [offsets_of(np.count_nonzero(kept, axis=1))]), places
+    offsets = offsets_of(np.count_nonzero(kept, axis=1))
+    return with_lod(rows, [offsets]), with_lod(places + start_index * kept.shape[1], [offsets])
+
+
+def _widened(kept: np.ndarray, reach: int) -> np.ndarray:
+    """Whether a place [B, T] or one at most so far from it is kept."""
+    before, t = np.zeros((len(kept), kept.shape[1] + 1), np.int64), np.arange(kept.shape[1])
+    np.cumsum(kept, axis=1, out=before[:, 1:])
+    return before[:, np.minimum(t + reach + 1, len(t))] > before[:, np.maximum(t - reach, 0)]
 
 
 # pad_by_index ---------------------------------------------------------------------------------------------------------
 @kernel("pad_by_index", place=("cpu", "cuda"), dtypes=_ANY)
-def pad_by_index(X: Array, Index: Array, Like: ShapeOnly, *, ctx: KernelContext, xp: ArrayModule) -> Array:
+def pad_by_index(
+    X: Array, Index: Array, Like: ShapeOnly, *, start_index: int, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     """One scatter of rows into zeros."""
     batch, length = Like.shape[:2]
-    index, inner = host(Index), X.shape[1:]
+    first = start_index * length
+    index, inner = host(Index) - first, X.shape[1:]
     if len(index) and not (0 <= index.min() and index.max() < batch * length):
         raise InvalidArgumentError(
-            f"op {ctx.op_type}: Index has places from {index.min()} to {index.max()}; expected 0 to "
-            f"{batch * length - 1}, as Like has shape {list(Like.shape)}"
+            f"op {ctx.op_type}: Index has places from {index.min() + first} to {index.max() + first}; expected {first} "
+            f"to {first + batch * length - 1}, as Like has shape {list(Like.shape)}"
         )
     out = xp.zeros((batch * length, *inner), X.dtype)
     out[xp.asarray(index)] = X
@@ -126,6 +147,7 @@ def pad_by_index(X: Array, Index: Array, Like: ShapeOnly, *, ctx: KernelContext,
 
 
 @kernel("pad_by_index_grad", place=("cpu", "cuda"), dtypes=_ANY)
-def pad_by_index_grad(X: ShapeOnly, Index: Array, Out_grad: Array) -> Array:
+def pad_by_index_grad(X: ShapeOnly, Index: Array, Out_grad: Array, *, start_index: int) -> Array:
     """One gather of rows; of an empty array no reshape tells how many there are."""
-    return Out_grad.reshape(-1, *X.shape[1:])[Index] if Out_grad.size else Out_grad.reshape(X.shape)
+    places = Index - start_index * Out_grad.shape[1]
+    return Out_grad.reshape(-1, *X.shape[1:])[places] if Out_grad.size else Out_grad.reshape(X.shape)

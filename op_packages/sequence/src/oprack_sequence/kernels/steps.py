@@ -96,12 +96,10 @@ def _windows(
 def sequence_unfold(
     X: Array, *, size: int, stride: int, dilation: int, padding: list[int], ctx: KernelContext, xp: ArrayModule
 ) -> LoDTensor:
-    """A gather for each place of the windows."""
+    """One gather of rows and of a row of zeros."""
     rows, inside, offsets = _windows(sequence_offsets(ctx, "X"), size, stride, dilation, padding)
-    out = xp.zeros((len(rows), size, *X.shape[1:]), X.dtype)
-    for j in range(size):
-        windows = np.flatnonzero(inside[:, j])
-        out[xp.asarray(windows), j] = X[xp.asarray(rows[windows, j])]
+    with_zeros = xp.concatenate([X, xp.zeros((1, *X.shape[1:]), X.dtype)])
+    out = with_zeros.take(xp.asarray(np.where(inside, rows, len(X))), axis=0)
     return with_lod(out, [*ctx.lod("X")[:-1], offsets])
 
 

@@ -18,8 +18,10 @@ from oprack.op import (
     dtype_of,
     empty_grad,
 )
+from oprack.op.sbp import SbpContext, Signature, leading, sequences, split
 from oprack.types import AttrType, VarType
 
+START = "The number of the first b: of a part of a batch, how many are in the parts before."
 LEAVE_OUT = "If pass unpad made this op, leave that pass out for such a batch"
 
 
@@ -35,6 +37,7 @@ class SequenceMask(OpDef, type="sequence_mask"):
     out_dtype = Attr(REQUIRED, "dtype of Y, as a wire number.", type=AttrType.INT)
     expected_kernel_type = dtype_of("X")
     make_grad = empty_grad
+    sbp = leading(("X",), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         maxlen = ctx.attr("maxlen")
@@ -59,6 +62,12 @@ class SequencePad(OpDef, type="sequence_pad"):
     Out = Output("[number of sequences, padded length, ...]; no LoD.")
     Length = Output("int64 [number of sequences].")
     padded_length = Attr(-1, "Length to pad to; -1 is that of the longest sequence.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        """Whole sequences may be split, all padded to the length of the longest."""
+        longest = {"padded_length": ctx.dim("Out")[1]}
+        made = dict.fromkeys(("Out", "Length"), split(0))
+        return [Signature({"X": split(0)}, made, by_sequence=("Out", "Length"), attrs=longest)]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
@@ -95,6 +104,7 @@ class SequenceUnpad(OpDef, type="sequence_unpad"):
     Length = Input("int64 [B] or [B, 1], each from 0 to T.")
     Out = Output("[sum of Length, ...], at least [.., 1], with one LoD level.")
     expected_kernel_type = dtype_of("X")
+    sbp = sequences(("X", "Length"), ("Out",), ("X", "Length"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dim = ctx.dim("X")
@@ -108,7 +118,8 @@ class SequenceUnpadGrad(GradOpDef, of=SequenceUnpad, shape_of="X", grads_of="X")
 
 
 class UnpadByMask(OpDef, type="unpad_by_mask"):
-    r"""$$Out_n = X_{b,t}$$ for the places (b, t) with $Mask_{b,t} \neq 0$, in their order: rows without padding.
+    r"""$$Out_n = X_{b,t}$$ for the places (b, t) with $Mask_{b,t'} \neq 0$ and $|t - t'| \le reach$, in their order:
+    rows without padding.
 
     The places that are kept may lie anywhere; those of one b are a sequence of Out.
     """
@@ -116,10 +127,19 @@ class UnpadByMask(OpDef, type="unpad_by_mask"):
     X = Input("[B, T, ...].")
     Mask = Input("[B, T], bool or numbers; what is not 0 is kept.")
     Out = Output("[number of places kept, ...] with one LoD level of B sequences.")
-    Index = Output("int64 [number of places kept]: b T + t of each row.", stop_gradient=True)
+    Index = Output(
+        "int64 [number of places kept], (start_index + b) T + t of each row; LoD of Out.", stop_gradient=True
+    )
     strict = Attr(False, "Refuse a Mask that holds anything but 0 and 1.")
     contiguous = Attr(False, "Refuse a Mask with padding between places of one b that are kept.")
+    reach = Attr(0, "How many places before and behind one that Mask keeps are kept as well.").at_least(0)
+    start_index = Attr(0, START).at_least(0)
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        """Each b may be on another rank, and so each sequence."""
+        padded, rows = dict.fromkeys(("X", "Mask"), split(0)), dict.fromkeys(("Out", "Index"), split(0))
+        return [Signature(padded, rows, via="unpad_by_mask", by_sequence=("X", "Mask"))]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dim, mask = ctx.dim("X"), ctx.require_rank("Mask", 2)
@@ -129,8 +149,9 @@ class UnpadByMask(OpDef, type="unpad_by_mask"):
             f"Mask has shape {list(mask)} and X {list(dim)}; expected the first two dims of X. {LEAVE_OUT}",
         )
         ctx.set_dim("Out", (-1, *dim[2:]))
-        ctx.set_lod_level("Out", 1)
         ctx.set_dim("Index", (-1,))
+        for slot in ("Out", "Index"):
+            ctx.set_lod_level(slot, 1)
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
@@ -143,18 +164,25 @@ class UnpadByMask(OpDef, type="unpad_by_mask"):
             Index=fwd.output("Index"),
             Like=fwd.input("Mask"),
             Out=fwd.input_grad("X"),
+            attrs={"start_index": fwd.attrs["start_index"]},
         )
 
 
 class PadByIndex(OpDef, type="pad_by_index"):
-    r"""$$Out_{b,t} = X_n$$ where Index_n = b T + t, and 0 elsewhere: undoes unpad_by_mask."""
+    r"""$$Out_{b,t} = X_n$$ where Index_n = (start_index + b) T + t, and 0 elsewhere: undoes unpad_by_mask."""
 
     X = Input("[N, ...].")
-    Index = Input("int64 [N], places from 0 to B T - 1 without repeats, as unpad_by_mask gives them.")
+    Index = Input("int64 [N], places without repeats, from 0 to B T - 1 where start_index is 0, as of unpad_by_mask.")
     Like = Input("[B, T, ...]; only its first two dims are read.")
     Out = Output("[B, T, ...] with the inner dims of X; no LoD.")
+    start_index = Attr(0, START).at_least(0)
     no_need_buffer_vars = ("Like",)
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        """As unpad_by_mask."""
+        inputs, made = dict.fromkeys(("Like", "X", "Index"), split(0)), {"Out": split(0)}
+        return [Signature(inputs, made, via="pad_by_index", by_sequence=("Like", "Out"), same_lod=("X", "Index"))]
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dim, like, (places,) = ctx.dim("X"), ctx.dim("Like"), ctx.require_rank("Index", 1)

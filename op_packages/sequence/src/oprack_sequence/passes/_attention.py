@@ -13,7 +13,10 @@ from oprack_sequence.passes._sizes import PRODUCTS, Sizes, same
 
 
 class Turned(NamedTuple):
-    """factor * rows [B, S, heads, D] as [B, heads, S, D], or flipped, as [B, heads, D, S]."""
+    """factor * rows [B, S, heads, D] as [B, heads, S, D], or flipped, as [B, heads, D, S].
+
+    Queries may be of another text [B, S', heads, D], as those of decoders are.
+    """
 
     rows: VarNode
     flipped: bool = False
@@ -85,6 +88,19 @@ class Forms:
         self._of[out] = found
         return out
 
+    def needs(self, op: OpNode, node: VarNode, reach: int) -> int | None:
+        """How many rows of padding around others an operand has to have where the output has so many; None: all."""
+        out = self.of(op.output("Out"))
+        if isinstance(out, Turned) and not self._is_rows(out.rows):
+            return None  # of another text
+        scores = out if isinstance(out, Scores) else out.scores if isinstance(out, Weights | Context) else None
+        if scores is None:
+            return reach
+        if reach and scores.bias is not None:
+            return None  # distances count from the first row of queries and of keys
+        is_query = op.type not in PRODUCTS or node is op.input("X")
+        return reach if is_query else 0  # padding has no weight
+
     def context_of(self, op: OpNode) -> Context | None:
         """What a transpose turns back into rows."""
         x = self.of(op.input("X"))
@@ -116,7 +132,7 @@ class Forms:
         if isinstance(x, Turned):
             return x._replace(flipped=not x.flipped) if axes == [0, 1, 3, 2] else None
         dims = self._sizes.dims(node)
-        if node is None or not self._is_rows(node) or dims is None or len(dims) != 4:
+        if node is None or dims is None or len(dims) != 4 or not same(dims[0], self._mask.dims[0]):
             return None
         if not all(isinstance(d, int) and d > 0 for d in dims[2:]):
             return None
@@ -125,7 +141,7 @@ class Forms:
     def _product(self, op: OpNode, x: Form | None, y: Form | None) -> Form | None:
         swapped = bool(op.attr("transpose_Y", op.attr("trans_y", False)))
         turned = op.attr("transpose_X", op.attr("trans_x", False)) or op.attr("head_number", 1) != 1
-        if turned or not isinstance(y, Turned):
+        if turned or not isinstance(y, Turned) or not self._is_rows(y.rows):
             return None
         alpha = float(op.attr("alpha", 1.0))
         if {n.dtype for n in op.reads()} not in _SERVED:
@@ -162,7 +178,7 @@ class Forms:
     def _with(self, scores: Scores, added: VarNode) -> Scores | None:
         if not scores.masked and self._mask.is_of(mask_of(self._graph, self._sizes, added)):
             return scores._replace(masked=True)
-        bias = self._distances.bias_of(added) if scores.bias is None else None
+        bias = self._distances.bias_of(added) if scores.bias is None and self._is_rows(scores.q) else None
         dims, q = self._sizes.dims(bias), self._sizes.dims(scores.q)
         if bias is None or dims is None or q is None or not (same(dims[1], q[2]) and same(dims[3], self._mask.dims[1])):
             return None

@@ -1,7 +1,8 @@
 """Ops that compute each row of a padded batch by itself, and what they are called on rows without padding.
 
-A rule is asked about an op of which some operands are [B, S, ...] (lead 2), or [B, ...] (lead 1), and all others are
-the same for each row. It returns the attributes that differ when these dims are one, or None when rows meet.
+A rule is asked about an op of which some operands are [B, S, ...] (lead 2), or [B S n, ...] or [B, ...] (lead 1), and
+all others are the same for each row. It returns the attributes that differ when these dims are one and count rows
+without padding, or None when rows meet.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from oprack.ir import OpNode, VarNode
 
-from oprack_sequence.passes._sizes import BINARY, PRODUCTS, RESHAPES, Dims, Sizes
+from oprack_sequence.passes._sizes import BINARY, PRODUCTS, RESHAPES, Dims, Sizes, same
 
 UNARY = frozenset(
     "abs assign cast ceil clip cos elu erf exp fill_any_like fill_zeros_like floor gelu hard_shrink hard_sigmoid "
@@ -27,14 +28,23 @@ class Rows(NamedTuple):
     Attributes:
         op: The op.
         sizes: Dims of variables.
-        is_rows: Whether an operand has a value for each row.
-        lead: How many dims in front count rows.
+        lead_of: How many dims in front of a variable count rows, 0 where it has no values for each row.
+        lead: That of the operands which have values for each row.
     """
 
     op: OpNode
     sizes: Sizes
-    is_rows: Callable[[VarNode | None], bool]
-    lead: int = 2
+    lead_of: Callable[[VarNode | None], int]
+    lead: int
+
+    @classmethod
+    def of(cls, op: OpNode, sizes: Sizes, lead_of: Callable[[VarNode | None], int]) -> Rows | None:
+        """None where no operand counts rows, or some count them otherwise than others."""
+        leads = {lead_of(n) for n in op.reads()} - {0}
+        return cls(op, sizes, lead_of, leads.pop()) if len(leads) == 1 else None
+
+    def is_rows(self, node: VarNode | None) -> bool:
+        return self.lead_of(node) == self.lead
 
     def dims(self, slot: str) -> Dims | None:
         return self.sizes.dims(self.op.input(slot) or self.op.output(slot))
@@ -83,10 +93,12 @@ def _binary(rows: Rows) -> dict[str, Any] | None:
 def _product(rows: Rows) -> dict[str, Any] | None:
     x, y, op = rows.dims("X"), rows.dims("Y"), rows.op
     turned = op.attr("transpose_X", op.attr("trans_x", False))
-    plain = not turned and op.attr("head_number", 1) == 1 and rows.only("X", "Y")
-    if x is None or y is None or len(y) != 2 or rows.is_rows(op.input("Y")) or not plain:
+    plain = op.attr("head_number", 1) == 1 and rows.only("X", "Y")
+    if x is None or y is None or not plain:
         return None
-    return {} if len(x) > rows.lead else None
+    if rows.is_rows(op.input("Y")):  # matrices of each row
+        return {} if len(x) == len(y) == rows.lead + 2 else None
+    return {} if not turned and len(y) == 2 and len(x) > rows.lead else None
 
 
 def _mul(rows: Rows) -> dict[str, Any] | None:
@@ -119,12 +131,14 @@ def _lookup(rows: Rows) -> dict[str, Any] | None:
 
 
 def _reshape(rows: Rows) -> dict[str, Any] | None:
-    """One that leaves the dims of rows as they are; the new ones have to be numbers."""
-    out = rows.sizes.dims(rows.op.output("Out"))
-    if out is None or not (rows.is_rows(rows.op.input("X")) and rows.is_rows(rows.op.output("Out"))):
+    """One that leaves dims of rows in front; those behind have to be numbers."""
+    x, out = rows.dims("X"), rows.sizes.dims(rows.op.output("Out"))
+    lead = rows.lead_of(rows.op.output("Out"))
+    if x is None or not out or not lead or not rows.is_rows(rows.op.input("X")):
         return None
-    inner = [d for d in out[rows.lead :] if isinstance(d, int) and d > 0]
-    return {"shape": [0, *inner]} if len(inner) == len(out) - rows.lead else None
+    inner = [d for d in out[lead:] if isinstance(d, int) and d > 0]
+    kept = lead == rows.lead and same(x[0], out[0])
+    return {"shape": [0 if kept else -1, *inner]} if len(inner) == len(out) - lead else None
 
 
 def _transpose(rows: Rows) -> dict[str, Any] | None:
@@ -192,14 +206,19 @@ RULES: dict[str, Rule] = {
 """By op type."""
 
 
-def on_rows(rows: Rows) -> dict[str, Any] | None:
-    """The attributes that differ when an op runs on rows without padding; None when it is not one of each row alone."""
-    op, rule = rows.op, RULES.get(rows.op.type)
+def on_rows(op: OpNode, sizes: Sizes, lead_of: Callable[[VarNode | None], int]) -> dict[str, Any] | None:
+    """The attributes that differ when an op runs on rows without padding; None when it is not one of each row alone.
+
+    Args:
+        op: The op.
+        sizes: Dims of variables.
+        lead_of: How many dims in front of a variable count rows, 0 where it has no values for each row.
+    """
+    rule = RULES.get(op.type)
     if rule is None or op.opaque or op.malformed or op.hidden_writes or op.hidden_reads or op.runs_itself:
         return None
-    if not any(map(rows.is_rows, op.reads())):
-        return None
-    changed = rule(rows)
+    rows = Rows.of(op, sizes, lead_of)
+    changed = None if rows is None else rule(rows)
     return changed if changed is not None and _main_output_alone(op) else None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TypeAlias, cast
 
 from oprack.desc import VarDesc
@@ -17,8 +19,10 @@ BINARY = frozenset(f"elementwise_{name}" for name in ("add", "sub", "mul", "div"
 )
 PRODUCTS = frozenset(("matmul", "matmul_v2"))
 RESHAPES = frozenset(("reshape", "reshape2"))
-# Sizes of this order are no attribute's and no parameter's.
-_STAND_IN = 1_000_003
+# Primes of this order stand for sizes: what an op's rule makes of them shows which it has added to or multiplied.
+_STAND_IN = 100_000_000
+_LARGEST = _STAND_IN // 10  # of numbers that attributes and parameters give
+_MOST_ADDED = 2000
 _MOST_VALUES = 16
 
 
@@ -27,11 +31,15 @@ class Size:
 
     Args:
         declared: What the program says that it is; -1 where it does not.
+        factors: Of one that is made of others: times * the product of these + plus.
+        times: A number of at least 1.
+        plus: A number.
     """
 
-    def __init__(self, declared: int = -1) -> None:
+    def __init__(self, declared: int = -1, factors: Sequence[Size] = (), times: int = 1, plus: int = 0) -> None:
         self._same: Size | None = None
         self._declared = declared
+        self._made_of = (tuple(factors), times, plus)
 
     def root(self) -> Size:
         """The one that stands for all that are the same."""
@@ -44,8 +52,16 @@ class Size:
         """Take both for one: an op that combines them element by element fails otherwise, or repeats one of size 1."""
         a, b = self.root(), other.root()
         if a is not b:
+            if b._made_of[0] and a not in b.made_of[0]:
+                a, b = b, a
             b._same = a
             a._declared = max(a._declared, b._declared)
+
+    @property
+    def made_of(self) -> tuple[list[Size], int, int]:
+        """(factors, times, plus), itself alone where it is made of no others."""
+        factors, times, plus = self.root()._made_of
+        return sorted((f.root() for f in factors), key=id) or [self.root()], times, plus
 
     def is_declared(self, number: int) -> bool:
         """Whether the program says that it is this number."""
@@ -59,7 +75,26 @@ Found: TypeAlias = "list[tuple[VarNode, Dims | None]]"
 
 def same(a: Dim, b: Dim) -> bool:
     """Whether two dims are one."""
-    return a.root() is b.root() if isinstance(a, Size) and isinstance(b, Size) else a == b
+    return a.made_of == b.made_of if isinstance(a, Size) and isinstance(b, Size) else a == b
+
+
+def product(factors: Sequence[Size], times: int = 1) -> Size:
+    """The size of dims that are made one."""
+    found, known = list[Size](), True
+    for size in factors:
+        more, by, plus = size.made_of
+        found, times, known = found + more, times * by, known and plus == 0
+    if not known:
+        return Size()
+    return found[0] if times == 1 and len(found) == 1 else Size(factors=found, times=times)
+
+
+def shifted(dim: Dim, by: int) -> Dim:
+    """A size and a number."""
+    if isinstance(dim, int):
+        return dim + by
+    factors, times, plus = dim.made_of
+    return product(factors, times) if plus + by == 0 else Size(factors=factors, times=times, plus=plus + by)
 
 
 class Sizes:
@@ -92,6 +127,10 @@ class Sizes:
                 else tuple(d if fixed and d >= 0 else Size(e) for d, e in zip(shape, expected, strict=True))
             )
         return self._dims[node]
+
+    def holds_sizes(self, node: VarNode) -> bool:
+        """Whether a variable holds sizes of others."""
+        return node in self._values
 
     def _follow(self, op: OpNode) -> None:
         if op.opaque or op.runs_itself or op.malformed:
@@ -136,6 +175,21 @@ class Sizes:
     def _layer_norm(self, op: OpNode) -> Found | None:
         out = op.output("Y")
         return None if out is None else [(out, self.dims(op.input("X")))]
+
+    def _sliced(self, op: OpNode) -> Found | None:
+        """Of a slice whose ends variables hold, such as [j : S + j]."""
+        x, out, axes = self.dims(op.input("Input")), op.output("Out"), list(op.attr("axes", ()))
+        tensors = [*op.inputs.get("EndsTensor", []), *op.inputs.get("EndsTensorList", [])]
+        ends, starts = self._joined(tensors), list(op.attr("starts", ()))
+        plain = len(axes) == len(starts) == len(ends or ()) == 1 and not op.attr("decrease_axis", ())
+        if out is None or x is None or not ends or not plain or len(list(op.reads())) != 1 + len(tensors):
+            return None
+        whole, end, start = x[axes[0]], ends[0], starts[0]
+        if not isinstance(whole, Size) or not isinstance(end, Size) or whole.made_of[:2] != end.made_of[:2]:
+            return None
+        if not 0 <= start <= end.made_of[2] <= whole.made_of[2]:
+            return None
+        return [(out, tuple(shifted(end, -start) if i == axes[0] else d for i, d in enumerate(x)))]
 
     def _merge_beside(self, op: OpNode) -> None:
         """What is joined along one dim has the same others."""
@@ -194,9 +248,8 @@ class Sizes:
         except Exception:
             let_interruptions_pass()
             return []  # it takes two sizes for one, or has no rule
-        sizes = {number: size for size, number in stand_ins.items()}
         return [
-            (node, None if found.shape is None else tuple(_size(d, sizes) for d in found.shape))
+            (node, None if found.shape is None else tuple(_size(d, stand_ins) for d in found.shape))
             for slot, nodes in op.outputs.items()
             for node, found in zip(nodes, results[slot], strict=True)
         ]
@@ -217,7 +270,9 @@ class Sizes:
         if held is None or op.type in ("cast", "assign"):
             return held
         if op.type == "scale":
-            return held if op.attr("scale", 1.0) == 1 and op.attr("bias", 0.0) == 0 else None
+            bias = op.attr("bias", 0.0)
+            whole = op.attr("scale", 1.0) == 1 and bias == int(bias) and len(list(op.reads())) == 1
+            return tuple(shifted(d, int(bias)) for d in held) if whole else None
         starts, ends = op.attr("starts", ()), op.attr("ends", ())
         plain = list(op.attr("axes", ())) == [0] and len(starts) == len(ends) == 1 == len(list(op.reads()))
         return held[starts[0] : ends[0]] if plain else None
@@ -241,6 +296,7 @@ _OWN: tuple[tuple[frozenset[str], Callable[[Sizes, OpNode], Found | None]], ...]
     (RESHAPES | {"fill_constant"}, Sizes._by_values),
     (frozenset(("range",)), Sizes._counted),
     (frozenset(("layer_norm",)), Sizes._layer_norm),
+    (frozenset(("slice",)), Sizes._sliced),
 )
 
 
@@ -255,13 +311,29 @@ def _broadcast(a: Dim, b: Dim) -> Dim:
 
 
 def _number(dim: Dim, stand_ins: dict[Size, int]) -> int:
-    if not isinstance(dim, Size):
-        return dim
-    return stand_ins.setdefault(dim.root(), _STAND_IN + 2 * len(stand_ins))
+    return dim if isinstance(dim, int) else stand_ins.setdefault(dim.root(), _stand_in(len(stand_ins)))
 
 
-def _size(number: int, sizes: dict[int, Size]) -> Dim:
-    return sizes.get(number) or (number if 0 <= number < _STAND_IN else Size())
+@cache
+def _stand_in(count: int) -> int:
+    """A prime, far from the others."""
+    first = _STAND_IN + 10 * _MOST_ADDED * count
+    return next(n for n in itertools.count(first) if all(n % d for d in range(2, math.isqrt(n) + 1)))
+
+
+def _size(number: int, stand_ins: Mapping[Size, int]) -> Dim:
+    """What a number is that an op's rule made of those that stand for sizes."""
+    if 0 <= number < _LARGEST:
+        return number
+    for size, prime in stand_ins.items():
+        if abs(number - prime) <= _MOST_ADDED:
+            return shifted(size, number - prime)
+    factors = list[Size]()
+    for size, prime in stand_ins.items():
+        while number > 0 and number % prime == 0:
+            number //= prime
+            factors.append(size)
+    return product(factors, number) if factors and 0 < number < _LARGEST else Size()
 
 
 def _with_rest(wanted: Dims, x: Dims) -> Dims | None:
@@ -276,9 +348,7 @@ def _with_rest(wanted: Dims, x: Dims) -> Dims | None:
             left.remove(d.root())
     have = math.prod(d for d in x if isinstance(d, int))
     given = math.prod(d for d in wanted if isinstance(d, int) and d != -1)
-    rest: Dim | None = None
-    if not left and given and have % given == 0:
-        rest = have // given
-    elif len(left) == 1 and have == given:
-        rest = left[0]
-    return None if rest is None else tuple(rest if d == -1 else d for d in wanted)
+    if not given or have % given:
+        return None
+    rest = product(left, have // given) if left else have // given
+    return tuple(rest if d == -1 else d for d in wanted)

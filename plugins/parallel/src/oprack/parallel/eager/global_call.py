@@ -16,7 +16,7 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.parallel.eager.arguments import Metas, common_placement, formed, shapes_of
 from oprack.parallel.eager.global_plan import PLANS, Plan
 from oprack.parallel.eager.global_tensor import everywhere, relaid
-from oprack.parallel.eager.sequence_call import sequence_calls
+from oprack.parallel.eager.sequence_call import Lods, SequencePlan, sequence_calls
 from oprack.parallel.layouts.layout import layout_of
 from oprack.runtime.plan.codegen import generated_function
 
@@ -47,6 +47,9 @@ def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], make_rule: 
     def planned(*given: Tensor | None) -> Any:
         shapes = shapes_of(given)
         plan = Plan(expr, metas, shapes, placement, make_rule)
+        if plan.results is None and expr.info.sbp is not None:  # it may make sequences of what has none
+            lods: Lods = ((),) * len(given)
+            plan = SequencePlan(expr, metas, shapes, placement, make_rule, lods, [None] * len(given))
         found = plan.call(*given)
         calls[shapes] = plan.call
         return found

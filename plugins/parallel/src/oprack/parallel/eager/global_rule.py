@@ -144,8 +144,8 @@ class GlobalRule:
             The gradients.
         """
         plan = self.plan
-        if any(signature.via for signature in plan.choice.signatures):
-            op = next(signature.via for signature in plan.choice.signatures if signature.via)
+        op = next((s.via for s in plan.choice.signatures if s.via not in ("", plan.expr.type)), None)
+        if op is not None:
             raise UnimplementedError(
                 f"{self.name}: it was computed on parts by op {op}, whose ranks send each other what its gradients "
                 "need, and those gradients are not differentiated again; give its inputs another layout first, such "

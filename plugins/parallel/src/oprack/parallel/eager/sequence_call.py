@@ -91,18 +91,22 @@ class SequencePlan(Plan):
         outs = [signature.outputs[slot] for slot in slots_out if slot in signature.outputs]
         in_rows = [k for k in chosen if self.shapes[k] is not None and (self.lods[k] or self.rows[k] is not None)]
         if not in_rows:
-            return not any(s == split(0) for s in outs)
+            makes = signature.by_sequence is not None and all(slots_in[k] in signature.by_sequence for k in chosen)
+            return (makes and self._are_even(chosen, ranks)) or not any(s == split(0) for s in outs)
         split_here = [s for s in (*signature.inputs.values(), *outs) if s.kind == "S"]
         counts = {len(self.lods[k][0]) - 1 for k in in_rows if self.lods[k]}
         if any(s != split(0) for s in split_here) or len(counts) > 1 or (counts and min(counts) < ranks):
             return False
         if signature.by_sequence is not None:
-            if not self._pairs(signature.same_lod, [(slots_in[k], self.lods[k]) for k in in_rows]):
+            by_lod = [k for k in in_rows if self.lods[k]]
+            if not self._pairs(signature.same_lod, [(slots_in[k], self.lods[k]) for k in by_lod]):
                 return False
             # Of several levels, the op alone knows of whose sequences an input without LoD has rows.
-            flat = all(len(self.lods[k]) == 1 for k in in_rows)
-            return all(bool(self.lods[k]) for k in in_rows) and all(
-                self.lods[k] or self.shapes[k] is None or (flat and self.shapes[k][0] in counts) for k in chosen
+            flat = all(len(self.lods[k]) == 1 for k in by_lod)
+            cuts = {rows_of(self.lods[k], ranks).cuts for k in by_lod if slots_in[k] in signature.same_lod}
+            others = [self.rows[k] for k in in_rows if not self.lods[k]]
+            return all(r is not None and {r.cuts} == cuts for r in others) and all(
+                k in in_rows or self.shapes[k] is None or (flat and self.shapes[k][0] in counts) for k in chosen
             )
         size = self.shapes[in_rows[0]][0]
         results = [] if self.results is None else self.results
@@ -117,6 +121,11 @@ class SequencePlan(Plan):
             and all(self.shapes[k] is None or self.shapes[k][0] == size for k in chosen)
             and all(d[0] == size for d in made)
         )
+
+    def _are_even(self, chosen: Sequence[int], ranks: int) -> bool:
+        """Whether arguments have a row for each sequence, as many, and no rank has none."""
+        counts = {self.shapes[k][0] for k in chosen if self.shapes[k] is not None}
+        return len(counts) == 1 and min(counts) >= ranks
 
     def _pairs(self, same_lod: Sequence[str], lods: Sequence[tuple[str, tuple[tuple[int, ...], ...]]]) -> bool:
         """Whether a part's sequences of each slot are those that belong to its sequences of the others.
@@ -149,7 +158,7 @@ class SequencePlan(Plan):
         axis = next(a for a in axes if a is not None)
         ranks = self.placement.shape[axis]
         own = [None if a is None else self._own_rows(k, ranks) for k, a in enumerate(axes)]
-        self._first = next((r for r in own if r is not None), None)
+        self._first = next((r for r in sorted(filter(None, own), key=lambda r: not r.lod)), None)
         by_sequence = choice.signatures[axis].by_sequence
         names = [slot for slot, flags in self.expr.outputs for _ in flags]
         self._per_sequence = {j for j, slot in enumerate(names) if slot in (by_sequence or ())}
@@ -238,7 +247,8 @@ class SequencePlan(Plan):
         if z._meta.lod_level:
             z._lod = y._lod
         axis = split_axis(layout)
-        if axis is None or self._first is None or y._meta.container is not LoDTensor:
+        made = self._first is not None or y._meta.lod_level > 0
+        if axis is None or not made or y._meta.container is not LoDTensor:
             if -1 in z._logical_shape:
                 z._logical_shape = y.shape
             return z
@@ -248,7 +258,7 @@ class SequencePlan(Plan):
         if rows is not None:
             z._meta, z._rows = layout.by_rows.meta(y._meta), rows
             z._logical_shape = (rows.cuts[-1], *z._logical_shape[1:])
-        elif -1 in z._logical_shape:
+        elif -1 in z._logical_shape and self._first is not None:
             z._logical_shape = (len(self._first.lod[0]) - 1, *z._logical_shape[1:])
         expected = layout.local_shape(z.shape)[0] if rows is None else np.diff(rows.cuts)[self.placement.coords[axis]]
         if y.shape[:1] != (expected,):
