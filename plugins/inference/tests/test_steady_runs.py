@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import threadpoolctl
-from oprack.errors import FeedDtypeError, FeedLoDError, FeedShapeError, OpError, PreconditionNotMetError
+from oprack.errors import (
+    FeedDtypeError,
+    FeedLoDError,
+    FeedShapeError,
+    InvalidArgumentError,
+    OpError,
+    PreconditionNotMetError,
+)
 from oprack.inference import Config, Predictor, create_predictor
 from oprack.inference.predictor import ThreadLimits
 from oprack.io import save_inference_model
@@ -85,6 +92,26 @@ def test_handles_and_clones_have_their_own(load: Callable[..., Predictor], runs:
             expected = np.concatenate([X + n, 3 * W[ids]])
             assert (predictor.get_output_handle("all").copy_to_cpu() == expected).all()
     assert len(runs) == 1, "a clone shares what was compiled"
+
+
+def test_a_call_goes_past_the_handles(load: Callable[..., Predictor], runs: list[str]) -> None:
+    predictor = load({"x": X}, [("double", {"X": "x"}, {"Out": "y"}, {"factor": 2.0})], ["y", "x"])
+    predictor.run([X])
+    before = predictor.get_output_handle("y").copy_to_cpu()
+    for n in range(1, 5):
+        x = X + n
+        found = predictor.call([x])
+        for got, factor in zip(found, (2, 1), strict=True):
+            assert (got == factor * x).all() and not np.may_share_memory(got, x)
+            got[...] = -1
+        assert (x == X + n).all()
+    (y, *_) = predictor.call([np.asfortranarray(X)])
+    assert (y == 2 * X).all()
+    assert (predictor.get_output_handle("y").copy_to_cpu() == before).all()
+    assert (predictor.get_input_handle("x").copy_to_cpu() == X).all()
+    for given, message in (([X, X], "got 2 arrays; the model has 1"), ([X.astype(np.float64)], "got float64")):
+        with pytest.raises((InvalidArgumentError, FeedDtypeError), match=message):
+            predictor.call(given)
 
 
 def test_inputs_are_checked_in_every_run(load: Callable[..., Predictor]) -> None:

@@ -15,11 +15,13 @@ PASSES = {
     "onednn_eltwise": "test_chains.py",
     "onednn_fc_gru": "test_recurrent.py",
     "onednn_fc_lstm": "test_recurrent.py",
+    "onednn_lstm_step": "test_small_nets.py",
     "matmul_post_ops": "test_passes.py",
     "onednn_pointwise_conv2d": "test_any_shape.py",
     "onednn_quantized_conv2d": "test_int8.py",
     "onednn_quantized_matmul": "test_int8.py",
     "onednn_squeeze_excite": "test_squeeze_excite.py",
+    "onednn_take": "test_small_nets.py",
     "onednn_upsampled_conv2d": "test_upsampled_conv2d.py",
     "onednn_winograd_conv2d": "test_winograd_conv2d.py",
 }

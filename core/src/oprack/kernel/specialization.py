@@ -29,12 +29,14 @@ class KernelSpecialization:
         attrs: All attributes, defaults included.
         dtypes: For each present input slot the dtype of each of its inputs, None for an absent one.
         xp: NumPy or CuPy.
+        has_lod: Whether an input has LoD.
     """
 
     op_type: str
     attrs: Mapping[str, Any]
     dtypes: Mapping[str, tuple[Any, ...]]
     xp: Any
+    has_lod: bool = False
 
     def has_input(self, slot: str) -> bool:
         """Whether the op has an input in this slot.

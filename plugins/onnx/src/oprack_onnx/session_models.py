@@ -54,7 +54,7 @@ class Specialized:
         self._last: tuple[Any, ...] | None = None
         self._count = 0
 
-    def choose(self, plain: Any, names: Sequence[str], arrays: Sequence[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
+    def choose(self, plain: Any, names: Sequence[str], arrays: list[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
         """The predictor for what is fed, and what to feed it.
 
         Args:
@@ -66,16 +66,17 @@ class Specialized:
             A predictor and its arrays.
         """
         if self._model is None:
-            return plain, list(arrays)
-        key = tuple(a.tobytes() if n in self._single else a.shape for n, a in zip(names, arrays, strict=True))
+            return plain, arrays
+        single = self._single
+        key = tuple([a.tobytes() if n in single else a.shape for n, a in zip(names, arrays, strict=True)])
         found = self._made.get(key)
         if found is None and not self._due(key):
-            return plain, list(arrays)
+            return plain, arrays
         if found is None:
             found = self._made[key] = self._make(names, arrays) or plain
         if found is plain:
-            return plain, list(arrays)
-        return found, [a for n, a in zip(names, arrays, strict=True) if n not in self._single]
+            return plain, arrays
+        return found, [a for n, a in zip(names, arrays, strict=True) if n not in single]
 
     def _due(self, key: tuple[Any, ...]) -> bool:
         """Whether the same was fed so often in a row that a model for it is worth its while."""

@@ -254,6 +254,7 @@ class InferenceSession:
         held = {t.name for t in model.graph.initializer}
         self._inputs = [NodeArg(i.name, i.type) for i in model.graph.input if i.name not in held]
         self._outputs = [NodeArg(o.name, o.type) for o in model.graph.output]
+        self._input_names, self._output_names = ([a.name for a in args] for args in (self._inputs, self._outputs))
         self._meta = ModelMetadata(model)
 
     def _configure(self) -> Config:
@@ -327,16 +328,14 @@ class InferenceSession:
             InvalidArgument: What is fed does not fit, or there is no such output.
             RuntimeException: An op failed.
         """
-        known = [o.name for o in self._outputs]
-        wanted = list(output_names) if output_names else known
-        unknown = [n for n in wanted if n not in known]
+        known, names = self._output_names, self._input_names
+        unknown = [n for n in output_names or () if n not in known]
         if unknown:
             raise InvalidArgument(f"Invalid output name: {printable(unknown[0])}; the model has {known}")
-        names = [i.name for i in self._inputs]
-        missing = [n for n in names if n not in input_feed]
-        if missing or len(input_feed) > len(names):
+        if len(input_feed) > len(names) or not all([n in input_feed for n in names]):
             raise InvalidArgument(f"Required inputs ({names}) are not those of the feed ({list(input_feed)})")
-        arrays = [v.numpy() if isinstance(v := input_feed[n], OrtValue) else np.asarray(v) for n in names]
+        given = [input_feed[n] for n in names]
+        arrays = [v.numpy() if isinstance(v, OrtValue) else np.asarray(v) for v in given]
         with self._lock:
             try:
                 predictor, arrays = (
@@ -344,12 +343,11 @@ class InferenceSession:
                     if self._special is None
                     else self._special.choose(self._predictor, names, arrays)
                 )
-                found = predictor.run(arrays)
+                found = predictor.call(arrays)
             except OprackError as error:
                 fed = type(error).__name__.startswith("Feed")
                 raise (InvalidArgument if fed else RuntimeException)(str(error)) from error
-        by_name = dict(zip(known, found or (), strict=True))
-        return [by_name[n] for n in wanted]
+        return [found[known.index(n)] for n in output_names] if output_names else found
 
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: Any = None

@@ -121,7 +121,8 @@ class KernelCode:
             return None
         op = self.record.op
         dtypes = {slot: tuple(v.dtype if v else None for v in values) for slot, values in self.ins.items()}
-        return kernel.spec.specialize(KernelSpecialization(op.type, op.attrs, dtypes, self.xp))
+        has_lod = any(v.lod for values in self.ins.values() for v in values if v)
+        return kernel.spec.specialize(KernelSpecialization(op.type, op.attrs, dtypes, self.xp, has_lod))
 
     def constant(self, hint: str, value: Any) -> str:
         """An attribute's value."""

@@ -84,6 +84,8 @@ class ThreadLimits:
         found = self._manager.extensions.libraries().values()
         libraries = [library for library in found if not isinstance(library, Exception)]
         limits = [library.limit_threads for library in libraries]
+        # some ten microseconds are all that a small net takes, so those that limit nothing are not asked in each run
+        limits = [limit for limit in limits if not isinstance(limit(self._count), contextlib.nullcontext)]
         try:
             import threadpoolctl
         except ImportError:
@@ -300,57 +302,85 @@ class Predictor:
             PreconditionNotMetError: An input is not set, or another thread is running this predictor.
             FeedError: An input does not fit. Ops may raise other errors.
         """
-        if self._lock.locked():
-            raise PreconditionNotMetError(
-                "this predictor is running in another thread; give each thread predictor.clone() of its own"
-            )
-        with self._lock:
+        with self._alone():
             if inputs is not None:
                 self._fill(inputs)
             self._run()
             # Copies: the next run may write its outputs to the same memory.
             return [np.array(s.array, copy=True) for s in self._outputs.values()] if inputs is not None else None
 
-    def _fill(self, inputs: Sequence[Any]) -> None:
+    def call(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """Run on arrays past the handles, which hold what they held: for a net of some ten microseconds a third less.
+
+        Args:
+            inputs: Arrays in the order of the input names, without LoD.
+
+        Returns:
+            The outputs, arrays of the caller's own.
+
+        Raises:
+            As `run`.
+        """
+        with self._alone():
+            self._expect_all(inputs)
+            made = self._compute(inputs)
+            return [
+                v if type(v) is np.ndarray else self._array(n, v)[0].copy()
+                for n, v in zip(self._outputs, made, strict=True)
+            ]
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        """The lock of the slots, which nobody has."""
+        if self._lock.locked():
+            raise PreconditionNotMetError(
+                "this predictor is running in another thread; give each thread predictor.clone() of its own"
+            )
+        return self._lock
+
+    def _expect_all(self, inputs: Sequence[Any]) -> None:
         if len(inputs) != len(self._inputs):
             raise InvalidArgumentError(
                 f"run(inputs): got {len(inputs)} arrays; the model has {len(self._inputs)} inputs: "
                 f"{', '.join(self._inputs)}"
             )
+
+    def _fill(self, inputs: Sequence[Any]) -> None:
+        self._expect_all(inputs)
         for slot, value in zip(self._inputs.values(), inputs, strict=True):
             array = value.array if isinstance(value, LoDTensor) else value
             slot.fill(fed_array(slot.name, array if hasattr(array, "dtype") else np.asarray(array)))
             slot.lod = value.lod if isinstance(value, LoDTensor) else []
 
     def _run(self) -> None:
-        values = [slot.value() for slot in self._inputs.values()]
+        made = self._compute([slot.value() for slot in self._inputs.values()])
+        inputs = [slot.array for slot in self._inputs.values() if isinstance(slot.array, np.ndarray)]
+        for slot, value in zip(self._outputs.values(), made, strict=True):
+            array, slot.lod = (value, []) if type(value) is np.ndarray else self._array(slot.name, value)
+            # a view of what was fed is the caller's memory, who may write to it once the run is over
+            slot.fill(array.copy() if any([np.may_share_memory(x, array) for x in inputs]) else array)
+
+    def _compute(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs, as a PreparedFunction gives them."""
         try:
-            with self._threads(), self._profiler or contextlib.nullcontext():
-                made = self._function(values, None, self._parameters, self._hooks)
+            with self._threads(), self._profiler or _NO_LIMIT:
+                return self._function(values, None, self._parameters, self._hooks)
         except OprackError as error:
             block = self._model.program.desc.blocks[0]
             blame = blamed(error, block, dict(zip(self._inputs, values, strict=True)))
             if blame is error:
                 raise
             raise blame from error
-        for slot, value in zip(self._outputs.values(), made, strict=True):
-            if type(value) is np.ndarray:
-                self._fill_output(slot, value, [])
-            elif isinstance(value, LoDTensor):
-                self._fill_output(slot, host_array(value, self._executor.pool), value.lod)
-            elif value is None:
-                raise PreconditionNotMetError(f"output {slot.name!r} holds no value: no op of the model set it")
-            else:
-                raise InvalidArgumentError(
-                    f"output {slot.name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this "
-                    "one with oprack.Executor().run(..., return_numpy=False)"
-                )
 
-    def _fill_output(self, slot: Slot, array: np.ndarray, lod: list[list[int]]) -> None:
-        # a view of what was fed is the caller's memory, who may write to it once the run is over
-        inputs = [fed.array for fed in self._inputs.values() if isinstance(fed.array, np.ndarray)]
-        slot.fill(array.copy() if any([np.may_share_memory(x, array) for x in inputs]) else array)
-        slot.lod = lod
+    def _array(self, name: str, value: Any) -> tuple[np.ndarray, list[list[int]]]:
+        """The array and the LoD of an output that is no bare array."""
+        if isinstance(value, LoDTensor):
+            return host_array(value, self._executor.pool), value.lod
+        if value is None:
+            raise PreconditionNotMetError(f"output {name!r} holds no value: no op of the model set it")
+        raise InvalidArgumentError(
+            f"output {name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this "
+            "one with oprack.Executor().run(..., return_numpy=False)"
+        )
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""

@@ -85,3 +85,39 @@ EXPORTED void oprack_lstm_step(const struct step *step, int64_t back)
     struct job job = {step, HAS_WIDE ? wide : narrow};
     pool_run(share, &job, step->threads);
 }
+
+/* A step for inference, between primitives: gates, the sums of both products and the biases, c before, then h and c. */
+struct cell {
+    int64_t batch, size;
+};
+
+INLINE void cell_rows(const struct cell *s, const float *gates, const float *before, float *h, float *c)
+{
+    const int64_t n = s->size;
+    for (int64_t b = 0; b < s->batch; b++, gates += 4 * n, before += n, h += n, c += n) {
+        APART
+        for (int64_t j = 0; j < n; j++) {
+            float i = sigmoid(gates[j]), f = sigmoid(gates[n + j]);
+            float g = hyperbolic(gates[2 * n + j]), o = sigmoid(gates[3 * n + j]);
+            c[j] = f * before[j] + i * g;
+            h[j] = o * hyperbolic(c[j]);
+        }
+    }
+}
+
+static void cell_narrow(const struct cell *s, const float *gates, const float *before, float *h, float *c)
+{
+    cell_rows(s, gates, before, h, c);
+}
+
+static WIDE void cell_wide(const struct cell *s, const float *gates, const float *before, float *h, float *c)
+{
+    cell_rows(s, gates, before, h, c);
+}
+
+EXPORTED int oprack_lstm_cell(const struct cell *settings, void *const *memory, int64_t threads)
+{
+    (void)threads; /* a step is too little to be shared */
+    (HAS_WIDE ? cell_wide : cell_narrow)(settings, memory[0], memory[1], memory[2], memory[3]);
+    return 0;
+}

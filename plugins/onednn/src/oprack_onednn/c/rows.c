@@ -105,3 +105,25 @@ EXPORTED int64_t oprack_sgd_rows(struct rows *rows)
     exit_leave();
     return status;
 }
+
+/* Parts of an array along one dim, in the order of `places`: `outer` times some of `size` parts of `width` floats. */
+struct take {
+    int64_t outer, size, width, count;
+    int64_t places[];
+};
+
+EXPORTED int oprack_take(const struct take *t, void *const *memory, int64_t threads)
+{
+    const float *from = memory[0];
+    float *to = memory[1];
+    (void)threads; /* copies of small arrays; large ones are NumPy's */
+    for (int64_t i = 0; i < t->outer; i++, from += t->size * t->width)
+        for (int64_t k = 0; k < t->count; k++, to += t->width) {
+            const float *part = from + t->places[k] * t->width;
+            if (t->width == 1)
+                *to = *part;
+            else
+                memcpy(to, part, (size_t)t->width * sizeof(float));
+        }
+    return 0;
+}

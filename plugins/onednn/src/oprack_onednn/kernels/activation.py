@@ -6,28 +6,36 @@ gradients of relu and relu6, too.
 
 from __future__ import annotations
 
-from oprack.kernel import Array, decline
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from oprack.kernel import Array, KernelSpecialization, decline
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import empty_like, memory_order
+from oprack_onednn.chain.memory import Outlet, empty_like, memory_order
 from oprack_onednn.chain.primitive_chain import OneDNNError, PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
-from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
+from oprack_onednn.stretch.stretch import joins
+
+
+def _over(row: MemoryDesc, algorithm: str, alpha: float = 0.0, beta: float = 0.0) -> PrimitiveDesc:
+    """An activation of a row, which may take its own place."""
+    numbers = _c.FORWARD_INFERENCE, _c.ELTWISE[algorithm], row, row, alpha, beta
+    return primitive_desc("eltwise_forward", LIBRARY.engine, *numbers, Attributes())
 
 
 def build(size: int, algorithm: str, alpha: float, beta: float) -> PrimitiveChain:
     """Chain of one activation over `size` elements."""
-    row = MemoryDesc.strided((size,))
-    kind, attributes = _c.ELTWISE[algorithm], Attributes()
-    desc = primitive_desc(
-        "eltwise_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, kind, row, row, alpha, beta, attributes
-    )
-    chain = PrimitiveChain()
-    chain.add(desc, {_c.SRC: chain.input(row), _c.DST: chain.output(row)})
+    row, chain = MemoryDesc.strided((size,)), PrimitiveChain()
+    chain.add(_over(row, algorithm, alpha, beta), {_c.SRC: chain.input(row), _c.DST: chain.output(row)})
     return chain
 
 
@@ -51,9 +59,65 @@ def apply(x: Array, out: Array | None, algorithm: str, alpha: float = 0.0, beta:
     return y
 
 
-@onednn_kernel("relu", min_numel="eltwise")
+class _Exact(ShapedPrimitive):
+    """An activation that gives NumPy's bits, of arrays with the shape and strides of x, which may have gaps."""
+
+    def __init__(self, x: Array, algorithm: str) -> None:
+        self.shape, self.strides, self.weights = x.shape, x.strides, {}
+        if memory_order(x.shape, x.strides) is not None:
+            self.chain = build(x.size, algorithm, 0.0, 0.0)
+            return
+        # the result, whose dims lie in the same order, gets a copy first
+        strides, step = [0] * x.ndim, 1
+        for d in sorted(range(x.ndim), key=lambda d: x.strides[d]):
+            strides[d] = step
+            step *= x.shape[d]
+        self.strides = tuple(FLOAT.itemsize * s for s in strides)
+        chain = self.chain = PrimitiveChain()
+        copy = chain.reorder(chain.input(MemoryDesc.of(x)), chain.output(MemoryDesc.strided(x.shape, strides)))
+        row = chain.alias(copy, MemoryDesc.strided((x.size,)))
+        chain.add(_over(row.desc, algorithm), {_c.SRC: row, _c.DST: row})
+
+    def outlet(self) -> Outlet:
+        return Outlet(self.shape, self.strides)
+
+
+def _joined(algorithm: str) -> Callable[[KernelSpecialization], Callable[..., Any]]:
+    """`specialize` of an activation that gives NumPy's bits, so that small ones are part of stretches as well."""
+
+    def find(x: Array) -> _Exact | None:
+        if not x.size or min(x.strides, default=1) <= 0:
+            return None
+        found: _Exact | None = THREAD.primitive(("exact", algorithm, x.shape, x.strides), _Exact, x, algorithm)
+        return found
+
+    def specialize(call: KernelSpecialization) -> Callable[..., Any]:
+        site = call_site(find)
+
+        def activation(X: Array, *, out: Array | None = None) -> Array:
+            return site(X) if out is None else apply(X, out, algorithm)
+
+        def prepare(x: Array) -> Any:
+            return site.joinable.prepare(x) if x.size >= Limits.eltwise else None
+
+        return joins(activation, replace(site.joinable, is_exact=True, prepare=prepare))
+
+    return specialize
+
+
+@onednn_kernel("relu", min_numel="eltwise", specialize=_joined("relu"))
 def relu(X: Array, *, out: Array | None = None) -> Array:
     return apply(X, out, "relu")
+
+
+@onednn_kernel("square", min_numel="eltwise", specialize=_joined("square"))
+def square(X: Array) -> Array:
+    return apply(X, None, "square")
+
+
+@onednn_kernel("sqrt", min_numel="eltwise", specialize=_joined("sqrt"))
+def sqrt(X: Array, *, out: Array | None = None) -> Array:
+    return apply(X, out, "sqrt")
 
 
 @onednn_kernel("relu6", min_numel="eltwise")

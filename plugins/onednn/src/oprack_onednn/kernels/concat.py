@@ -79,7 +79,8 @@ def _find_rows(axis: int, arrays: Sequence[np.ndarray]) -> ConcatPrimitive | Non
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     axis, count = call.attrs["axis"], len(call.dtypes.get("X", ()))
-    if call.has_input("AxisTensor") or axis in (0, -4) or count < 2:
+    # on axis 0 sequences are joined as well
+    if call.has_input("AxisTensor") or (axis in (0, -4) and call.has_lod) or count < 2:
         return None
     site = call_site(lambda *arrays: _find(axis, arrays) or _find_rows(axis, arrays), range(count))
 
@@ -94,7 +95,6 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
 
 @onednn_kernel("concat", specialize=_specialize)
 def concat(X: list[Array], AxisTensor: Array | None = None, *, axis: int, ctx: KernelContext) -> Array:
-    # on axis 0 sequences are joined as well
     if AxisTensor is not None or (axis in (0, -4) and ctx.lod("X")):
         return NotImplemented
     return attempt(lambda *images: _find(axis, images), *X)

@@ -7,13 +7,14 @@ together, so [N, C, H, W] in channels-last memory with one number per channel is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import Array
+from oprack.kernel import Array, KernelSpecialization
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import empty_like, memory_order
+from oprack_onednn.chain.memory import Outlet, empty_like, memory_order
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
@@ -21,7 +22,9 @@ from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import Region
-from oprack_onednn.kernels.declare import onednn_kernel
+from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
+from oprack_onednn.stretch.stretch import joins
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory
@@ -68,7 +71,7 @@ def _as_rows(groups: Sequence[tuple[int, bool]]) -> tuple[tuple[int, ...], tuple
     return x_dims, y_dims
 
 
-class BinaryPrimitive:
+class BinaryPrimitive(ShapedPrimitive):
     """X and Y of some shapes and strides. rounds: how often the chain runs, each time further by the steps (bytes)."""
 
     def __init__(
@@ -85,6 +88,7 @@ class BinaryPrimitive:
         if order is None or dims is None or 0 in shape:
             raise NotServedError("X has gaps, or Y is larger")
         groups = merged(shape, dims, order)
+        self.shape, self.strides, self.weights = shape, strides, {}
         self.rounds, self.steps = 1, (0, 0)
         if len(groups) == 3 and groups[0][1] and groups[0][0] <= _MOST_ROUNDS:
             # one number per image and channel: image by image
@@ -102,6 +106,9 @@ class BinaryPrimitive:
                 raise NotServedError("Y is in another order")
             y = chain.alias(given, y_desc)
         chain.add(desc, {_c.SRC: x, _c.SRC_1: y, _c.DST: result})
+
+    def outlet(self) -> Outlet:
+        return Outlet(self.shape, self.strides)
 
     @staticmethod
     def _second(
@@ -126,10 +133,15 @@ class BinaryPrimitive:
         return chain.reorder(chain.input(MemoryDesc.strided(sizes, strides)), MemoryDesc.strided(sizes))
 
 
+def _find(X: Array, Y: Array, axis: int, algorithm: int) -> BinaryPrimitive | None:
+    key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
+    found: BinaryPrimitive | None = THREAD.primitive(key, BinaryPrimitive, *key[1:])
+    return found
+
+
 def apply(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> Array:
     """The result in X's strides, or NotImplemented when NumPy should do it."""
-    key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
-    found = THREAD.primitive(key, BinaryPrimitive, *key[1:])
+    found = _find(X, Y, axis, algorithm)
     if found is None:
         return NotImplemented
     # `out` is X's own buffer where the op works in place, whose order is the primitive's only if the strides are.
@@ -144,21 +156,44 @@ def apply(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> A
     return result
 
 
-@onednn_kernel("elementwise_add", min_numel="binary")
+def _joined(algorithm: int) -> Callable[[KernelSpecialization], Callable[..., Any]]:
+    """`specialize` of an op, whose results have NumPy's bits, so that small ones are part of stretches as well."""
+
+    def specialize(call: KernelSpecialization) -> Callable[..., Any]:
+        axis = call.attrs["axis"]
+
+        def find(x: Array, y: Array) -> BinaryPrimitive | None:
+            found = _find(x, y, axis, algorithm)
+            return None if found is None or found.rounds > 1 else found
+
+        site = call_site(find, (0, 1))
+
+        def binary(X: Array, Y: Array, *, out: Array | None = None) -> Array:
+            return apply(X, Y, axis, out, algorithm)
+
+        def prepare(x: Array, y: Array) -> Any:
+            return site.joinable.prepare(x, y) if x.size >= Limits.binary else None
+
+        return joins(binary, replace(site.joinable, is_exact=True, prepare=prepare))
+
+    return specialize
+
+
+@onednn_kernel("elementwise_add", min_numel="binary", specialize=_joined(_c.BINARY_ADD))
 def elementwise_add(X: Array, Y: Array, *, axis: int, out: Array | None = None) -> Array:
     return apply(X, Y, axis, out, _c.BINARY_ADD)
 
 
-@onednn_kernel("elementwise_sub", min_numel="binary")
+@onednn_kernel("elementwise_sub", min_numel="binary", specialize=_joined(_c.BINARY_SUB))
 def elementwise_sub(X: Array, Y: Array, *, axis: int, out: Array | None = None) -> Array:
     return apply(X, Y, axis, out, _c.BINARY_SUB)
 
 
-@onednn_kernel("elementwise_mul", min_numel="binary")
+@onednn_kernel("elementwise_mul", min_numel="binary", specialize=_joined(_c.BINARY_MUL))
 def elementwise_mul(X: Array, Y: Array, *, axis: int) -> Array:
     return apply(X, Y, axis, None, _c.BINARY_MUL)
 
 
-@onednn_kernel("elementwise_div", min_numel="binary")
+@onednn_kernel("elementwise_div", min_numel="binary", specialize=_joined(_c.BINARY_DIV))
 def elementwise_div(X: Array, Y: Array, *, axis: int) -> Array:
     return apply(X, Y, axis, None, _c.BINARY_DIV)

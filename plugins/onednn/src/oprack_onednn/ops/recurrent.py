@@ -1,4 +1,4 @@
-"""onednn_fc_gru and onednn_fc_lstm: all of the ops but their kernels."""
+"""Recurrent layers that passes make, and a step of one: all of the ops but their kernels."""
 
 from __future__ import annotations
 
@@ -65,3 +65,51 @@ class OneDNNFcLstm(OpDef, type="onednn_fc_lstm"):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         _infer_shape(ctx, 4)
+
+
+class OneDNNLstmStep(OpDef, type="onednn_lstm_step"):
+    r"""One step of one layer of rnn's LSTM: with $[i, f, g, o] = x W_x + h W_h + b$,
+    $$c' = \sigma(f) c + \sigma(i) \tanh(g), \quad h' = \sigma(o) \tanh(c')$$
+
+    Made by passes, for inference.
+    """
+
+    X = op.Input("[1, B, I].")
+    PreviousH = op.Input("h, [1, B, D].")
+    PreviousC = op.Input("c, [1, B, D].")
+    WeightX = op.Input("W_x, [I, 4 D].")
+    WeightH = op.Input("W_h, [D, 4 D].")
+    Bias = op.Input("b, [4 D].")
+    H = op.Output("h', [1, B, D].")
+    C = op.Output("c', [1, B, D].")
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        one, batch, inputs = ctx.require_rank("X", 3)
+        ctx.require(one in (-1, 1), f"X has {one} steps; expected 1")
+        size = ctx.require_rank("PreviousH", 3)[2]
+        for slot in ("PreviousH", "PreviousC"):
+            ctx.require_dims(slot, (1, batch, size))
+        ctx.require_dims("WeightX", (inputs, 4 * size if size > 0 else -1))
+        ctx.require_dims("WeightH", (size, 4 * size if size > 0 else -1))
+        ctx.require_dims("Bias", (4 * size if size > 0 else -1,))
+        ctx.set_dim("H", (1, batch, size))
+        ctx.set_dim("C", (1, batch, size))
+
+
+class OneDNNTake(OpDef, type="onednn_take"):
+    r"""Parts of X along an axis: $$Out_{..., k, ...} = X_{..., places_k, ...}$$ Made by passes, for inference."""
+
+    X = op.Input("Any shape.")
+    Out = op.Output("Shape of X, but as many as places along the axis.")
+    axis = Attr(0, "The axis, from 0 on.")
+    places = Attr([0], "Positions along it.", type=AttrType.INTS)
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        dims, axis, places = list(ctx.dim("X")), ctx.attr("axis"), ctx.attr("places")
+        ctx.require(0 <= axis < len(dims), f"axis {axis} of X {dims}; expected 0 to {len(dims) - 1}")
+        within = all(place >= 0 and (dims[axis] < 0 or place < dims[axis]) for place in places)
+        ctx.require(within, f"places reach beyond dim {axis} of X {dims}; they are {places[:20]}")
+        dims[axis] = len(places)
+        ctx.set_dim("Out", dims)
