@@ -31,4 +31,21 @@ INLINE float exponential(float x)
 /* As `exponential`, and 0 where that is no normal number. */
 INLINE float vanishing_exponential(float x) { return x < -87.0f ? 0.0f : exponential(x); }
 
+INLINE float sigmoid(float x)
+{
+    return 1.0f / (1.0f + exponential(-x));
+}
+
+INLINE float hyperbolic(float x)
+{
+    float z = x * x, far = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+    float near = -5.70498872745e-3f;
+    near = near * z + 2.06390887954e-2f;
+    near = near * z - 5.37397155531e-2f;
+    near = near * z + 1.33314422036e-1f;
+    near = near * z - 3.33332819422e-1f;
+    near = near * z * x + x;
+    return z < 0.390625f ? near : far; /* the difference would lose the digits of what is near 0 */
+}
+
 #endif
