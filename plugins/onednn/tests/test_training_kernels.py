@@ -158,12 +158,20 @@ def test_batch_norm_of_a_large_mean_by_its_formula():
     np.testing.assert_allclose(dscale, (y * plain).sum((0, 2, 3)), rtol=1e-3)
 
 
-@pytest.mark.parametrize("layers, sides, steps", [(1, 1, 1), (1, 1, 6), (1, 2, 5), (2, 2, 4), (3, 1, 3)])
-def test_training_an_lstm(layers, sides, steps):
-    inputs, size, batch, count = 5, 7, 3, layers * sides
-    weights = []
+@pytest.mark.parametrize(
+    "layers, sides, steps, batch, inputs, size",
+    # the last ones: more blocks of columns than one, and more rows than are multiplied together
+    [(1, 1, 1, 3, 5, 7), (2, 2, 4, 1, 5, 7), (3, 1, 3, 3, 5, 7), (1, 2, 40, 5, 70, 36), (1, 2, 11, 17, 5, 70)],
+)
+@pytest.mark.parametrize("shared", [False, True])
+def test_training_an_lstm(layers, sides, steps, batch, inputs, size, shared, monkeypatch):
+    count = layers * sides
+    if shared:
+        monkeypatch.setattr(rnn_training, "_SHARED", 0)
+    weights, small = [], np.float32(size**-0.5)
     for k in range(count):
-        weights += [normal(4 * size, inputs if k < sides else sides * size, seed=k), normal(4 * size, size, seed=k + 9)]
+        shapes = (4 * size, inputs if k < sides else sides * size), (4 * size, size)
+        weights += [small * normal(*shape, seed=k + 9 * i) for i, shape in enumerate(shapes)]
     weights += [normal(4 * size, seed=k + 20) for k in range(2 * count)]
     states = [normal(count, batch, size, seed=k) for k in range(2)]
     # as a transpose gives it, of sequences first

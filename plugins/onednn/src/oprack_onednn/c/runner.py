@@ -17,7 +17,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 15
+_ABI = 16
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -159,7 +159,7 @@ class NativeStretch:
 
 _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
-    **dict.fromkeys(("update", "add_rows", "lstm_step", "batch_norm", "viterbi"), _LOOP),
+    **dict.fromkeys(("update", "add_rows", "lstm", "batch_norm", "viterbi"), _LOOP),
     **dict.fromkeys(("plain_filter", "attention"), ((c_void_p, c_int64), c_int64)),
     "recurrent": ((c_void_p, c_int64, c_int64), None),
     "sgd_rows": ((c_void_p,), c_int64),
@@ -201,8 +201,8 @@ class Runner:
             no memory. None where the runner does not serve.
         update, add_rows, viterbi: Do what the struct says whose address they get, with so many threads
             (`kernels.update`, `kernels.table_grad`, `kernels.crf_decoding`). None where the runner does not serve.
-        lstm_step, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
-            (`kernels._lstm`, `kernels._batch_norm`). None where the runner does not serve.
+        lstm, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
+            (`kernels.rnn_training`, `kernels._batch_norm`). None where the runner does not serve.
         attention: Computes what the struct says whose address it gets (`kernels.sequence_attention`), with so many
             threads; returns 0, or 1 when there is no memory. None where the runner does not serve.
         plain_filter: Copies a filter by the struct whose address it gets, with so many threads (`kernels.conv2d_grad`).
@@ -220,7 +220,7 @@ class Runner:
         self.lost: Callable[[], int] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
-        self.lstm_step: Callable[[int, int], None] | None = None
+        self.lstm: Callable[[int, int], None] | None = None
         self.batch_norm: Callable[[int, int], None] | None = None
         self.viterbi: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None

@@ -1,11 +1,11 @@
 """rnn for training, and its gradient: layers of LSTMs over sequences that are all full.
 
-A direction of a layer is products, and between them one native call for each step (lstm.c).
+A direction of a layer is one native call forward, and one for its gradients (lstm.c).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import Structure, addressof, c_int64, c_void_p
 from dataclasses import dataclass
 
@@ -13,65 +13,55 @@ import numpy as np
 from oprack.kernel import Array
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import BUFFERS
-from oprack_onednn.chain.primitive_chain import PrimitiveChain
+from oprack_onednn.chain.memory import BUFFERS, TRAINING_BUFFERS
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.dnnl import _c
-from oprack_onednn.dnnl.layout import element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.kernels.matmul import product
 
-# Numbers of a state from which on threads share the rest of a step, which takes some 4 ns for each.
-_SHARED = 2048
+# Products in a step, but for the factor 4, from which on threads share it; where sequences are few, they wake for each.
+_SHARED = 1 << 16
+_ROWS = 4  # sequences of each thread from which on threads have some of their own
+_BLOCK, _TOGETHER, _INNER = 64, 64, 128  # of lstm.c, BLOCK at most
 KEPT = 6
 """Numbers that the way back reads of each number of a state: i, f, g, o, c and h."""
 
 
-class _Step(Structure):
+class _Lstm(Structure):
     """The struct of lstm.c, field by field."""
 
     _fields_ = (
-        *((name, c_int64) for name in ("batch", "size", "before_row", "out_row", "threads")),
-        *((name, c_void_p) for name in ("gates", "recurrent", "before", "kept", "out", "dh", "dc", "d")),
+        *((name, c_int64) for name in ("steps", "batch", "size", "inputs", "reverse")),
+        *((name, c_int64) for name in ("out_step", "out_row", "threads", "by_rows")),
+        *((name, c_void_p) for name in ("x", "w_input", "w_state", "bias", "h", "c")),
+        *((name, c_void_p) for name in ("packed_input", "packed_state", "sums", "kept", "out")),
+        *((name, c_void_p) for name in ("dh", "dc", "d", "dx", "dw_input", "dw_state")),
     )
 
 
-class _Packed:
-    """The product of rows [n, k] with a matrix [k, m] that is packed for all steps."""
-
-    def __init__(self, rows: int, shape: tuple[int, int], strides: tuple[int, ...]) -> None:
-        source, result = MemoryDesc.strided((rows, shape[0])), MemoryDesc.strided((rows, shape[1]))
-        arguments = (LIBRARY.engine, source, MemoryDesc.any(shape), None, result, Attributes())
-        desc = primitive_desc("matmul", *arguments)
-        layout = desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.packing, self.chain, self.size = PrimitiveChain(), PrimitiveChain(), layout.nbytes // FLOAT.itemsize
-        self.packing.reorder(self.packing.input(MemoryDesc.strided(shape, strides)), self.packing.output(layout))
-        memory = {_c.SRC: self.chain.input(source), _c.WEIGHTS: self.chain.input(layout)}
-        self.chain.add(desc, memory | {_c.DST: self.chain.output(result)})
-
-
-def _times_matrix(rows: int, w: Array) -> Callable[[Array, Array], object]:
-    """A function of x [rows, k] and a result [rows, m] that multiplies by w [k, m], as it is now."""
-    found = None
-    if all(stride > 0 for stride in w.strides):  # no primitive reads backwards, or one element again and again
-        strides = element_strides(w)
-        found = THREAD.primitive(("lstm_product", rows, w.shape, strides), _Packed, rows, w.shape, strides)
-    if found is None:
-        return lambda x, out: np.matmul(x, w, out=out)
-    packed = BUFFERS.take((found.size,))
-    found.packing.run(w, packed)
-    run = found.chain.run
-    return lambda x, out: run(x, packed, out)
-
-
-def _product(x: Array, y: Array) -> Array:
-    """The product of two matrices."""
-    found = product(x, y)
-    return np.matmul(x, y) if found is None else found
+def _run(
+    x: Array, weights: Sequence[Array], reverse: bool, out: Array, back: bool, others: Mapping[str, Array]
+) -> None:
+    """All steps of a direction. others: arrays of the struct by name, row-major, as native code reads them."""
+    assert RUNNER.lstm is not None
+    (steps, batch, size), inputs = out.shape, x.shape[2]
+    threads = THREAD.max_threads if THREAD.ready() and batch * size * max(size, inputs) >= _SHARED else 1
+    wide = 4 * (size + _BLOCK)
+    arrays = {
+        **others,
+        "x": x,
+        "w_input": np.ascontiguousarray(weights[0]),
+        "w_state": np.ascontiguousarray(weights[1]),
+        "packed_input": BUFFERS.take((4 * size * (inputs + _BLOCK) if back else wide * (inputs + 1),)),
+        "packed_state": BUFFERS.take((wide * size,)),
+        "sums": BUFFERS.take((threads * _INNER * (inputs + size + _BLOCK) if back else wide * (batch + _TOGETHER),)),
+        "out": out,
+    }
+    strides = (stride // FLOAT.itemsize for stride in out.strides[:2])
+    by_rows = threads == 1 or batch >= _ROWS * threads
+    pointers = {name: address(a) for name, a in arrays.items()}
+    lstm = _Lstm(steps, batch, size, inputs, reverse, *strides, threads, by_rows, **pointers)
+    RUNNER.lstm(addressof(lstm), back)
 
 
 @dataclass(frozen=True)
@@ -86,22 +76,13 @@ class Gradients:
     c: Array
 
 
-def _threads(h: Array) -> int:
-    """Threads that share a step of states like h."""
-    return THREAD.max_threads if THREAD.ready() and h.size >= _SHARED else 1
-
-
-def _times(steps: int, reverse: bool) -> range:
-    return range(steps - 1, -1, -1) if reverse else range(steps)
-
-
 def forward(
     x: Array, weights: Sequence[Array], h: Array, c: Array, reverse: bool, out: Array, kept: Array
 ) -> tuple[Array, Array]:
     """The last h and c of x [steps, batch, inputs].
 
     Args:
-        x: The input.
+        x: The input, row-major.
         weights: W_ih, W_hh, b_ih and b_hh.
         h: Its initial state, [batch, size].
         c: The same of the cell.
@@ -109,26 +90,10 @@ def forward(
         out: Gets h of each step, [steps, batch, size]; its rows may be parts of longer ones.
         kept: Gets what the way back reads, [steps, batch, KEPT size], row-major.
     """
-    assert RUNNER.lstm_step is not None
-    w_input, w_state, b_input, b_state = weights
-    (steps, batch, inputs), size = x.shape, h.shape[1]
-    gates = _product(x.reshape(-1, inputs), w_input.T)
-    gates += b_input + b_state
-    recurrent, multiply = BUFFERS.take((batch, 4 * size)), _times_matrix(batch, w_state.T)
-    # row-major, as native code reads them
-    h, c = np.ascontiguousarray(h), np.ascontiguousarray(c)
-    across = out.strides[1] // FLOAT.itemsize
-    step = _Step(batch, size, size, across, _threads(h), 0, address(recurrent), address(c))
-    pointer, run = addressof(step), RUNNER.lstm_step
-    first, rows, of_out, of_kept = address(gates), gates.strides[0] * batch, address(out), address(kept)
-    for t in _times(steps, reverse):
-        multiply(h, recurrent)
-        step.gates, step.out, step.kept = first + t * rows, of_out + t * out.strides[0], of_kept + t * kept.strides[0]
-        run(pointer, 0)
-        h = out[t] if out[t].flags.c_contiguous else np.ascontiguousarray(out[t])
-        # c of this step, which lies in a row behind the four gates
-        step.before, step.before_row = step.kept + 4 * size * FLOAT.itemsize, KEPT * size
-    last = _times(steps, reverse)[-1]
+    *_, b_input, b_state = weights
+    states = {"h": np.ascontiguousarray(h), "c": np.ascontiguousarray(c)}
+    _run(x, weights, reverse, out, False, {**states, "bias": b_input + b_state, "kept": kept})
+    last, size = 0 if reverse else len(x) - 1, h.shape[1]
     return out[last].copy(), kept[last, :, 4 * size : 5 * size].copy()
 
 
@@ -144,44 +109,20 @@ def backward(
     dc: Array,
 ) -> Gradients:
     """The gradients, given those of out and of the last states; arguments as those of `forward`."""
-    assert RUNNER.lstm_step is not None
-    w_input, w_state, *_ = weights
-    (steps, batch, inputs), size = x.shape, h.shape[1]
-    d = BUFFERS.take((steps, batch, 4 * size))
-    dh, dc = np.array(dh, order="C"), np.array(dc, order="C")
-    c = np.ascontiguousarray(c)
-    across = d_out.strides[1] // FLOAT.itemsize
-    step = _Step(batch, size, KEPT * size, across, _threads(dh), dh=address(dh), dc=address(dc))
-    pointer, run = addressof(step), RUNNER.lstm_step
-    of_d, of_out, of_kept = address(d), address(d_out), address(kept)
-    times, multiply = _times(steps, reverse), _times_matrix(batch, w_state)
-    for k in range(steps - 1, -1, -1):
-        t = times[k]
-        step.kept, step.out, step.d = (
-            of_kept + t * kept.strides[0],
-            of_out + t * d_out.strides[0],
-            of_d + t * d.strides[0],
-        )
-        if k:
-            step.before = of_kept + times[k - 1] * kept.strides[0] + 4 * size * FLOAT.itemsize
-        else:
-            step.before, step.before_row = address(c), size
-        run(pointer, 1)
-        multiply(d[t], dh)
-    rows, before = d.reshape(-1, 4 * size), BUFFERS.take((steps, batch, size))
-    before[times[0]] = h
-    if steps > 1:
-        # h of the step before, whichever comes first in memory
-        later, earlier = (slice(None, -1), slice(1, None)) if reverse else (slice(1, None), slice(None, -1))
-        before[later] = kept[earlier, :, 5 * size :]
-    return Gradients(
-        _product(rows, w_input).reshape(x.shape),
-        _product(rows.T, x.reshape(-1, inputs)),
-        _product(rows.T, before.reshape(-1, size)),
-        rows.sum(axis=0),
-        dh,
-        dc,
+    d = BUFFERS.take((*x.shape[:2], 4 * h.shape[1]))
+    found = Gradients(
+        BUFFERS.take(x.shape),
+        TRAINING_BUFFERS.take(weights[0].shape),
+        TRAINING_BUFFERS.take(weights[1].shape),
+        np.empty(weights[2].shape, FLOAT),
+        np.array(dh, order="C"),
+        np.array(dc, order="C"),
     )
+    made = {"dx": found.x, "dw_input": found.w_input, "dw_state": found.w_state, "dh": found.h, "dc": found.c, "d": d}
+    states = {"h": np.ascontiguousarray(h), "c": np.ascontiguousarray(c)}
+    _run(x, weights, reverse, d_out, True, {**states, **made, "kept": kept})
+    d.reshape(-1, d.shape[2]).sum(axis=0, out=found.bias)
+    return found
 
 
 def weights_of(weights: Sequence[Array], k: int) -> list[Array]:
@@ -201,7 +142,7 @@ def _serves(
     size: int,
 ) -> bool:
     """Whether it is an LSTM without dropout between layers whose arrays have the shapes that native code reads."""
-    if mode != "LSTM" or (dropout and layers > 1) or RUNNER.lstm_step is None or not LIBRARY.usable():
+    if mode != "LSTM" or (dropout and layers > 1) or RUNNER.lstm is None or not LIBRARY.usable():
         return False
     if any(not a.size or a.dtype != FLOAT or not a.flags.aligned for a in (x, *states, *weights)):
         return False
