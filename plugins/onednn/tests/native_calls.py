@@ -26,7 +26,19 @@ from oprack_onednn.dnnl.library import LIBRARY
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory
-PARAMETERS = {"Filter", "NextFilter", "Weight", "WeightX", "WeightList", "Bias", "NextBias", "Scale", "Y", "Reduce"}
+PARAMETERS = {
+    "Filter",
+    "NextFilter",
+    "Weight",
+    "WeightX",
+    "WeightH",
+    "WeightList",
+    "Bias",
+    "NextBias",
+    "Scale",
+    "Y",
+    "Reduce",
+}
 PARAMETERS |= {"ReduceBias", "Expand", "ExpandBias", "Project", "Shift", "Transition", "FilterStep"}
 MOST_ELEMENTS = 1 << 14
 
@@ -208,6 +220,10 @@ def made():
     yield call("onednn_fc_gru", recurrent, {"X": [lod]}, is_reverse=[False], origin_mode=False)
     recurrent = {"X": normal(9, 10), "WeightX": [normal(10, 48)], "Weight": [normal(12, 48)], "Bias": [normal(48)]}
     yield call("onednn_fc_lstm", recurrent, {"X": [lod]}, is_reverse=[False], use_peepholes=False)
+    step = {"X": normal(1, 3, 10), "PreviousH": normal(1, 3, 12), "PreviousC": normal(1, 3, 12, seed=1)}
+    step |= {"WeightX": normal(10, 48), "WeightH": normal(12, 48), "Bias": normal(48)}
+    yield call("onednn_lstm_step", step)
+    yield call("onednn_take", {"X": normal(2, 5, 7)}, axis=1, places=[3, 0, 3])
     heads = {"Q": normal(9, 4, 8), "K": normal(9, 2, 8, seed=1), "V": normal(9, 2, 8, seed=2)}
     lods = {slot: [lod] for slot in heads}
     forward = call("sequence_attention", heads, lods, causal=True)

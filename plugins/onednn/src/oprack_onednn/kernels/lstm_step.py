@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext, KernelSpecialization, decline, kernel
+from oprack.kernel import Array, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.c.runner import RUNNER
@@ -24,7 +23,6 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, attempt, call_site
-from oprack_onednn.stretch.stretch import joins
 
 
 def _fits(*arrays: Array) -> bool:
@@ -138,20 +136,14 @@ def _find_take(x: Array, axis: int, places: tuple[int, ...]) -> _TakePrimitive |
 
 
 def _specialize_take(call: KernelSpecialization) -> Callable[..., Any]:
-    axis, places = call.attrs["axis"], tuple(call.attrs["places"])
-    site = call_site(partial(_find_take, axis=axis, places=places))
-
-    def take(X: Array) -> Any:
-        return decline("NumPy is as fast unless it would end a stretch")
-
-    return joins(take, replace(site.joinable, is_exact=True, prepare=lambda x: None))
+    return call_site(partial(_find_take, axis=call.attrs["axis"], places=tuple(call.attrs["places"])))
 
 
 @onednn_kernel("onednn_take", specialize=_specialize_take)
-def take(X: Array) -> Array:
-    return NotImplemented
+def take(X: Array, *, axis: int, places: list[int]) -> Array:
+    return attempt(partial(_find_take, axis=axis, places=tuple(places)), X)
 
 
 @kernel("onednn_take", dtypes=FLOATS)
-def reference_take(X: Array, *, axis: int, places: list[int], ctx: KernelContext) -> Array:
+def reference_take(X: Array, *, axis: int, places: list[int]) -> Array:
     return np.take(X, places, axis=axis)
