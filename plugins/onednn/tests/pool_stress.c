@@ -66,7 +66,7 @@ static void *regions(void *data)
         if (!(i % 400))
             usleep(1000); /* long enough for workers to sleep */
         if (i % 1000 == 500 && own) { /* as after a delay */
-            rest_after(own, DELAY, nanoseconds());
+            rest_after(own, SAVED_MOST + DELAY, nanoseconds());
             check(own->rest_until > nanoseconds(), "the team does not rest");
             run(SHARES, 0, 2);
         }
@@ -102,7 +102,7 @@ static void *rests(void *data)
         for (int64_t begin = nanoseconds(); nanoseconds() - begin < IDLE_SPIN - 5000 + (seed >> 18);)
             ;
         own->rest = 100000;
-        rest_after(own, DELAY, nanoseconds());
+        rest_after(own, SAVED_MOST + DELAY, nanoseconds());
         arrived = 0;
         pool_run(meet, &arrived, 2);
         while (nanoseconds() < own->rest_until)

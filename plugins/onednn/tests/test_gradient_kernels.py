@@ -1,4 +1,4 @@
-"""Gradients of activations, softmax and layer_norm, and sums over the last dims, against NumPy's kernels."""
+"""Gradients of activations, sums, softmax and layer_norm, and sums over the last dims, against NumPy's kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from native_calls import has_avx512
 from numpy_kernels import call, numpy_result
 from oprack.packs.manager import default_manager
-from oprack_onednn.kernels import activation, conv3d, layer_norm, reduce, softmax
+from oprack_onednn.kernels import activation, conv3d, elementwise, layer_norm, reduce, softmax
+from oprack_onednn.kernels._dense import multiply
 
 
 class Context:
@@ -84,6 +85,49 @@ def test_activations_of_other_strides_or_scales_are_left_to_numpy(monkeypatch):
     both(monkeypatch, activation.hard_swish_grad, {"X": x, "Out_grad": x}, left=True, threshold=6.0, scale=5.0)
     empty = normal(0, 4)
     both(monkeypatch, activation.gelu_grad, {"X": empty, "Out_grad": empty}, left=True)
+
+
+# below and above the size from which on threads share a loop; rows that end between two cache lines, or have one number
+SIZES = [(300, 67), (3, 40, 517), (70000, 1)]
+
+
+def same(got, want):
+    for a, b in zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]:
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", SIZES)
+def test_loops_have_the_bits_of_numpy(monkeypatch, shape):
+    x, g = normal(*shape), normal(*shape, seed=1)
+    x[0, 0], x[-1, -1], g[-1, 0] = np.nan, np.inf, -np.inf
+    row = normal(shape[-1], seed=2)
+    with np.errstate(invalid="ignore"):
+        same(*both(monkeypatch, activation.relu_grad, {"Out": x, "Out_grad": g}))
+        same(*both(monkeypatch, elementwise.elementwise_add, {"X": x, "Y": g}, axis=-1))
+        same(*both(monkeypatch, elementwise.elementwise_add, {"X": x, "Y": row}, axis=-1))
+        for y, unwanted in ((x, ()), (x, ("X@GRAD",)), *([(row, ())] if len(row) > 1 else [])):
+            arrays = {"Out_grad": g, "X": x, "Y": y}
+            same(*both(monkeypatch, elementwise.elementwise_add_grad, arrays, axis=-1, unwanted=unwanted))
+        total = elementwise.sum_of_all([x, g, x])
+        np.testing.assert_array_equal(total, (x + g) + x)
+    assert elementwise.sum_of_all([x, row]) is NotImplemented
+    arrays = {"Out_grad": g, "X": x, "Y": x}
+    both(monkeypatch, elementwise.elementwise_add_grad, arrays, unwanted=("Y@GRAD",), left=True)
+
+
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("m, k, n", [(300, 64, 70), (1, 90, 30), (40, 1, 30), (50, 90, 1), (1, 1, 1)])
+def test_products_of_turned_matrices(turned, m, k, n):
+    x, y = (normal(b, a).T if t else normal(a, b) for t, (a, b) in zip(turned, [(m, k), (k, n)], strict=True))
+    got = multiply(x, y, 0.5, (1, m, n))
+    np.testing.assert_allclose(got[0], 0.5 * (x.astype("f8") @ y.astype("f8")), rtol=1e-4, atol=1e-4)
+    wide = np.concatenate([x, x], axis=1)[:, :k]  # rows with gaps
+    np.testing.assert_allclose(multiply(wide, y, 1.0, (m, n)), 2 * got[0], rtol=1e-5, atol=1e-5)
+    assert multiply(np.broadcast_to(x[:1], (m + 1, k)), y, 1.0, (m + 1, n)) is None  # rows at no distance
+    assert multiply(x.astype("f8"), y, 1.0, (m, n)) is None
 
 
 @pytest.mark.parametrize("axis, shape", [(-1, (40, 300)), (1, (4, 30, 200)), (2, (3, 4, 5, 300))])

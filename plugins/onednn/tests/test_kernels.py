@@ -355,7 +355,6 @@ def test_concat(monkeypatch, axis):
     assert is_channels_last(got)
 
 
-@pytest.mark.primitives("product")
 def test_a_product_of_images_in_channels_last_memory(monkeypatch):
     x = LAYOUTS["channels last"](normal(64, 16, 5, 5))
     agree(*both(monkeypatch, matmul.mul, "mul", x, normal(400, 120), x_num_col_dims=1, y_num_col_dims=1))

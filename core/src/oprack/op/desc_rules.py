@@ -310,7 +310,7 @@ def make_grad_ops(
     if info.checker is not None:
         attrs = info.checker.check(attrs, op.var_attrs())
     inputs = {s: len(names) for s, names in op.inputs.items() if names}
-    outputs = {s: len(names) for s, names in op.outputs.items() if names}
+    outputs = {s: len(names) for s, names in op.outputs.items() if any(n != EMPTY_VAR for n in names)}
     try:
         grad_ops = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
     except OprackError as error:

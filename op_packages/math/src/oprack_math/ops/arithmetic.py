@@ -150,7 +150,7 @@ class Lerp(OpDef, type="lerp"):
         ctx.share_lod("X", "Out")
 
 
-class LerpGrad(GradOpDef, of=Lerp, reads="X Y Weight Out", grads_of="X Y"):
+class LerpGrad(GradOpDef, of=Lerp, reads="X Y Weight Out", grads_of="X Y", linear=True):
     r"""$$X@GRAD = Out@GRAD (1 - Weight),\quad Y@GRAD = Out@GRAD \cdot Weight$$ Weight gets no gradient."""
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from oprack.op import (
     Attr,
     ForwardOp,
@@ -18,6 +21,7 @@ from oprack.op import (
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 from oprack.op.sbp import binary, elementwise
 
+from oprack_math.composition import composed
 from oprack_math.ops._attrs import SCALE_OUT, SCALE_X, SCALE_Y
 from oprack_math.ops._broadcast import Aligned, Binary, DoubleGrad, broadcast_last
 
@@ -114,8 +118,26 @@ class ElementwiseDiv(Elementwise, type="elementwise_div"):
     versions = scale_y_checkpoint("elementwise_div")
 
 
+@composed
+def _quotient_grad(o: Any, X: Any, Y: Any, Out_grad: Any) -> dict[str, Any]:
+    """The gradient of X times 1 / Y."""
+    inverse, names = o.reciprocal(X=Y), ["X@GRAD", "Y@GRAD"]
+    x, y = o.elementwise_mul_grad(X=X, Y=inverse, Out_grad=Out_grad, axis=o.attrs["axis"], outputs=names)
+    return {"X@GRAD": x, "Y@GRAD": -(y * inverse * inverse)}
+
+
 class ElementwiseDivGrad(GradOpDef, of=ElementwiseDiv, reads="Out@GRAD X Y Out"):
     r"""$$X@GRAD = Out@GRAD / Y,\quad Y@GRAD = -Out@GRAD \cdot Out / Y$$"""
+
+    def make_grad(fwd: ForwardOp) -> GradOp | Sequence[GradOp]:
+        if not fwd.has_output("X@GRAD"):  # which elementwise_div_grad_grad reads, and takes for zero
+            return _quotient_grad(fwd)
+        slots = {slot: fwd.input(slot) for slot in ("Y", "Out")}
+        slots |= {"DX": fwd.output("X@GRAD"), "DDX": fwd.output_grad("X@GRAD")}
+        if fwd.has_output("Y@GRAD"):
+            slots["DDY"] = fwd.output_grad("Y@GRAD")
+        slots |= {"Y@GRAD": fwd.input_grad("Y"), "DOut": fwd.input_grad("Out"), "DDOut": fwd.input_grad("Out@GRAD")}
+        return GradOp("elementwise_div_grad_grad", attrs={"axis": fwd.attrs["axis"]}, slots=slots)
 
 
 class ElementwiseDivGradGrad(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
@@ -12,6 +13,7 @@ from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 from oprack.op.sbp import SbpContext, Signature, factors, leading, product_names
 from oprack.types import AttrType
 
+from oprack_math.composition import composed
 from oprack_math.ops._attrs import FORCE_FP32_OUTPUT, SCALE_OUT, SCALE_X, SCALE_Y
 from oprack_math.ops._broadcast import DoubleGrad, broadcast_dims
 
@@ -166,6 +168,13 @@ class Bmm(OpDef, type="bmm"):
 class BmmGrad(GradOpDef, of=Bmm, reads="X Y"):
     r"""$$X@GRAD_b = Out@GRAD_b\, Y_b^T,\quad Y@GRAD_b = X_b^T Out@GRAD_b$$"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Y: Any, Out_grad: Any) -> dict[str, Any]:
+        return {
+            "X@GRAD": o.matmul_v2(X=Out_grad, Y=Y, trans_y=True),
+            "Y@GRAD": o.matmul_v2(X=X, Y=Out_grad, trans_x=True),
+        }
+
 
 # cross and its gradient.
 FIRST_OF_THREE = 9
@@ -196,6 +205,11 @@ class Cross(OpDef, type="cross"):
 class CrossGrad(GradOpDef, of=Cross, reads="X Y"):
     r"""$$X@GRAD = Y \times Out@GRAD,\quad Y@GRAD = Out@GRAD \times X$$"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Y: Any, Out_grad: Any) -> dict[str, Any]:
+        dim = o.attrs["dim"]
+        return {"X@GRAD": o.cross(X=Y, Y=Out_grad, dim=dim), "Y@GRAD": o.cross(X=Out_grad, Y=X, dim=dim)}
+
 
 # dot and its gradient.
 class Dot(OpDef, type="dot"):
@@ -214,6 +228,11 @@ class Dot(OpDef, type="dot"):
 
 class DotGrad(GradOpDef, of=Dot, reads="X Y"):
     r"""$$X@GRAD = Out@GRAD \cdot Y,\quad Y@GRAD = Out@GRAD \cdot X$$"""
+
+    @composed
+    def make_grad(o: Any, X: Any, Y: Any, Out_grad: Any) -> dict[str, Any]:
+        column = o.unsqueeze2(X=Out_grad, axes=[-1])
+        return {"X@GRAD": Y * column, "Y@GRAD": X * column}
 
 
 class Einsum(OpDef, type="einsum"):
@@ -420,3 +439,11 @@ class Mv(OpDef, type="mv"):
 
 class MvGrad(GradOpDef, of=Mv, reads="X Vec"):
     r"""$$X@GRAD_{i,j} = Out@GRAD_i Vec_j,\quad Vec@GRAD_j = \sum_i X_{i,j} Out@GRAD_i$$"""
+
+    @composed
+    def make_grad(o: Any, X: Any, Vec: Any, Out_grad: Any) -> dict[str, Any]:
+        column = o.unsqueeze2(X=Out_grad, axes=[1])
+        return {
+            "X@GRAD": o.matmul_v2(X=column, Y=o.unsqueeze2(X=Vec, axes=[0])),
+            "Vec@GRAD": o.matmul_v2(X=X, Y=Out_grad, trans_x=True),
+        }

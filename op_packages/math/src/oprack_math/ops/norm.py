@@ -18,6 +18,7 @@ from oprack.op.families import USE_CUDNN, USE_MKLDNN
 from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
+from oprack_math.composition import composed
 from oprack_math.ops._broadcast import broadcast_dims
 from oprack_math.ops._reduce import KEEP_DIM, Reduce, ReduceGradWithOut, reduced_dims
 
@@ -216,3 +217,5 @@ class SquaredL2Norm(OpDef, type="squared_l2_norm"):
 
 class SquaredL2NormGrad(GradOpDef, of=SquaredL2Norm, reads="X"):
     r"""$$X@GRAD = 2\,Out@GRAD \cdot X$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: X * Out_grad * 2.0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_CUDNN, USE_MKLDNN, DoubleGradFromX, GradFromOut, GradFromX, Unary, like
 from oprack.op.sbp import unary
 
+from oprack_math.composition import composed
 from oprack_math.ops._unary import Activation
 
 
@@ -41,6 +44,8 @@ class Exp(Activation, type="exp"):
 class ExpGrad(GradFromOut, of=Exp):
     r"""$$X@GRAD = Out@GRAD \cdot Out$$"""
 
+    make_grad = composed(lambda o, Out, Out_grad: Out_grad * Out)
+
 
 # expm1 and its gradient.
 class Expm1(Activation, type="expm1"):
@@ -51,6 +56,8 @@ class Expm1(Activation, type="expm1"):
 
 class Expm1Grad(GradFromOut, of=Expm1):
     r"""$$X@GRAD = Out@GRAD (Out + 1)$$"""
+
+    make_grad = composed(lambda o, Out, Out_grad: Out_grad * (Out + 1.0))
 
 
 # log, with gradients to second order.
@@ -78,6 +85,8 @@ class Log10(Activation, type="log10"):
 class Log10Grad(GradFromX, of=Log10):
     r"""$$X@GRAD = Out@GRAD / (X \ln 10)$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad / (X * math.log(10)))
+
 
 # log1p and its gradient.
 class Log1p(Activation, type="log1p"):
@@ -89,6 +98,8 @@ class Log1p(Activation, type="log1p"):
 class Log1pGrad(GradFromX, of=Log1p):
     r"""$$X@GRAD = Out@GRAD / (1 + X)$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad / (X + 1.0))
+
 
 # log2 and its gradient.
 class Log2(Activation, type="log2"):
@@ -99,6 +110,8 @@ class Log2(Activation, type="log2"):
 
 class Log2Grad(GradFromX, of=Log2):
     r"""$$X@GRAD = Out@GRAD / (X \ln 2)$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: Out_grad / (X * math.log(2)))
 
 
 # pow, with gradients to third order.
@@ -168,6 +181,8 @@ class Reciprocal(Activation, type="reciprocal"):
 
 class ReciprocalGrad(GradFromOut, of=Reciprocal):
     r"""$$X@GRAD = -Out@GRAD \cdot Out^2$$"""
+
+    make_grad = composed(lambda o, Out, Out_grad: -(Out_grad * Out * Out))
 
 
 # rsqrt, with gradients to second order.

@@ -17,6 +17,7 @@ class Ceil(Activation, type="ceil"):
 class CeilGrad(GradOpDef, of=Ceil, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
 
+    make_grad = empty_grad
     inplace = {"Out@GRAD": "X@GRAD"}
 
 
@@ -28,6 +29,7 @@ class Floor(Activation, type="floor"):
 class FloorGrad(GradOpDef, of=Floor, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
 
+    make_grad = empty_grad
     inplace = {"Out@GRAD": "X@GRAD"}
 
 
@@ -55,6 +57,7 @@ class Round(Activation, type="round"):
 class RoundGrad(GradOpDef, of=Round, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
 
+    make_grad = empty_grad
     inplace = {"Out@GRAD": "X@GRAD"}
 
 
@@ -66,4 +69,5 @@ class Trunc(Activation, type="trunc"):
 class TruncGrad(GradOpDef, of=Trunc, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
 
+    make_grad = empty_grad
     inplace = {"Out@GRAD": "X@GRAD"}

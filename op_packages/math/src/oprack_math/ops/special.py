@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import GradFromOut, GradFromX, Unary, like
 from oprack.op.sbp import unary
 from oprack.types import AttrType
+
+from oprack_math.composition import composed
 
 
 # Special functions whose slots are spelled in lower case.
@@ -38,6 +42,8 @@ class Digamma(Unary, type="digamma"):
 class DigammaGrad(GradFromX, of=Digamma):
     r"""$$X@GRAD = Out@GRAD \cdot \psi'(X)$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.polygamma(x=X, n=1))
+
 
 # erf and its gradient.
 class Erf(Unary, type="erf"):
@@ -48,6 +54,8 @@ class Erf(Unary, type="erf"):
 
 class ErfGrad(GradFromX, of=Erf):
     r"""$$X@GRAD = Out@GRAD \cdot \frac{2}{\sqrt\pi} e^{-X^2}$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.exp(X=-(X * X)) * (2 / math.sqrt(math.pi)))
 
     inplace = {}
 
@@ -62,6 +70,8 @@ class Erfinv(Unary, type="erfinv"):
 class ErfinvGrad(GradFromOut, of=Erfinv):
     r"""$$X@GRAD = Out@GRAD \cdot \frac{\sqrt\pi}{2} e^{Out^2}$$"""
 
+    make_grad = composed(lambda o, Out, Out_grad: Out_grad * o.exp(X=Out * Out) * (math.sqrt(math.pi) / 2))
+
 
 # i0 and its gradient.
 class I0(LowerUnary, type="i0"):
@@ -72,6 +82,8 @@ class I0(LowerUnary, type="i0"):
 
 class I0Grad(LowerGrad, of=I0):
     r"""$$x@GRAD = out@GRAD \cdot I_1(x)$$"""
+
+    make_grad = composed(lambda o, x, out_grad: out_grad * o.i1(x=x))
 
 
 # i0e and its gradient.
@@ -112,6 +124,8 @@ class Lgamma(Unary, type="lgamma"):
 class LgammaGrad(GradFromX, of=Lgamma):
     r"""$$X@GRAD = Out@GRAD \cdot \psi(X)$$ with $\psi$ as digamma computes it."""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.digamma(X=X))
+
 
 # logit and its gradient.
 class Logit(Unary, type="logit"):
@@ -138,3 +152,5 @@ class Polygamma(LowerUnary, type="polygamma"):
 
 class PolygammaGrad(LowerGrad, of=Polygamma):
     r"""$$x@GRAD = out@GRAD \cdot \psi^{(n+1)}(x)$$"""
+
+    make_grad = composed(lambda o, x, out_grad: out_grad * o.polygamma(x=x, n=o.attrs["n"] + 1))

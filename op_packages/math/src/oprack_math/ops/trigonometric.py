@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.op.families import DoubleGradFromX, GradFromOut, GradFromX, like
 from oprack.op.sbp import binary
 
+from oprack_math.composition import composed
 from oprack_math.ops._broadcast import broadcast_last
 from oprack_math.ops._unary import Activation
 
@@ -42,6 +45,8 @@ class Acos(Activation, type="acos"):
 class AcosGrad(GradFromX, of=Acos):
     r"""$$X@GRAD = -Out@GRAD / \sqrt{1 - X^2}$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: -(Out_grad * o.rsqrt(X=1.0 - X * X)))
+
 
 # acosh and its gradient.
 class Acosh(Activation, type="acosh"):
@@ -50,6 +55,8 @@ class Acosh(Activation, type="acosh"):
 
 class AcoshGrad(GradFromX, of=Acosh):
     r"""$$X@GRAD = Out@GRAD / (\sqrt{X - 1} \sqrt{X + 1})$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.rsqrt(X=X - 1.0) * o.rsqrt(X=X + 1.0))
 
 
 # asin and its gradient.
@@ -60,6 +67,8 @@ class Asin(Activation, type="asin"):
 class AsinGrad(GradFromX, of=Asin):
     r"""$$X@GRAD = Out@GRAD / \sqrt{1 - X^2}$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.rsqrt(X=1.0 - X * X))
+
 
 # asinh and its gradient.
 class Asinh(Activation, type="asinh"):
@@ -69,6 +78,8 @@ class Asinh(Activation, type="asinh"):
 class AsinhGrad(GradFromX, of=Asinh):
     r"""$$X@GRAD = Out@GRAD / \sqrt{1 + X^2}$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.rsqrt(X=X * X + 1.0))
+
 
 # atan and its gradient.
 class Atan(Activation, type="atan"):
@@ -77,6 +88,8 @@ class Atan(Activation, type="atan"):
 
 class AtanGrad(GradFromX, of=Atan):
     r"""$$X@GRAD = Out@GRAD / (1 + X^2)$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: Out_grad / (X * X + 1.0))
 
 
 # atan2 and its gradient.
@@ -109,6 +122,8 @@ class Atanh(Activation, type="atanh"):
 class AtanhGrad(GradFromX, of=Atanh):
     r"""$$X@GRAD = Out@GRAD / (1 - X^2)$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad / (1.0 - X * X))
+
 
 # cos, with gradients to third order.
 class Cos(Activation, type="cos"):
@@ -137,6 +152,8 @@ class Cosh(Activation, type="cosh"):
 
 class CoshGrad(GradFromX, of=Cosh):
     r"""$$X@GRAD = Out@GRAD \cdot \sinh X$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.sinh(X=X))
 
 
 # sin, with gradients to third order.
@@ -167,6 +184,8 @@ class Sinh(Activation, type="sinh"):
 class SinhGrad(GradFromX, of=Sinh):
     r"""$$X@GRAD = Out@GRAD \cdot \cosh X$$"""
 
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.cosh(X=X))
+
 
 # tan and its gradient.
 class Tan(Activation, type="tan"):
@@ -175,6 +194,11 @@ class Tan(Activation, type="tan"):
 
 class TanGrad(GradFromX, of=Tan):
     r"""$$X@GRAD = Out@GRAD (1 + \tan^2 X)$$"""
+
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        tan = o.tan(X=X)
+        return Out_grad * (tan * tan + 1.0)
 
 
 # tanh, with gradients to third order.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output
 from oprack.op.families import (
     MKLDNN_DATA_TYPE,
@@ -15,6 +18,7 @@ from oprack.op.families import (
 )
 from oprack.op.sbp import all_but, leading
 from oprack.types import AttrType
+from oprack_math.composition import composed, masked
 
 # What the activations of this pack share beyond oprack.op.families.
 AXIS_DOC = "Dim whose elements compete; may be negative."
@@ -37,6 +41,8 @@ class Brelu(Activation, type="brelu"):
 
 class BreluGrad(GradFromX, of=Brelu):
     r"""$$X@GRAD = Out@GRAD \cdot [t\_min < X < t\_max]$$"""
+
+    make_grad = masked
 
 
 class Celu(Activation, type="celu"):
@@ -82,6 +88,15 @@ class Gelu(Activation, type="gelu"):
 class GeluGrad(GradFromX, of=Gelu):
     r"""$$X@GRAD = Out@GRAD \cdot (\Phi(X) + X \phi(X))$$, or the derivative of the formula with tanh"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        if not o.attrs["approximate"]:
+            density = o.exp(X=X * X * -0.5) * (1 / math.sqrt(2 * math.pi))
+            return Out_grad * ((o.erf(X=X * math.sqrt(0.5)) + 1.0) * 0.5 + X * density)
+        factor, square = math.sqrt(2 / math.pi), X * X
+        t = o.tanh(X=X * (square * 0.044715 + 1.0) * factor)
+        return Out_grad * (t + 1.0 + X * (1.0 - t * t) * (square * (3 * 0.044715) + 1.0) * factor) * 0.5
+
 
 class HardShrink(Activation, type="hard_shrink"):
     r"""$$Out = X \cdot [X < -threshold \lor X > threshold]$$"""
@@ -95,6 +110,8 @@ class HardShrink(Activation, type="hard_shrink"):
 class HardShrinkGrad(GradFromX, of=HardShrink):
     r"""$$X@GRAD = Out@GRAD \cdot [X < -threshold \lor X > threshold]$$"""
 
+    make_grad = masked
+
 
 class HardSigmoid(Activation, type="hard_sigmoid"):
     r"""$$Out = \min(\max(slope \cdot X + offset, 0), 1)$$"""
@@ -105,6 +122,8 @@ class HardSigmoid(Activation, type="hard_sigmoid"):
 
 class HardSigmoidGrad(GradFromOut, of=HardSigmoid):
     r"""$$X@GRAD = slope \cdot Out@GRAD \cdot [0 < Out < 1]$$"""
+
+    make_grad = masked
 
 
 class HardSwish(Activation, type="hard_swish"):
@@ -164,6 +183,10 @@ class LogSoftmax(Activation, type="log_softmax"):
 class LogSoftmaxGrad(GradFromOut, of=LogSoftmax):
     r"""$$X@GRAD_i = Out@GRAD_i - e^{Out_i} \sum_j Out@GRAD_j$$"""
 
+    @composed
+    def make_grad(o: Any, Out: Any, Out_grad: Any) -> Any:
+        return Out_grad - o.exp(X=Out) * o.reduce_sum(X=Out_grad, dim=[o.attrs["axis"]], keep_dim=True)
+
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("Out")
         like(ctx, [("X@GRAD", "Out")])
@@ -178,6 +201,8 @@ class LogSigmoid(Activation, type="logsigmoid"):
 
 class LogSigmoidGrad(GradFromX, of=LogSigmoid):
     r"""$$X@GRAD = Out@GRAD / (1 + e^X)$$"""
+
+    make_grad = composed(lambda o, X, Out_grad: Out_grad * o.sigmoid(X=-X))
 
 
 class Maxout(OpDef, type="maxout"):
@@ -217,6 +242,11 @@ class Mish(Activation, type="mish"):
 class MishGrad(GradFromX, of=Mish):
     r"""With $$t = \tanh(s)$$: $$X@GRAD = Out@GRAD (t + X (1 - t^2) s')$$"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        t = o.tanh(X=o.softplus(X=X, threshold=o.attrs["threshold"]))
+        return Out_grad * (t + X * (1.0 - t * t) * o.sigmoid(X=X))
+
 
 class Relu(Activation, type="relu"):
     r"""$$Out = \max(X, 0)$$"""
@@ -252,6 +282,8 @@ class Relu6(Activation, type="relu6"):
 class Relu6Grad(GradFromOut, of=Relu6):
     r"""$$X@GRAD = Out@GRAD \cdot [0 < Out < threshold]$$"""
 
+    make_grad = masked
+
 
 class RRelu(OpDef, type="rrelu"):
     r"""$$Out = X$$ where $$X \ge 0$$, else $$a X$$ with a slope drawn from U(lower, upper) per element;
@@ -276,6 +308,8 @@ class RRelu(OpDef, type="rrelu"):
 
 class RReluGrad(GradOpDef, of=RRelu, reads="Noise", shape_of="X"):
     r"""$$X@GRAD = Noise \cdot Out@GRAD$$"""
+
+    make_grad = masked
 
 
 class Selu(Activation, type="selu"):
@@ -334,6 +368,11 @@ class Silu(Activation, type="silu"):
 class SiluGrad(GradFromX, of=Silu, reads="X Out@GRAD Out"):
     r"""With $$s = 1 / (1 + e^{-X})$$: $$X@GRAD = Out@GRAD (s + Out (1 - s))$$"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        s = o.sigmoid(X=X)
+        return Out_grad * s * (X * (1.0 - s) + 1.0)
+
 
 class SoftRelu(Activation, type="soft_relu"):
     r"""$$Out = \ln(1 + e^{\min(\max(X, -threshold), threshold)})$$"""
@@ -364,6 +403,11 @@ class Softmax(Activation, type="softmax"):
 
 class SoftmaxGrad(GradFromOut, of=Softmax):
     r"""$$X@GRAD_i = Out_i (Out@GRAD_i - \sum_j Out@GRAD_j Out_j)$$"""
+
+    @composed
+    def make_grad(o: Any, Out: Any, Out_grad: Any) -> Any:
+        product = Out_grad * Out
+        return product - Out * o.reduce_sum(X=product, dim=[o.attrs["axis"]], keep_dim=True)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("Out")
@@ -402,6 +446,8 @@ class SoftShrink(Activation, type="softshrink"):
 class SoftShrinkGrad(GradFromX, of=SoftShrink):
     r"""$$X@GRAD = Out@GRAD \cdot [|X| > lambda]$$"""
 
+    make_grad = masked
+
 
 class SoftSign(Activation, type="softsign"):
     r"""$$Out = X / (1 + |X|)$$"""
@@ -412,6 +458,11 @@ class SoftSign(Activation, type="softsign"):
 
 class SoftSignGrad(GradFromX, of=SoftSign):
     r"""$$X@GRAD = Out@GRAD / (1 + |X|)^2$$"""
+
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        size = o.abs(X=X) + 1.0
+        return Out_grad / (size * size)
 
 
 class Stanh(Activation, type="stanh"):
@@ -424,6 +475,11 @@ class Stanh(Activation, type="stanh"):
 class StanhGrad(GradFromX, of=Stanh):
     r"""$$X@GRAD = Out@GRAD \cdot scale\_a \cdot scale\_b (1 - \tanh^2(scale\_a X))$$"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        t = o.tanh(X=X * o.attrs["scale_a"])
+        return Out_grad * (1.0 - t * t) * (o.attrs["scale_a"] * o.attrs["scale_b"])
+
 
 class Swish(Activation, type="swish"):
     r"""$$Out = X / (1 + e^{-beta X})$$"""
@@ -434,6 +490,11 @@ class Swish(Activation, type="swish"):
 
 class SwishGrad(GradFromX, of=Swish):
     r"""With $$s = 1 / (1 + e^{-beta X})$$: $$X@GRAD = Out@GRAD \cdot s (1 + beta X (1 - s))$$"""
+
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        s = o.sigmoid(X=X * o.attrs["beta"])
+        return Out_grad * s * (X * (1.0 - s) * o.attrs["beta"] + 1.0)
 
 
 class TanhShrink(Activation, type="tanh_shrink"):
@@ -446,6 +507,11 @@ class TanhShrink(Activation, type="tanh_shrink"):
 class TanhShrinkGrad(GradFromX, of=TanhShrink):
     r"""$$X@GRAD = Out@GRAD \tanh^2(X)$$"""
 
+    @composed
+    def make_grad(o: Any, X: Any, Out_grad: Any) -> Any:
+        t = o.tanh(X=X)
+        return Out_grad * t * t
+
 
 class ThresholdedRelu(Activation, type="thresholded_relu"):
     r"""$$Out = X \cdot [X > threshold]$$"""
@@ -455,3 +521,5 @@ class ThresholdedRelu(Activation, type="thresholded_relu"):
 
 class ThresholdedReluGrad(GradFromX, of=ThresholdedRelu):
     r"""$$X@GRAD = Out@GRAD \cdot [X > threshold]$$"""
+
+    make_grad = masked

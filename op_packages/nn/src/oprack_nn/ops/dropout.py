@@ -15,6 +15,7 @@ from oprack.op import (
 )
 from oprack.op.sbp import elementwise
 from oprack.types import AttrType
+from oprack_math.composition import masked
 
 # What dropout and dropout_nd share: attributes, types, when they do nothing.
 _PROBABILITY = "Probability that an element is dropped; may come from a tensor."
@@ -81,6 +82,8 @@ class Dropout(OpDef, type="dropout"):
 class DropoutGrad(GradOpDef, of=Dropout, reads="Out@GRAD Mask?", grads_of="X", like="Out@GRAD"):
     r"""$$X@GRAD = Out@GRAD \cdot Mask$$, scaled as in the forward op"""
 
+    make_grad = masked
+
 
 class DropoutNd(OpDef, type="dropout_nd"):
     r"""$$Out = X \cdot Mask$$, scaled as `dropout_implementation` says.
@@ -117,3 +120,5 @@ class DropoutNd(OpDef, type="dropout_nd"):
 
 class DropoutNdGrad(GradOpDef, of=DropoutNd, reads="Out@GRAD Mask?", grads_of="X", like="Out@GRAD"):
     r"""$$X@GRAD = Out@GRAD \cdot Mask$$, scaled as in the forward op"""
+
+    make_grad = masked

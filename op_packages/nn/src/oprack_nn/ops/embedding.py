@@ -105,7 +105,7 @@ class LookupTable(OpDef, type="lookup_table"):
         ctx.share_lod("Ids", "Out")
 
 
-class LookupTableGrad(GradOpDef, of=LookupTable, reads="Ids", shape_of="W", grads_of="W", lod=False):
+class LookupTableGrad(GradOpDef, of=LookupTable, reads="Ids", shape_of="W", grads_of="W", lod=False, linear=True):
     """W@GRAD sums Out@GRAD by id; dense without the row padding_idx, or SelectedRows with is_sparse."""
 
     infer_var_type = infer_table_grad_type
@@ -143,7 +143,9 @@ class LookupTableV2(OpDef, type="lookup_table_v2"):
         ctx.share_lod("Ids", "Out")
 
 
-class LookupTableV2Grad(GradOpDef, of=LookupTableV2, reads="W Ids Out@GRAD", shape_of="W", grads_of="W", lod=False):
+class LookupTableV2Grad(
+    GradOpDef, of=LookupTableV2, reads="W Ids Out@GRAD", shape_of="W", grads_of="W", lod=False, linear=True
+):
     """W@GRAD sums Out@GRAD by id; dense without the row padding_idx, or SelectedRows with is_sparse."""
 
     infer_var_type = infer_table_grad_type

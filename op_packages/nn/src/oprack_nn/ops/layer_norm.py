@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 from oprack.op.sbp import leading
+from oprack_math.composition import composed
 
 from oprack_nn.ops.norm import norm_types
 
@@ -58,6 +60,20 @@ class LayerNormGrad(
     """As batch_norm_grad, the means over the normalised dims; Scale@GRAD and Bias@GRAD are sums over the others."""
 
     expected_kernel_type = dtype_of("X")
+
+    @composed
+    def make_grad(o: Any, X: Any, Scale: Any, Y_grad: Any) -> dict[str, Any]:
+        x, g = (o.flatten2(X=a, axis=o.attrs["begin_norm_axis"]) for a in (X, Y_grad))
+        away = x - o.reduce_mean(X=x, dim=[1], keep_dim=True)
+        factor = o.rsqrt(X=o.reduce_mean(X=away * away, dim=[1], keep_dim=True) + o.attrs["epsilon"])
+        normal, scaled = away * factor, g if Scale is None else g * Scale
+        along = normal * o.reduce_mean(X=scaled * normal, dim=[1], keep_dim=True)
+        dx = (scaled - o.reduce_mean(X=scaled, dim=[1], keep_dim=True) - along) * factor
+        return {
+            "X@GRAD": o.reshape2(X=dx, Shape=o.shape(Input=X)),
+            "Scale@GRAD": o.reduce_sum(X=g * normal, dim=[0]),
+            "Bias@GRAD": o.reduce_sum(X=g, dim=[0]),
+        }
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.sbp import elementwise, leading
 from oprack.types import AttrType
+from oprack_math.composition import composed, masked
 
 # What definitions of losses share.
 IGNORE_INDEX = Attr(-100, "Rows with this hard label have loss 0.")
@@ -259,6 +261,8 @@ class LabelSmooth(OpDef, type="label_smooth"):
 class LabelSmoothGrad(GradOpDef, of=LabelSmooth, grads_of="X", like="Out@GRAD"):
     r"""$$X@GRAD = (1 - epsilon) Out@GRAD$$"""
 
+    make_grad = masked
+
 
 class LogLoss(OpDef, type="log_loss"):
     r"""$$Loss = -Labels \ln(Predicted + epsilon) - (1 - Labels) \ln(1 - Predicted + epsilon)$$"""
@@ -277,6 +281,11 @@ class LogLoss(OpDef, type="log_loss"):
 
 class LogLossGrad(GradOpDef, of=LogLoss, reads="Predicted Labels", grads_of="Predicted"):
     r"""$$Predicted@GRAD = Loss@GRAD ((1 - Labels) / (1 - Predicted + epsilon) - Labels / (Predicted + epsilon))$$"""
+
+    @composed
+    def make_grad(o: Any, Predicted: Any, Labels: Any, Loss_grad: Any) -> Any:
+        epsilon = o.attrs["epsilon"]
+        return Loss_grad * ((1.0 - Labels) / (1.0 + epsilon - Predicted) - Labels / (Predicted + epsilon))
 
 
 # margin_rank_loss (Paddle 1.x): all of the op but its kernels.

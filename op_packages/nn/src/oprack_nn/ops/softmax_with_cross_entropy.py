@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.op.sbp import SbpContext, Signature, broadcast, leading, split
+from oprack_math.composition import composed
 
 from oprack_nn.ops.loss import loss_dims, require_labels
 
@@ -62,6 +65,24 @@ class SoftmaxWithCrossEntropyGrad(
 
     Where a gradient of Softmax is given, a slot that Paddle's op lacks, what flows through the softmax is added.
     """
+
+    @composed
+    def make_grad(o: Any, Softmax: Any, Label: Any, Loss_grad: Any, Softmax_grad: Any) -> Any:
+        # Hard labels, those to ignore and soft ones are taken as the op itself takes them: its value for other Softmax,
+        # such as zeros and ones, says what it multiplies and what it adds.
+        def unit(softmax: Any) -> Any:
+            one = o.constant(Loss_grad * 0.0 + 1.0)
+            attrs = {name: x for name, x in o.attrs.items() if name != "op_role"}
+            return o.constant(o.softmax_with_cross_entropy_grad(Softmax=softmax, Label=Label, Loss_grad=one, **attrs))
+
+        if not o.attrs["use_softmax"]:
+            return o.constant(unit(Softmax) * Softmax) / Softmax * Loss_grad
+        added = unit(Softmax * 0.0)
+        found = (Softmax * o.constant(unit(Softmax * 0.0 + 1.0) - added) + added) * Loss_grad
+        if Softmax_grad is None:
+            return found
+        product = Softmax_grad * Softmax
+        return found + product - Softmax * o.reduce_sum(X=product, dim=[o.attrs["axis"]], keep_dim=True)
 
     inplace = {"Softmax": "Logits@GRAD"}
     versions = OpVersion("softmax_with_cross_entropy_grad").checkpoint(

@@ -230,6 +230,61 @@ def attend_grad(
     return found
 
 
+def attend_grad_grad(
+    inputs: tuple[Array, Array, Array, Biases | None],
+    lse: Array,
+    out_grad: Array,
+    arrived: Gradients,
+    offsets: tuple[np.ndarray, np.ndarray],
+    settings: Attention,
+    xp: ArrayModule,
+) -> tuple[Gradients, Array]:
+    """The gradients of attend_grad by its four inputs, and by out_grad, of what arrives for its results."""
+    q, k, v, biases = inputs
+    heads, kv_heads = q.shape[1], k.shape[1]
+    of_bias = xp.zeros_like(biases.table) if isinstance(biases, RelativeBiases) else None
+    found = Gradients(xp.zeros_like(q), xp.zeros_like(k), xp.zeros_like(v), of_bias)
+    of_out = xp.zeros_like(out_grad)
+    scale = q.dtype.type(settings.scale)
+
+    def turned(x: Array) -> Array:
+        return x.swapaxes(2, 3)
+
+    for block in blocks(*offsets, heads, heads * q.shape[2], settings.reach):
+
+        def rows(x: Array, block: Block = block) -> Array:
+            return by_head(block.q.take(x, xp)[:, block.queries], kv_heads)
+
+        queries, g, a = rows(q) * scale, rows(out_grad), rows(arrived.q) * scale
+        keys, values, b, c = (by_head(block.k.take(x, xp)[:, block.keys], kv_heads) for x in (k, v, *arrived[1:3]))
+        p = scores(queries, keys, biases, heads, block, xp)
+        seen = block.q.take(lse, xp)[:, block.queries].swapaxes(1, 2)[..., None]
+        if not block.q.even:
+            seen = xp.where(xp.asarray(block.q.valid)[:, None, :, None], seen, xp.inf)
+        p = xp.exp(p - seen)
+        kept = settings.kept(block, p, xp)
+        kept = p.dtype.type(1) if kept is None else kept
+        t = (product(a, turned(keys), xp) + product(queries, turned(b), xp)).reshape(p.shape)
+        if arrived.bias is not None:
+            t = t + RelativeBiases(arrived.bias).added(block, xp)
+        of_p = product(g, turned(values), xp).reshape(p.shape) * kept
+        inner = of_p - (p * of_p).sum(axis=3, keepdims=True)
+        along = (p * t).sum(axis=3, keepdims=True)
+        flat = (*queries.shape[:3], -1)
+        u = (p * (t - along) * kept).reshape(flat)
+        w = t * inner - of_p * along + product(g, turned(c), xp).reshape(p.shape) * kept
+        e = p * (w - (p * w).sum(axis=3, keepdims=True))
+        if found.bias is not None and isinstance(biases, RelativeBiases):
+            found.bias[...] += biases.gradient(e, block, xp)
+        e, of_s, weights = e.reshape(flat), (p * inner).reshape(flat), (p * kept).reshape(flat)
+        block.q.put(found.q, block.queries, by_row((product(e, keys, xp) + product(of_s, b, xp)) * scale, heads), xp)
+        of_k = product(turned(e), queries, xp) + product(turned(of_s), a, xp)
+        block.k.add(found.k, block.keys, by_row(of_k, kv_heads), xp)
+        block.k.add(found.v, block.keys, by_row(product(turned(u), g, xp), kv_heads), xp)
+        block.q.put(of_out, block.queries, by_row(product(u, values, xp) + product(weights, c, xp), heads), xp)
+    return found, of_out
+
+
 # sequence_attention ---------------------------------------------------------------------------------------------------
 @kernel("sequence_attention", place=("cpu", "cuda"), dtypes=FLOATS)
 def sequence_attention(
@@ -278,6 +333,35 @@ def sequence_attention_grad(
     settings = _settings(Q, scale, causal, window, dropout_p, DropoutSeed)
     inputs, results = (Q, K, V, _biases(RelativeBias)), (Out, LogSumExp)
     return tuple(attend_grad(inputs, results, Out_grad, _offsets(ctx), settings, xp))
+
+
+@kernel("sequence_attention_grad_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
+def sequence_attention_grad_grad(
+    Q: Array,
+    K: Array,
+    V: Array,
+    RelativeBias: Array | None = None,
+    LogSumExp: RequiredArray = None,
+    DropoutSeed: Array | None = None,
+    Out_grad: RequiredArray = None,
+    Q_grad_grad: RequiredArray = None,
+    K_grad_grad: RequiredArray = None,
+    V_grad_grad: RequiredArray = None,
+    RelativeBias_grad_grad: Array | None = None,
+    *,
+    scale: float,
+    causal: bool,
+    window: list[int],
+    dropout_p: float,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
+    """Ten batched products for each block."""
+    settings = _settings(Q, scale, causal, window, dropout_p, DropoutSeed)
+    arrived = Gradients(Q_grad_grad, K_grad_grad, V_grad_grad, RelativeBias_grad_grad)
+    inputs = (Q, K, V, _biases(RelativeBias))
+    found, of_out = attend_grad_grad(inputs, LogSumExp, Out_grad, arrived, _offsets(ctx), settings, xp)
+    return *found, of_out
 
 
 def _biases(table: Array | None) -> RelativeBiases | None:

@@ -103,6 +103,25 @@ class SequenceAttentionGrad(
     expected_kernel_type = dtype_of("Q")
 
 
+class SequenceAttentionGradGrad(
+    GradOpDef,
+    of=SequenceAttentionGrad,
+    reads="Q K V RelativeBias? LogSumExp DropoutSeed? Out@GRAD "
+    "Q@GRAD@GRAD K@GRAD@GRAD V@GRAD@GRAD RelativeBias@GRAD@GRAD?",
+    grads_of="Q K V RelativeBias? Out@GRAD",
+):
+    r"""With the gradients a, b, c of Q@GRAD, K@GRAD and V@GRAD, $$T = scale (a K^T + Q b^T)$$, sums over a row of keys
+    $$\langle x \rangle$$, $$P' = Out@GRAD\, V^T$$ and $$\bar S = P (P' - \langle P P' \rangle)$$:
+
+    $$U = P (T - \langle P T \rangle),\quad W = T (P' - \langle P P' \rangle) - P' \langle P T \rangle + Out@GRAD\, c^T,
+    \quad E = P (W - \langle P W \rangle)$$
+    $$Q@GRAD = scale (E K + \bar S b),\quad K@GRAD = scale (E^T Q + \bar S^T a),\quad V@GRAD = U^T Out@GRAD,\quad
+    Out@GRAD@GRAD = U V + P c$$ RelativeBias adds its gradient to T, and has the sums of E by distance.
+    """
+
+    expected_kernel_type = dtype_of("Q")
+
+
 class FlashAttnUnpadded(OpDef, type="flash_attn_unpadded"):
     r"""$$out_i = \sum_j p_{ij} v_j, \quad p_{i} = softmax_j(scale \cdot q_i \cdot k_j + mask_{ij})$$ for the rows i and
     j of one sequence, in each head.

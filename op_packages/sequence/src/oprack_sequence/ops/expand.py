@@ -27,7 +27,7 @@ class SequenceExpand(OpDef, type="sequence_expand"):
         ctx.set_lod_level("Out", ctx.lod_level("X"))
 
 
-class SequenceExpandGrad(GradOpDef, of=SequenceExpand, shape_of="X Y", grads_of="X"):
+class SequenceExpandGrad(GradOpDef, of=SequenceExpand, shape_of="X Y", grads_of="X", linear=True):
     """Sums the gradients of all repeats of a row."""
 
 
@@ -47,5 +47,5 @@ class SequenceExpandAs(OpDef, type="sequence_expand_as"):
         ctx.share_lod("Y", "Out")
 
 
-class SequenceExpandAsGrad(GradOpDef, of=SequenceExpandAs, shape_of="X Y", grads_of="X"):
+class SequenceExpandAsGrad(GradOpDef, of=SequenceExpandAs, shape_of="X Y", grads_of="X", linear=True):
     """Sums the gradients of all repeats of a row."""

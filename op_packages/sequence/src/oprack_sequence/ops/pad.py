@@ -91,8 +91,18 @@ class SequencePad(OpDef, type="sequence_pad"):
         ctx.set_dtype("Length", VarType.INT64)
 
 
+def _puts_back(op_type: str, fwd: ForwardOp) -> GradOp:
+    """The gradients of padding and of taking it away are the gradients of each other."""
+    flowing = fwd.input("Out@GRAD")
+    given = {"X": flowing, "Out@GRAD": fwd.output_grad("X@GRAD")}
+    return GradOp(op_type, inputs=given, outputs={"X@GRAD": fwd.input_grad("Out@GRAD")})
+
+
 class SequencePadGrad(GradOpDef, of=SequencePad, reads="X Out@GRAD", shape_of="X", grads_of="X"):
     """Takes the rows out of the padded gradient."""
+
+    def make_grad(fwd: ForwardOp) -> GradOp:
+        return _puts_back("sequence_unpad_grad", fwd)
 
 
 class SequenceUnpad(OpDef, type="sequence_unpad"):
@@ -115,6 +125,9 @@ class SequenceUnpad(OpDef, type="sequence_unpad"):
 
 class SequenceUnpadGrad(GradOpDef, of=SequenceUnpad, shape_of="X", grads_of="X"):
     """Puts the rows back at their places; the padding gets zero."""
+
+    def make_grad(fwd: ForwardOp) -> GradOp:
+        return _puts_back("sequence_pad_grad", fwd)
 
 
 class UnpadByMask(OpDef, type="unpad_by_mask"):

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.errors import UnimplementedError
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    ForwardOp,
+    GradOp,
+    GradOpDef,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    Output,
+    dtype_of,
+)
 from oprack.op.sbp import sequences
 from oprack.types import AttrType, VarType
 
@@ -76,6 +89,15 @@ class SequencePoolGrad(
     when={"MaxIndex": lambda fwd: fwd.attrs["pooltype"] == "MAX"},
 ):
     """Gradient of sequence_pool; an empty sequence passes nothing back."""
+
+    def make_grad(fwd: ForwardOp) -> GradOp:
+        if fwd.attrs["pooltype"] == "MAX":
+            raise UnimplementedError(
+                "op sequence_pool: pooltype is MAX, whose gradient has no gradient; expected SUM, AVERAGE, SQRT, LAST "
+                "or FIRST, or a backward pass without create_graph"
+            )
+        outputs = {"Out": fwd.input_grad("Out@GRAD")}
+        return GradOp("sequence_pool", inputs={"X": fwd.output_grad("X@GRAD")}, outputs=outputs, attrs=fwd.attrs)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.op import (
     REQUIRED,
     Attr,
@@ -18,6 +20,7 @@ from oprack.op import (
 )
 from oprack.op.sbp import leading, sequences
 from oprack.types import AttrType
+from oprack_math.composition import composed
 
 from oprack_sequence.ops._infer import same_as, same_dim
 
@@ -171,7 +174,7 @@ class SequenceConcat(OpDef, type="sequence_concat"):
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 
 
-class SequenceConcatGrad(GradOpDef, of=SequenceConcat, shape_of="X"):
+class SequenceConcatGrad(GradOpDef, of=SequenceConcat, shape_of="X", linear=True):
     """Each input takes back its own rows."""
 
 
@@ -225,7 +228,7 @@ class SequenceReshape(OpDef, type="sequence_reshape"):
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 
 
-class SequenceReshapeGrad(GradOpDef, of=SequenceReshape, reads="X"):
+class SequenceReshapeGrad(GradOpDef, of=SequenceReshape, reads="X", linear=True):
     """The gradient in the shape of X."""
 
 
@@ -262,7 +265,14 @@ class SequenceScatter(OpDef, type="sequence_scatter"):
 
 
 class SequenceScatterGrad(
-    GradOpDef, of=SequenceScatter, reads="Ids", shape_of="Updates", grads_of="X Updates", like="Out@GRAD", lod=False
+    GradOpDef,
+    of=SequenceScatter,
+    reads="Ids",
+    shape_of="Updates",
+    grads_of="X Updates",
+    like="Out@GRAD",
+    lod=False,
+    linear=True,
 ):
     """X takes the gradient as it is, each update the element that it was added to."""
 
@@ -290,7 +300,7 @@ class SequenceSelect(OpDef, type="sequence_select"):
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 
 
-class SequenceSelectGrad(GradOpDef, of=SequenceSelect, reads="Index", shape_of="X", grads_of="X"):
+class SequenceSelectGrad(GradOpDef, of=SequenceSelect, reads="Index", shape_of="X", grads_of="X", linear=True):
     """Each row takes the sum of the gradients of its copies."""
 
 
@@ -310,7 +320,7 @@ class SequenceSlice(OpDef, type="sequence_slice"):
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 
 
-class SequenceSliceGrad(GradOpDef, of=SequenceSlice, reads="Offset Length", shape_of="X", grads_of="X"):
+class SequenceSliceGrad(GradOpDef, of=SequenceSlice, reads="Offset Length", shape_of="X", grads_of="X", linear=True):
     """Puts the rows back at their places; the others get zero."""
 
 
@@ -333,3 +343,9 @@ class SequenceSoftmax(OpDef, type="sequence_softmax"):
 
 class SequenceSoftmaxGrad(GradOpDef, of=SequenceSoftmax, reads="Out", shape_of="X"):
     r"""$$\bar X_i = Out_i (\bar{Out}_i - \sum_{j \in seq(i)} Out_j \bar{Out}_j)$$"""
+
+    @composed
+    def make_grad(o: Any, Out: Any, Out_grad: Any) -> Any:
+        product = Out_grad * Out
+        sums = o.sequence_pool(X=product, pooltype="SUM", outputs=["Out"])
+        return product - Out * o.sequence_expand_as(X=sums, Y=Out)

@@ -149,5 +149,5 @@ class SequenceUnfold(OpDef, type="sequence_unfold"):
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 
 
-class SequenceUnfoldGrad(GradOpDef, of=SequenceUnfold, shape_of="X"):
+class SequenceUnfoldGrad(GradOpDef, of=SequenceUnfold, shape_of="X", linear=True):
     """Each row takes the sum of the gradients of its places in windows."""

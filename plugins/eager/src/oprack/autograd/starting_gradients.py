@@ -50,4 +50,17 @@ def _starting_gradient(k: int, y: Tensor, gradient: Any, call: str) -> Tensor:
             f"{call}: the gradient of output {k} is {start.describe()}, the output {y.describe()}; expected the same "
             "shape and dtype"
         )
-    return start
+    return start if start._lod == y._lod or y._meta.layout is not None else _of_sequences(k, y, start, call)
+
+
+def _of_sequences(k: int, y: Tensor, start: Tensor, call: str) -> Tensor:
+    """A gradient whose rows are the sequences of y: an array says nothing of them, and gradient ops ask."""
+    if start._lod:
+        raise InvalidArgumentError(
+            f"{call}: the gradient of output {k} has LoD {start.lod}, the output {y.lod}; expected the same sequences, "
+            "or a gradient without LoD"
+        )
+    plain = tensor_meta(start._meta.container, start._meta.dtype, start.place, y._meta.lod_level)
+    found = new_tensor(start._value, plain if start._node is None else plain.with_grad, y._lod)
+    found._node = start._node  # it may be differentiated itself
+    return found

@@ -38,10 +38,12 @@
 #define IDLE_SPIN 150000
 #define PATIENT 1000000
 #define JOIN_SPIN 100000
-/* A share that ends this much later than the starting thread's was delayed by another process. The team rests then, and
-   the starting thread does all shares: for REST_LEAST nanoseconds, twice as long each time that it happens again. It is
-   most of a scheduler's slice: less than that, and shares that are slow by themselves would put the team to rest. */
+/* A share that ends this much later than the starting thread's was delayed by another process. Where delays cost more
+   than the team has saved of late, which counts up to SAVED_MOST, it rests, and the starting thread does all shares: for
+   REST_LEAST nanoseconds, twice as long each time that it happens again. It is most of a scheduler's slice: less than
+   that, and shares that are slow by themselves would put the team to rest. */
 #define DELAY 1000000
+#define SAVED_MOST 10000000
 #define REST_LEAST 2000000
 #define REST_MOST 64000000
 #define QUIET 256 /* regions without a delay after which a rest is short again */
@@ -64,7 +66,7 @@ struct team {
     uint32_t barrier LINE; /* how many barriers were passed */
     uint32_t arrived;
     int64_t started LINE; /* from here on: of the starting thread alone */
-    int64_t rest;
+    int64_t rest, saved;
     uint32_t quiet, workers;
     int avoided; /* the CPU that workers are kept off; -1: none yet */
     pthread_t threads[MOST];
@@ -131,13 +133,13 @@ static void ring(struct team *team)
     wake(&team->bell);
 }
 
-/* Do a share of a worker's, unless somebody has it. A region does not end before all its shares are done, so it is
-   still the same one when the share was free. */
-static void take(struct team *team, uint64_t region, uint32_t number)
+/* Do a share of a worker's, unless somebody has it, and return whether it was free. A region does not end before all its
+   shares are done, so it is still the same one then. */
+static int take(struct team *team, uint64_t region, uint32_t number)
 {
     uint64_t *taken = &team->shares[number].taken, known = __atomic_load_n(taken, __ATOMIC_RELAXED);
     if (known >= region || !__atomic_compare_exchange_n(taken, &known, region, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return;
+        return 0;
     now.team = team;
     now.number = number;
     now.count = team->count;
@@ -147,6 +149,7 @@ static void take(struct team *team, uint64_t region, uint32_t number)
     if (!__atomic_sub_fetch(&team->remaining, 1, __ATOMIC_SEQ_CST) &&
         __atomic_exchange_n(&team->joining, 0, __ATOMIC_SEQ_CST))
         wake(&team->joining);
+    return 1;
 }
 
 /* Wait until there is another region than `seen`, or until it may be: spin for a while, then sleep. */
@@ -296,14 +299,15 @@ void pool_start(share_function function, void *data, unsigned count)
         ring(team);
 }
 
-/* Let the team rest when another process delayed a share. */
+/* Let the team rest when another process delayed shares for longer than the team saves. */
 static void rest_after(struct team *team, int64_t delay, int64_t at)
 {
-    if (delay < DELAY) {
+    if (delay < DELAY || (team->saved -= delay) >= 0) {
         if (++team->quiet == QUIET)
             team->rest = REST_LEAST;
         return;
     }
+    team->saved = 0;
     team->quiet = 0;
     __atomic_store_n(&team->rest_until, at + team->rest, __ATOMIC_RELAXED);
     team->rest = team->rest < REST_MOST ? 2 * team->rest : REST_MOST;
@@ -318,10 +322,14 @@ void pool_end(void)
             exit_leave();
         return;
     }
+    uint32_t others = team->count - 1;
     for (uint32_t i = 1, count = team->count; i < count; i++)
-        take(team, team->region, i);
+        others -= take(team, team->region, i);
     now.depth = 0;
-    int64_t done = 0, at = 0;
+    const int64_t done = nanoseconds();
+    int64_t at = done;
+    if (others) /* while a worker did its share, this thread did one as well */
+        team->saved = team->saved + done - team->started < SAVED_MOST ? team->saved + done - team->started : SAVED_MOST;
     while (__atomic_load_n(&team->remaining, __ATOMIC_ACQUIRE)) {
         if (at - done < JOIN_SPIN) {
             for (int i = 0; i < 64 && __atomic_load_n(&team->remaining, __ATOMIC_ACQUIRE); i++)
@@ -333,9 +341,8 @@ void pool_end(void)
             __atomic_store_n(&team->joining, 0, __ATOMIC_SEQ_CST);
         }
         at = nanoseconds();
-        done = done ? done : at;
     }
-    rest_after(team, done ? (at - done) - (done - team->started) : 0, at);
+    rest_after(team, (at - done) - (done - team->started), at);
     exit_leave();
 }
 

@@ -17,7 +17,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 16
+_ABI = 17
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -159,10 +159,10 @@ class NativeStretch:
 
 _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
-    **dict.fromkeys(("update", "add_rows", "lstm", "batch_norm", "viterbi"), _LOOP),
+    **dict.fromkeys(("update", "add_rows", "dense", "lstm", "batch_norm", "viterbi"), _LOOP),
     **dict.fromkeys(("plain_filter", "attention"), ((c_void_p, c_int64), c_int64)),
     "recurrent": ((c_void_p, c_int64, c_int64), None),
-    "sgd_rows": ((c_void_p,), c_int64),
+    **dict.fromkeys(("sgd_rows", "product"), ((c_void_p,), c_int64)),
 }
 """Arguments and result of the functions that kernels call beside the runner; each is an attribute of Runner."""
 _STEP = (c_void_p, c_void_p, c_int64), c_int
@@ -199,8 +199,11 @@ class Runner:
             it had locked. None where the runner does not serve.
         sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
             no memory. None where the runner does not serve.
-        update, add_rows, viterbi: Do what the struct says whose address they get, with so many threads
-            (`kernels.update`, `kernels.table_grad`, `kernels.crf_decoding`). None where the runner does not serve.
+        update, add_rows, dense, viterbi: Do what the struct says whose address they get, with so many threads
+            (`kernels.update`, `kernels.table_grad`, `kernels._dense`, `kernels.crf_decoding`). None where the runner
+            does not serve.
+        product: Multiplies by the struct whose address it gets (`kernels._dense`); returns oneDNN's status. None where
+            the runner does not serve.
         lstm, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
             (`kernels.rnn_training`, `kernels._batch_norm`). None where the runner does not serve.
         attention: Computes what the struct says whose address it gets (`kernels.sequence_attention`), with so many
@@ -220,6 +223,7 @@ class Runner:
         self.lost: Callable[[], int] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
+        self.dense: Callable[[int, int], None] | None = None
         self.lstm: Callable[[int, int], None] | None = None
         self.batch_norm: Callable[[int, int], None] | None = None
         self.viterbi: Callable[[int, int], None] | None = None
@@ -227,6 +231,7 @@ class Runner:
         self.attention: Callable[[int, int], int] | None = None
         self.recurrent: Callable[[int, int, int], None] | None = None
         self.sgd_rows: Callable[[int], int] | None = None
+        self.product: Callable[[int], int] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:

@@ -1,7 +1,7 @@
 """Element-wise activations and their gradients: any dense array is one long row.
 
 oneDNN's clipping loses NaN, and its gelu infinities; arrays that hold such are left to NumPy, which is as fast for the
-gradients of relu and relu6, too.
+gradient of relu6, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.dnnl.operands import FLOAT
+from oprack_onednn.kernels._dense import WHERE_POSITIVE, loop
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
@@ -213,6 +214,12 @@ def apply_grad(known: Array, dy: Array, algorithm: str, alpha: float = 0.0, beta
     dx = empty_like(dy)
     chain.run(known, dy, dx)
     return dx
+
+
+@onednn_kernel("relu_grad", min_numel="binary")
+def relu_grad(Out: Array, Out_grad: Array, *, out: Array | None = None) -> Array:
+    dx = loop(WHERE_POSITIVE, Out_grad, Out, out) if Out.shape == Out_grad.shape else None
+    return NotImplemented if dx is None else dx
 
 
 @onednn_kernel("gelu_grad", min_numel="costly")

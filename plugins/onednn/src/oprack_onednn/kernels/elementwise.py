@@ -1,4 +1,4 @@
-"""elementwise_add, sub, mul and div, with a second operand that may be broadcast.
+"""elementwise_add, sub, mul and div, with a second operand that may be broadcast; sums, and the gradient of add.
 
 Both operands are looked at in the order of X's memory, and neighbouring dims along which Y behaves alike are taken
 together, so [N, C, H, W] in channels-last memory with one number per channel is a matrix and a row.
@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import Array, KernelSpecialization
+import numpy as np
+from oprack.kernel import Array, KernelContext, KernelSpecialization
+from oprack.tensor import ShapeOnly
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import Outlet, empty_like, memory_order
@@ -22,6 +24,7 @@ from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import Region
+from oprack_onednn.kernels._dense import ADDED, COLUMN_SUMS, COPIED, ROW_ADDED, loop
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
 from oprack_onednn.stretch.stretch import joins
@@ -156,7 +159,24 @@ def apply(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> A
     return result
 
 
-def _joined(algorithm: int) -> Callable[[KernelSpecialization], Callable[..., Any]]:
+def _sum(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> Array:
+    """By a loop of ours where there is one, for which nothing is made for a size."""
+    found = None
+    if X.shape == Y.shape:
+        found = loop(ADDED, X, Y, out)
+    elif _is_row(X.shape, Y.shape, axis):
+        found = loop(ROW_ADDED, X, Y, out)
+    return apply(X, Y, axis, out, algorithm) if found is None else found
+
+
+def _is_row(x_shape: tuple[int, ...], y_shape: tuple[int, ...], axis: int) -> bool:
+    """Whether Y is added to each row of X, a row being the last dim."""
+    return len(y_shape) == 1 and len(x_shape) > 1 and axis in (-1, len(x_shape) - 1) and y_shape[0] == x_shape[-1] > 1
+
+
+def _joined(
+    algorithm: int, compute: Callable[..., Array] = apply
+) -> Callable[[KernelSpecialization], Callable[..., Any]]:
     """`specialize` of an op, whose results have NumPy's bits, so that small ones are part of stretches as well."""
 
     def specialize(call: KernelSpecialization) -> Callable[..., Any]:
@@ -169,7 +189,7 @@ def _joined(algorithm: int) -> Callable[[KernelSpecialization], Callable[..., An
         site = call_site(find, (0, 1))
 
         def binary(X: Array, Y: Array, *, out: Array | None = None) -> Array:
-            return apply(X, Y, axis, out, algorithm)
+            return compute(X, Y, axis, out, algorithm)
 
         def prepare(x: Array, y: Array) -> Any:
             return site.joinable.prepare(x, y) if x.size >= Limits.binary else None
@@ -179,9 +199,39 @@ def _joined(algorithm: int) -> Callable[[KernelSpecialization], Callable[..., An
     return specialize
 
 
-@onednn_kernel("elementwise_add", min_numel="binary", specialize=_joined(_c.BINARY_ADD))
+@onednn_kernel("elementwise_add", min_numel="binary", specialize=_joined(_c.BINARY_ADD, _sum))
 def elementwise_add(X: Array, Y: Array, *, axis: int, out: Array | None = None) -> Array:
-    return apply(X, Y, axis, out, _c.BINARY_ADD)
+    return _sum(X, Y, axis, out, _c.BINARY_ADD)
+
+
+@onednn_kernel("elementwise_add_grad", min_numel="binary", view=True, unread=("X", "Y"))
+def elementwise_add_grad(
+    Out_grad: Array, X: ShapeOnly, Y: ShapeOnly, *, axis: int, ctx: KernelContext
+) -> tuple[Array | None, Array | None]:
+    """X@GRAD is a view of Out@GRAD."""
+    if X.shape != Out_grad.shape or not ctx.wants("Y@GRAD"):
+        return NotImplemented
+    if Y.shape == X.shape:
+        dy = loop(COPIED, Out_grad)
+    else:
+        dy = loop(COLUMN_SUMS, Out_grad) if _is_row(X.shape, Y.shape, axis) else None
+    if dy is None:
+        return NotImplemented
+    return Out_grad if ctx.wants("X@GRAD") else None, dy
+
+
+@onednn_kernel("sum")
+def sum_of_all(X: list[Array]) -> Array:
+    given = [x for x in X if x is not None]
+    if len(given) < 2 or not all(isinstance(x, np.ndarray) and x.shape == given[0].shape for x in given):
+        return NotImplemented
+    first = given[0]
+    if first.size < Limits.binary:
+        return NotImplemented
+    total = loop(ADDED, first, given[1])
+    for x in given[2:]:
+        total = None if total is None else loop(ADDED, total, x, total)
+    return NotImplemented if total is None else total
 
 
 @onednn_kernel("elementwise_sub", min_numel="binary", specialize=_joined(_c.BINARY_SUB))

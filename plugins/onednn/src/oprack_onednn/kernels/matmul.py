@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization
@@ -17,6 +17,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
+from oprack_onednn.kernels._dense import multiply
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 
@@ -81,14 +82,31 @@ def find_product(
     return THREAD.primitive(key, ProductPrimitive, x, y, alpha, constant, shape)
 
 
-def product(x: Array, y: Array, alpha: float = 1.0) -> Array | None:
-    """alpha x y of arrays with two dims or more, neither of them constant; None when NumPy should do it."""
-    found = find_product(x, y, alpha)
-    return None if found is None else found.run(x, y)
+def product(x: Array, y: Array, alpha: float = 1.0, shape: tuple[int, ...] | None = None) -> Array | None:
+    """alpha x y of arrays with two dims or more, neither of them constant; None when NumPy should do it.
+
+    Of two matrices no primitive is made: in training their rows are as many as a batch has.
+    """
+    matrix = x.reshape(-1, x.shape[-1]) if y.ndim == 2 and x.ndim > 2 and x.size and x.flags.c_contiguous else x
+    if matrix.ndim == y.ndim == 2 and matrix.shape[1] == y.shape[0] and x.size * y.shape[1] >= max(Limits.product, 1):
+        found = multiply(matrix, y, alpha, (*x.shape[:-1], y.shape[1]) if shape is None else shape)
+        if found is not None:
+            return found
+    primitive = find_product(x, y, alpha, shape)
+    return None if primitive is None else primitive.run(x, y)
 
 
-def _find_matmul(x: Array, y: Array, trans_x: bool, trans_y: bool, alpha: float = 1.0) -> ProductPrimitive | None:
-    """The primitive of matmul_v2, which takes arrays of one dim, too."""
+class _Operands(NamedTuple):
+    """What an op multiplies, with the factor and the result's shape; shape None: the dims of the product."""
+
+    x: Array
+    y: Array
+    alpha: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+
+def _matmul(x: Array, y: Array, trans_x: bool, trans_y: bool, alpha: float = 1.0) -> _Operands | None:
+    """Those of matmul_v2, which takes arrays of one dim, too."""
     if x.size * y.size < Limits.product or not x.ndim or not y.ndim:
         return None
     left = x.reshape(1, -1) if x.ndim == 1 else x.swapaxes(-1, -2) if trans_x else x
@@ -97,7 +115,7 @@ def _find_matmul(x: Array, y: Array, trans_x: bool, trans_y: bool, alpha: float 
     if 1 in (x.ndim, y.ndim):
         batch = left.shape[:-2] if y.ndim == 1 else right.shape[:-2]
         shape = (*batch, *left.shape[-2:-1] * (x.ndim > 1), *right.shape[-1:] * (y.ndim > 1))
-    return find_product(left, right, alpha, shape, is_constant(y))
+    return _Operands(left, right, alpha, shape)
 
 
 def row_major(x: Array) -> Array:
@@ -105,32 +123,37 @@ def row_major(x: Array) -> Array:
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
-def _find_mul(x: Array, y: Array, x_rows: int, y_rows: int) -> ProductPrimitive | None:
-    """The primitive of mul, which makes matrices of its arrays."""
+def _mul(x: Array, y: Array, x_rows: int, y_rows: int) -> _Operands | None:
+    """Those of mul, which makes matrices of its arrays."""
     if not (x.size and y.size and x.flags.c_contiguous and y.flags.c_contiguous):
         return None
     left, right = (a.reshape(math.prod(a.shape[:r]), -1) for a, r in ((x, x_rows), (y, y_rows)))
-    return find_product(left, right, 1.0, (*x.shape[:x_rows], *y.shape[y_rows:]), is_constant(y))
+    return _Operands(left, right, 1.0, (*x.shape[:x_rows], *y.shape[y_rows:]))
 
 
-def _finder(op_type: str, attrs: Mapping[str, Any]) -> Callable[..., Any]:
-    """A function of X and Y that gives their primitive."""
+def _operands(op_type: str, attrs: Mapping[str, Any]) -> Callable[[Array, Array], _Operands | None]:
+    """A function of X and Y that says what is multiplied."""
     if op_type == "mul":
         rows = attrs["x_num_col_dims"], attrs["y_num_col_dims"]
-        return lambda x, y: _find_mul(x, y, *rows)
+        return lambda x, y: _mul(x, y, *rows)
     if op_type == "matmul_v2":
         flags = attrs["trans_x"], attrs["trans_y"]
-        return lambda x, y: _find_matmul(x, y, *flags)
+        return lambda x, y: _matmul(x, y, *flags)
     if op_type == "matmul":
         options = attrs["transpose_X"], attrs["transpose_Y"], attrs["alpha"]
         plain = attrs["head_number"] == 1
-        return lambda x, y: _find_matmul(x, y, *options) if plain and min(x.ndim, y.ndim) > 1 else None
-    return lambda x, y: find_product(x, y, 1.0, None, is_constant(y))
+        return lambda x, y: _matmul(x, y, *options) if plain and min(x.ndim, y.ndim) > 1 else None
+    return _Operands
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     """One place for a constant Y, whose address stays, and one for any other."""
-    find = _finder(call.op_type, call.attrs)
+    operands = _operands(call.op_type, call.attrs)
+
+    def find(x: Array, y: Array) -> ProductPrimitive | None:
+        found = operands(x, y)
+        return None if found is None else find_product(*found, is_constant(y))
+
     weighted, both = call_site(find), call_site(find, (0, 1))
 
     # two small matrices as they are: what the way to NumPy's kernel would end at
@@ -142,14 +165,27 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
         if as_they_are and X.ndim == 2 == Y.ndim and X.size * Y.size < Limits.product:
             return np.matmul(X, Y)
         flags = Y.flags
-        return weighted(X, Y) if not flags.writeable and (flags.owndata or is_read_only(Y)) else both(X, Y)
+        if not flags.writeable and (flags.owndata or is_read_only(Y)):
+            return weighted(X, Y)
+        found = operands(X, Y)
+        if found is None or found.y.ndim != 2 or not (LIBRARY.ready or LIBRARY.usable()):
+            return both(X, Y)
+        result = product(*found)
+        return both(X, Y) if result is None else result
 
     return run
 
 
 def _run(X: Array, Y: Array, ctx: KernelContext) -> Array:
-    found = _finder(ctx.op_type, ctx.attrs)(X, Y)
-    return NotImplemented if found is None else found.run(X, Y)
+    found = _operands(ctx.op_type, ctx.attrs)(X, Y)
+    if found is None:
+        return NotImplemented
+    if is_read_only(Y):
+        primitive = find_product(*found, is_constant(Y))
+        result = None if primitive is None else primitive.run(X, Y)
+    else:
+        result = product(*found)
+    return NotImplemented if result is None else result
 
 
 @onednn_kernel("matmul_v2", specialize=_specialize)
