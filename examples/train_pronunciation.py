@@ -17,13 +17,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it once; see common.py
 
 import datasets
 import numpy as np
 import oprack
-from oprack import Tensor, initializer, io, nn, optimizer, sequences, to_tensor
+from oprack import Tensor, initializer, io, nn, optimizer, sequences
 from oprack import functional as F
 
 OUT = Path(__file__).resolve().parents[1] / "out" / "examples" / "pronunciation"
@@ -64,27 +65,20 @@ class Speaker(nn.Module):
         rows = self.phonemes(told) + self.places(F.sequence_positions(told))
         return self.out(self.decoder(rows, self.read(letters), tgt_is_causal=True))
 
-    def say(self, letters: Tensor) -> list[list[int]]:
-        """The phonemes of each word, each the likeliest after those before it."""
-        words = letters.lod[-1]
-        found: list[list[int]] = [[] for _ in words[1:]]
-        going, memory = np.arange(len(found)), self.read(letters)
-        cache = self.decoder.gen_cache(memory)
-        last = np.full(len(found), START)
-        for place in range(LONGEST):
-            step = to_tensor(last, lod=[list(range(len(last) + 1))])
-            rows = self.phonemes(step) + self.places(step * 0 + place)
-            rows, cache = self.decoder(rows, memory, cache=cache, tgt_is_causal=True)
-            last = self.out(rows).numpy().argmax(axis=1)
-            for word, phoneme in zip(going[last != END], last[last != END], strict=True):
-                found[word].append(int(phoneme))
-            left = np.flatnonzero(last != END)
-            if not len(left):
-                break
-            going, last = going[left], last[left]
-            memory = F.sequence_select(memory, to_tensor(left))
-            cache = [tuple(part.select(to_tensor(left)) for part in layer) for layer in cache]
-        return found
+    def say(self, letters: Tensor, beams: int = 1) -> list[np.ndarray]:
+        """The phonemes of each word, each the likeliest after those before it, or the likeliest found by beams."""
+        memory = self.read(letters)
+        state = memory, self.decoder.gen_cache(memory), 0
+        starts = np.full(len(letters.lod[-1]) - 1, START)
+        return sequences.generate(self.next, state, starts, end=END, longest=LONGEST, beams=beams).parts
+
+    def next(self, last: Tensor, state: tuple[Tensor, Any, int]) -> tuple[Tensor, Any]:
+        """Scores of the phonemes behind the last ones."""
+        memory, cache, place = state
+        rows, cache = self.decoder(
+            self.phonemes(last) + self.places(last * 0 + place), memory, cache=cache, tgt_is_causal=True
+        )
+        return self.out(rows), (memory, cache, place + 1)
 
 
 def words(quick: bool) -> tuple[list[Word], list[Word]]:
@@ -114,7 +108,7 @@ def tensors(batch: Sequence[Word]) -> tuple[Tensor, Tensor, Tensor]:
     return tuple(map(sequences.from_list, ([letters for letters, _ in batch], told, wanted)))
 
 
-def errors(said: Sequence[Sequence[int]], data: Sequence[Word]) -> tuple[float, float]:
+def errors(said: Sequence[Sequence[int] | np.ndarray], data: Sequence[Word]) -> tuple[float, float]:
     """The share of words with an error, and edits for each phoneme."""
     wanted = [phonemes for _, phonemes in data]
     hyps, refs = (sequences.from_list([np.array(x, np.int64).reshape(-1, 1) for x in some]) for some in (said, wanted))

@@ -3,9 +3,10 @@
 A batch of sequences is one tensor of all their rows, whose `lod` says where each begins: `[[0, 3, 5]]` are sequences of
 3 and 2 rows. Nothing is padded. The functions here make such tensors of lists, padded arrays, offsets, nested tensors
 of PyTorch, ragged tensors of TensorFlow and lists of Arrow, and make these of such tensors. Rows are shared, not
-copied, wherever the other form has them one after the other as well.
+copied, wherever the other form has them one after the other as well. `generate` goes on with the sequences of a batch.
 """
 
+from oprack.sequences.generation import Generated, generate, likeliest, sampler, selected
 from oprack.sequences.other_forms import (
     from_arrow,
     from_nested,
@@ -25,13 +26,18 @@ from oprack.sequences.plain_forms import (
 )
 
 __all__ = [
+    "Generated",
     "from_arrow",
     "from_cu_seqlens",
     "from_list",
     "from_nested",
     "from_padded",
     "from_ragged",
+    "generate",
     "lengths",
+    "likeliest",
+    "sampler",
+    "selected",
     "to_arrow",
     "to_cu_seqlens",
     "to_list",
