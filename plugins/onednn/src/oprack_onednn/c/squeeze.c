@@ -60,7 +60,7 @@ INLINE float limited(float x, float low, float high)
     return x > high ? high : x;
 }
 
-INLINE float sigmoid(float x) { return x < -87.0f ? 0.0f : 1.0f / (1.0f + exponential(-x)); }
+INLINE float vanishing_sigmoid(float x) { return x < -87.0f ? 0.0f : 1.0f / (1.0f + exponential(-x)); }
 
 INLINE void apply(const struct function *f, float *x, int64_t count)
 {
@@ -76,11 +76,11 @@ INLINE void apply(const struct function *f, float *x, int64_t count)
         break;
     case LOGISTIC:
         for (int64_t i = 0; i < count; i++)
-            x[i] = sigmoid(x[i]);
+            x[i] = vanishing_sigmoid(x[i]);
         break;
     case SWISH:
         for (int64_t i = 0; i < count; i++)
-            x[i] *= sigmoid(a * x[i]);
+            x[i] *= vanishing_sigmoid(a * x[i]);
         break;
     case HARD_SIGMOID:
         for (int64_t i = 0; i < count; i++)
