@@ -14,16 +14,10 @@ from oprack.op.families import (
     GradFromOut,
     GradFromX,
     Unary,
-    like,
 )
-from oprack.op.sbp import all_but, leading
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 from oprack_math.composition import composed, masked
-
-# What the activations of this pack share beyond oprack.op.families.
-AXIS_DOC = "Dim whose elements compete; may be negative."
-
-"""Of softmax and log_softmax."""
 
 
 class Activation(Unary):
@@ -165,31 +159,6 @@ class LeakyReluGradGrad(
     r"""$$grad\_out@GRAD = grad\_x@GRAD$$ where $$X > 0$$, else $$alpha \cdot grad\_x@GRAD$$"""
 
     inplace = {"grad_x@GRAD": "grad_out@GRAD"}
-
-
-class LogSoftmax(Activation, type="log_softmax"):
-    r"""$$Out_i = X_i - \ln \sum_j e^{X_j}$$ along `axis`"""
-
-    axis = Attr(-1, AXIS_DOC)
-    use_mkldnn = USE_MKLDNN
-    sbp = all_but("axis")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.axis("X")
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
-
-
-class LogSoftmaxGrad(GradFromOut, of=LogSoftmax):
-    r"""$$X@GRAD_i = Out@GRAD_i - e^{Out_i} \sum_j Out@GRAD_j$$"""
-
-    @composed
-    def make_grad(o: Any, Out: Any, Out_grad: Any) -> Any:
-        return Out_grad - o.exp(X=Out) * o.reduce_sum(X=Out_grad, dim=[o.attrs["axis"]], keep_dim=True)
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.axis("Out")
-        like(ctx, [("X@GRAD", "Out")])
 
 
 class LogSigmoid(Activation, type="logsigmoid"):
@@ -382,36 +351,6 @@ class SoftRelu(Activation, type="soft_relu"):
 
 class SoftReluGrad(GradFromOut, of=SoftRelu):
     r"""$$X@GRAD = Out@GRAD (1 - e^{-Out})$$ where $$-threshold < Out < threshold$$, else 0"""
-
-
-class Softmax(Activation, type="softmax"):
-    r"""$$Out_i = e^{X_i} / \sum_j e^{X_j}$$ along `axis`"""
-
-    axis = Attr(-1, AXIS_DOC)
-    data_format = Attr("AnyLayout", "Layout of X for oneDNN's kernel.", extra=True)
-    is_test = Attr(False, "Run for inference only.", extra=True)
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    use_cudnn = Attr(True, USE_CUDNN.doc, extra=True)
-    use_mkldnn = USE_MKLDNN
-    sbp = all_but("axis")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.axis("X")
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
-
-
-class SoftmaxGrad(GradFromOut, of=Softmax):
-    r"""$$X@GRAD_i = Out_i (Out@GRAD_i - \sum_j Out@GRAD_j Out_j)$$"""
-
-    @composed
-    def make_grad(o: Any, Out: Any, Out_grad: Any) -> Any:
-        product = Out_grad * Out
-        return product - Out * o.reduce_sum(X=product, dim=[o.attrs["axis"]], keep_dim=True)
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.axis("Out")
-        like(ctx, [("X@GRAD", "Out")])
 
 
 class Softplus(Activation, type="softplus"):

@@ -15,7 +15,7 @@ from oprack.interpreter.call_generator import Wrapping
 from oprack.interpreter.eager import RuleMaker, generated_call
 from oprack.interpreter.op_expr import OpExpr
 from oprack.nn.parameter import Parameter
-from oprack.op.sbp import SbpContext, Signature
+from oprack.op.sbp import SbpContext, Signature, split
 from oprack.parallel.eager.ahead import Ahead
 from oprack.parallel.eager.arguments import Metas, formed
 from oprack.parallel.eager.gathering import tell_of_gathering
@@ -111,8 +111,13 @@ class Plan:
         return choose(found, here, slots_in, slots_out, self.sources, shapes, sizes, None, results, grads)
 
     def _fitting(self, found: list[Signature], slots_in: Sequence[str], slots_out: Sequence[str]) -> list[Signature]:
-        """Those of the op's signatures that may be used."""
-        return found
+        """Those of the op's signatures that may be used: rows are cut between sequences only where these are known."""
+        return [
+            s
+            for s in found
+            if s.by_sequence is None
+            or all(slot in s.by_sequence for slot in slots_in if s.inputs.get(slot) == split(0))
+        ]
 
     def _share(self, slots_in: Sequence[str]) -> float:
         """This rank's weight in outputs that are means over a dim which is split."""
