@@ -22,7 +22,7 @@ from oprack_onednn.dnnl.objects import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._dense import WHERE_POSITIVE, loop
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
-from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.kernels.declare import Limits, guarded, onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
 from oprack_onednn.stretch.stretch import joins
 
@@ -96,7 +96,8 @@ def _joined(algorithm: str) -> Callable[[KernelSpecialization], Callable[..., An
         site = call_site(find)
 
         def activation(X: Array, *, out: Array | None = None) -> Array:
-            return site(X) if out is None else apply(X, out, algorithm)
+            found: Array = site(X) if out is None else guarded(apply, X, out, algorithm)
+            return found
 
         def prepare(x: Array) -> Any:
             return site.joinable.prepare(x) if x.size >= Limits.eltwise else None

@@ -111,6 +111,16 @@ def onednn_kernel(
     return declare
 
 
+def guarded(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function gives that `specialize` returns without a call site; it declines as kernels do."""
+    if not (LIBRARY.ready or LIBRARY.usable()):
+        return decline(LIBRARY.problem)
+    try:
+        return function(*arguments)
+    except OperandError as error:
+        return decline(str(error))
+
+
 def _serves(slots: Sequence[str], later: bool) -> Predicate:
     """Whether this library serves, and all of these slots that are given hold float32.
 

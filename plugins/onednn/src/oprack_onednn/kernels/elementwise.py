@@ -25,7 +25,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import Region
 from oprack_onednn.kernels._dense import ADDED, COLUMN_SUMS, COPIED, ROW_ADDED, loop
-from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.kernels.declare import Limits, guarded, onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, call_site
 from oprack_onednn.stretch.stretch import joins
 
@@ -189,7 +189,8 @@ def _joined(
         site = call_site(find, (0, 1))
 
         def binary(X: Array, Y: Array, *, out: Array | None = None) -> Array:
-            return compute(X, Y, axis, out, algorithm)
+            found: Array = guarded(compute, X, Y, axis, out, algorithm)
+            return found
 
         def prepare(x: Array, y: Array) -> Any:
             return site.joinable.prepare(x, y) if x.size >= Limits.binary else None
