@@ -285,6 +285,7 @@ UNREAD |= {"rnn_grad": {"SequenceLength", "DropoutState"}, "sequence_attention_g
 UNREAD |= {op: {"Ids", "W"} for op in ("lookup_table_grad", "lookup_table_v2_grad")}
 _NARROW = ("conv2d_post_ops", "onednn_conv2d_chain", "onednn_pointwise_conv2d")
 UNREAD |= {op: {"Input", "Residual"} for op in _NARROW}
+UNREAD |= {"elementwise_add_grad": {"X", "Y"}}
 UNREAD |= {"onednn_quantized_conv2d": {"Input", "Filter"}, "onednn_quantized_matmul": {"X", "Y"}}
 
 

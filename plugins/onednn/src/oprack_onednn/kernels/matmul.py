@@ -18,7 +18,7 @@ from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.kernels._dense import multiply
-from oprack_onednn.kernels.declare import Limits, onednn_kernel
+from oprack_onednn.kernels.declare import Limits, guarded, onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
 
 
@@ -168,9 +168,9 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
         if not flags.writeable and (flags.owndata or is_read_only(Y)):
             return weighted(X, Y)
         found = operands(X, Y)
-        if found is None or found.y.ndim != 2 or not (LIBRARY.ready or LIBRARY.usable()):
+        if found is None or found.y.ndim != 2:
             return both(X, Y)
-        result = product(*found)
+        result: Array | None = guarded(product, *found)
         return both(X, Y) if result is None else result
 
     return run
