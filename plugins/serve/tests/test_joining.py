@@ -266,3 +266,40 @@ def test_what_is_drawn_at_random_is_not_joined(tmp_path):
         y = layers.dropout(layers.data("x", [None, 4]), 0.3)
     assert "dropout" in why_rows_may_depend(main, ["x"], [y.name])
     assert why_rows_may_depend(main.clone(for_test=True), ["x"], [y.name]) == ""
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6))
+def test_what_fills_a_batch_up_are_rows_of_its_own(counts):
+    feeds = []
+    for number, count in enumerate(counts):
+        array = np.arange(count, dtype=np.int64)[:, None] + 100 * (number + 1)
+        feeds.append({name: Tensor(array, [[0, count]]) for name in ("x", "y")})
+    rows, more = sum(counts), joining.filler(feeds)
+    if more is None:
+        assert rows % 8 == 0
+        return
+    lacking = len(more["x"].array)
+    assert lacking <= max(7, rows / 8) and not (rows + lacking) % 8
+    assert more["x"].lod == more["y"].lod == [[0, lacking]]
+    assert set(more["x"].array.ravel()) <= set(joining.join(feeds)["x"].array.ravel())
+
+
+def test_batches_have_few_numbers_of_rows():
+    found = set()
+    for rows in range(1, 4097):
+        more = joining.filler([{"x": Tensor(np.zeros((rows, 1)), [[0, rows]])}])
+        found.add(rows + (0 if more is None else len(more["x"].array)))
+    assert len(found) == 56
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        {"x": Tensor(np.zeros((3, 1)), [])},
+        {"x": Tensor(np.zeros((3, 1)), [[0, 2], [0, 1, 3]])},
+        {"x": Tensor(np.zeros((3, 1)), [[0, 3]]), "y": Tensor(np.zeros((3, 1)), [[0, 1, 3]])},
+        {"x": Tensor(np.zeros((0, 1)), [[0, 0]])},
+    ],
+)
+def test_other_batches_are_not_filled_up(feed):
+    assert joining.filler([feed]) is None

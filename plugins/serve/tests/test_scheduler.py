@@ -328,3 +328,34 @@ def test_no_request_is_passed_over_for_long(data):
         order += [job.source for job in group.take(most)]
     assert sorted(order) == list(range(count)) and group.size == 0
     assert max(passed.values(), default=0) <= MOST_PASSED
+
+
+class Reader(Sleeper):
+    """A worker of a model over sequences, which fails for batches of `bad` rows."""
+
+    def __init__(self, bad: int = 0) -> None:
+        self.batches, self.bad = [], bad
+
+    def run(self, feed, outputs, trace, done) -> None:
+        self.batches.append(feed["x"].lod[0])
+        failed = len(feed["x"].array) == self.bad
+        result = BatchResult({}, 1.0, RequestError(400, "no")) if failed else BatchResult({"y": feed["x"]}, 1.0)
+        asyncio.get_running_loop().call_soon(done, result)
+
+
+@pytest.mark.parametrize(("bad", "last"), [(0, [[0, 5, 8]]), (8, [[0, 5, 8], [0, 5]])])
+def test_a_batch_is_filled_up_and_runs_without_that_when_it_fails(bad, last):
+    async def load():
+        reader = Reader(bad)
+        made = Lane(Scheduler(1), 4, 0.0, 100)
+        made.rule = JoinRule({"y": "lod"})
+        made.idle.append(reader)
+        made.scheduler.lanes.append(made)
+        one = job()
+        one.feed = {"x": Tensor(np.arange(5, dtype=np.float32)[:, None], [[0, 5]])}
+        made.submit(one)
+        return (await one.future)["y"], reader.batches
+
+    y, batches = asyncio.run(load())
+    assert y.array.ravel().tolist() == [0, 1, 2, 3, 4] and y.lod == [[0, 5]]
+    assert batches == last

@@ -82,6 +82,29 @@ def join(feeds: Sequence[Feed]) -> Feed:
     return joined
 
 
+def filler(feeds: Sequence[Feed]) -> Feed | None:
+    """One more sequence for a batch, so that batches have few numbers of rows.
+
+    What a model prepares for a number of rows takes longer than a small batch itself, and memory: with up to an eighth
+    of rows more, those of 1 to 4,096 rows have 56 numbers of rows. It is made of the rows that
+    the batch begins with, whose values are as good as theirs.
+
+    Args:
+        feeds: Of one `join_key`.
+
+    Returns:
+        The feed to join behind them; None where there are rows enough, or where inputs do not have the same sequences.
+    """
+    if any(len(t.lod) != 1 or t.lod != next(iter(feed.values())).lod for feed in feeds for t in feed.values()):
+        return None
+    rows = sum(len(next(iter(feed.values())).array) for feed in feeds)
+    lacking = -rows % max(8, 1 << rows.bit_length() >> 4)
+    if not rows or not lacking:
+        return None
+    first = join(feeds) if len(feeds) > 1 and len(next(iter(feeds[0].values())).array) < lacking else feeds[0]
+    return {name: Tensor(np.resize(t.array, (lacking, *t.array.shape[1:])), [[0, lacking]]) for name, t in first.items()}
+
+
 def _joined_level(levels: list[list[int]]) -> list[int]:
     offsets = [0]
     for level in levels:

@@ -152,13 +152,14 @@ class Lane:
 
 @dataclass(eq=False)
 class _Batch:
-    """A batch that runs. kill_at: when the server has given up on all its requests."""
+    """A batch that runs. kill_at: when the server has given up on all its requests. feeds: theirs, and what fills up."""
 
     lane: Lane
     worker: WorkerHandle
     jobs: list[Job]
     start: float
     kill_at: float
+    feeds: list[Feed]
 
 
 class Scheduler:
@@ -225,12 +226,16 @@ class Scheduler:
         shared = self._batches, len(jobs), sum(job.size for job in jobs)
         for job in jobs:
             job.started, job.batch = now, shared
-        batch = _Batch(lane, worker, jobs, now, max(job.deadline for job in jobs) + 0.05)
+        kill_at = max(job.deadline for job in jobs) + 0.05
+        batch = _Batch(lane, worker, jobs, now, kill_at, [job.feed for job in jobs])
         self._running.add(batch)
         outputs = list(dict.fromkeys(name for job in jobs for name in job.outputs))
         trace = any(job.trace for job in jobs)
         try:
-            feed = jobs[0].feed if len(jobs) == 1 else joining.join([job.feed for job in jobs])
+            feeds = batch.feeds
+            if isinstance(jobs[0].key, tuple) and (more := joining.filler(feeds)) is not None:
+                feeds.append(more)
+            feed = feeds[0] if len(feeds) == 1 else joining.join(feeds)
             worker.run(feed, outputs, trace, lambda result: self._ran(batch, result))
         except Exception as error:
             asyncio.get_running_loop().call_soon(self._ran, batch, error)
@@ -264,16 +269,18 @@ class Scheduler:
             batch.worker.kill()  # it may have half of a message
             text = f"the batch could not be run: {type(result).__name__}: {result}"
             return [(job, RequestError(500, text)) for job in jobs]
-        if len(jobs) == 1:
+        if len(batch.feeds) == 1:
             lane.judge(jobs[0], failed=result.error is not None)
             return [(jobs[0], result.error or result.outputs)]
         if result.error is None:
             try:
-                parts = joining.split(lane.rule, [job.feed for job in jobs], result.outputs)
+                parts = joining.split(lane.rule, batch.feeds, result.outputs)[: len(jobs)]
+                if len(jobs) == 1:
+                    lane.judge(jobs[0], failed=False)
                 return list(zip(jobs, parts, strict=True))
             except ValueError:
                 pass
-        # a request that fails harms only itself: it is found by halving, in 2 log n runs
+        # a request that fails harms only itself: it is found by halving, in 2 log n runs, which are not filled up
         if lane.closed:
             error = result.error or RequestError(503, "this version of the model was taken away; send it again")
             return [(job, error) for job in jobs]
