@@ -152,7 +152,7 @@ class Lane:
 
 @dataclass(eq=False)
 class _Batch:
-    """A batch that runs. kill_at: when the server has given up on all its requests. feeds: theirs, and what fills up."""
+    """A batch that runs. kill_at: when the server has given up on all its requests. feeds: theirs, and a filler."""
 
     lane: Lane
     worker: WorkerHandle
