@@ -14,7 +14,7 @@ from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import as_output, widened
 from oprack_nn.ops.post_ops import RESIDUAL
-from oprack_nn.ops.precision import is_narrow, rounds_output
+from oprack_nn.ops.precision import BFLOAT16, NAME, is_narrow, rounds_output
 
 from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channels_last
 from oprack_onednn.chain.parameters import Weights, is_constant
@@ -65,7 +65,7 @@ def by_steps(
     for w, layer in zip(filters, layers, strict=True):
         bias = None if layer.bias is None else biases[layer.bias]
         attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
-        attrs["post_ops"] = list(layer.post_ops)
+        attrs |= {"post_ops": list(layer.post_ops), **({NAME: BFLOAT16} if layer.bfloat16 else {})}
         given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
         x = ctx.run_op("conv2d_post_ops", given, attrs)
     return x
