@@ -233,10 +233,9 @@ def test_the_error_of_chosen_precisions_is_within_the_limit(error, tmp_path, mon
     done = choose_precisions(program, scope, feeds(), ["out"], error=error)
     save_inference_model(tmp_path / "auto", done.program, ["x"], ["out"], scope)
     config = inference.Config(str(tmp_path / "auto"))
-    chosen = {layer.precision for layer in done.layers}
-    if "int8" in chosen:
+    if "int8" in done.precisions:
         config.enable_mkldnn_int8()
-    if "bfloat16" in chosen:
+    if "bfloat16" in done.precisions:
         config.enable_mkldnn_bfloat16()
     predictor = inference.create_predictor(config)
     signal = noise = 0.0

@@ -154,11 +154,10 @@ def _print(args: argparse.Namespace, done: Quantized, prefix: Path | None) -> No
         print(f"output {printable(name)}: {decibels:.1f} dB above the error of all layers together")
     for name, seconds in done.seconds.items():
         print(f"{name}: {1e3 * seconds:.1f} ms")
-    options = [option for option in ("int8", "bfloat16") if any(r.precision == option for r in done.layers)]
-    how = " ".join({"int8": "--int8", "bfloat16": "--bf16"}[option] for option in options)
+    how = " ".join({"int8": "--int8", "bfloat16": "--bf16"}[name] for name in done.precisions)
     print(
         f"written: {printable(str(prefix))}.pdmodel and .pdiparams; "
-        f"`oprack run {how}` computes in {' and '.join(options)}"
+        f"`oprack run {how}` computes in {' and '.join(done.precisions)}"
     )
 
 

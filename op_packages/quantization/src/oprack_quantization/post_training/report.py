@@ -54,6 +54,11 @@ class Quantized:
     errors: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def precisions(self) -> list[str]:
+        """Which of "int8" and "bfloat16" a predictor has to be asked for, so that the layers compute in them."""
+        return [name for name in ("int8", "bfloat16") if any(layer.precision == name for layer in self.layers)]
+
     def why_nothing(self) -> str:
         """Why no layer was quantised; "" when one was."""
         if any(layer.precision != "float32" for layer in self.layers):
