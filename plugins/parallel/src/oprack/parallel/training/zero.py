@@ -85,6 +85,11 @@ class Zero:
         self._compared = _COMPARED if self._ranks.size > 1 else 0
         self._beside = self._ranks.beside()
         self._flats = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
+        self._is_one = any(self._beside.is_one(flat) for flat in self._flats)
+        lying = zip(self._buckets, self._flats, strict=True)
+        homes = {id(p): home for b, flat in lying for p, home in zip(b.tensors, b.views(flat), strict=True)}
+        self._updates.lie_in([homes[id(p)] for p in whole])
+        self._homes = [_for_reading(homes[id(p)]) for p in whole]
         copy_from_first("Zero", [(str(k), p) for k, p in enumerate(whole)], self._ranks)
         self._parts = _Parts("Zero", self) if stage == 2 else None
 
@@ -122,34 +127,20 @@ class Zero:
             raise PreconditionNotMetError(
                 f"Zero: no parameter of {type(self._optimizer).__name__} has a gradient; call backward() before step()"
             )
-        self._bring_home()
+        if self._is_one:
+            self._ranks.barrier()  # until then, other ranks may read the parameters
         self._updates.step()
         self._updates.forget_restored(self._present)
         gathered = []
         for bucket, positions, flat in zip(self._buckets, self._positions, self._flats, strict=True):
             if not self._present.isdisjoint(positions):
-                counts = bucket.counts(self._ranks.size)
                 with context(bucket.tensors[0].place).activate():
-                    own = flat[sum(counts[: self._ranks.rank]) :][: counts[self._ranks.rank]]
-                    at = 0
-                    for k in positions:
-                        value = self._updates.parameters[k]._value
-                        own[at : at + value.size] = value
-                        at += value.size
-                    gathered.append((bucket, positions, self._beside.start_all_gather(flat, counts)))
-        for bucket, positions, transfer in gathered:
-            views = bucket.views(transfer.wait())
-            for k, p, value in zip(positions, bucket.tensors, views, strict=True):
-                p._overwrite(value, None, "Zero.step")
+                    gathered.append((positions, self._beside.start_all_gather(flat, bucket.counts(self._ranks.size))))
+        for positions, transfer in gathered:
+            transfer.wait()
+            for k in positions:
+                self._whole[k]._overwrite(self._homes[k], None, "Zero.step")
                 self._updates.given_back(k)
-
-    def _bring_home(self) -> None:
-        """Let parameters lie in the memory of their buckets, from which they may have been replaced."""
-        for bucket, flat in zip(self._buckets, self._flats, strict=True):
-            for p, home in zip(bucket.tensors, bucket.views(flat), strict=True):
-                if not _is_at(p._value, home):
-                    home[...] = p._value
-                    p._overwrite(home, None, "Zero.step")
 
     def _take_gradients(self) -> None:
         self._present = {k for k, p in enumerate(self._whole) if p.requires_grad and p._grad is not None}
@@ -242,11 +233,12 @@ class Zero:
         self.set_state_dict(state, strict)
 
 
-def _is_at(value: Any, place: Any) -> bool:
-    """Whether an array lies at a place, so that nothing has to be copied there."""
-    if type(value) is not np.ndarray or type(place) is not np.ndarray:
-        return value is place
-    return value.ctypes.data == place.ctypes.data and value.strides == place.strides
+def _for_reading(home: Any) -> Any:
+    """What a parameter has of its home: other ranks may read the same memory, so nothing else may write to it."""
+    if isinstance(home, np.ndarray):
+        home = home.view()
+        home.flags.writeable = False
+    return home
 
 
 class _Parts(Exchange):
