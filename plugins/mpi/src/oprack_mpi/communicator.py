@@ -80,8 +80,7 @@ class MPICommunicator(Communicator):
             row = _row_bytes(x)
             sizes = [c * row for c in arguments[0]]
             if self._ring is not None and x.nbytes >= SMALL:
-                moved = [0] * self.size if self.is_one(x) else sizes
-                return self._ring.start(Gathering(_bytes(x), _ends(moved), self.rank, lambda: x))
+                return self._ring.start(Gathering(_bytes(x), _ends(sizes), self.rank, lambda: x))
             return _Requests([self._comm.Iallgatherv(MPI.IN_PLACE, [_bytes(x), sizes])], lambda: x)
         how, factor = arguments
         given = _summable(x)

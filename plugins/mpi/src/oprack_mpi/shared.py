@@ -233,7 +233,7 @@ class _ByRank(Operation):
     def __init__(self, ends: Sequence[int], width: int, rank: int, result: Callable[[], Any]) -> None:
         longest = max(b - a for a, b in itertools.pairwise(ends))
         self._ends, self._rank, self._width = ends, rank, width
-        super().__init__(max(-(-longest // width), 1), result)
+        super().__init__(-(-longest // width), result)
 
     def _part(self, piece: int, rank: int) -> tuple[int, int]:
         """(start, stop) of a rank's part of a piece."""
@@ -282,7 +282,7 @@ class Scattering(_ByRank):
 
 
 class Gathering(_ByRank):
-    """An all_gather in place, whose parts nobody has to move if all are empty.
+    """An all_gather in place.
 
     Args:
         whole: The bytes of the result, of one dim; this rank's are there.

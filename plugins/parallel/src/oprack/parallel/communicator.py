@@ -279,7 +279,7 @@ class Communicator(ABC):
         return np.empty_like(like, shape=(size,), order="C")
 
     def is_one(self, whole: Any) -> bool:
-        """Whether all ranks have an array of `memory` in one place: a rank writes its rows when nobody reads it."""
+        """Whether an array of `memory` is one for all ranks, so that what a rank writes, between barriers, all have."""
         return False
 
     def start_reduce_scatter(self, x: Any, counts: Sequence[int], factor: float = 1.0) -> Transfer:
