@@ -37,7 +37,10 @@ Row = dict[str, object]
 
 def _workers(name: str, threads: int, engines: Iterable[str], cpus: int = 0) -> list[Worker]:
     what = workload(name)
-    return [Worker(e, what, threads, cpus) for e in engines if e in PYTHONS and serves(e, what)]
+    workers = [Worker(e, what, threads, cpus, at_once=True) for e in engines if e in PYTHONS and serves(e, what)]
+    for worker in workers:
+        worker.wait()
+    return workers
 
 
 def _rows(name: str, threads: int, figures: dict[str, dict[str, float]], higher: bool = False) -> list[Row]:
@@ -151,11 +154,11 @@ def main() -> int:
                 continue
             for threads in [1] if part == "clones" else map(int, options.threads.split(",")):
                 more = PRECISIONS if part == "precision" and not options.engines else ()
-                rows += measure(name, threads, options.rounds, [*engines, *more])
-                print(f"{part}: {name}, T={threads}", file=sys.stderr, flush=True)
-        lines = [f"== {part}", in_columns(rows), *(summary(rows, k) for k in ("ms ratio", "after a rest ratio"))]
-        text.append("\n".join(line for line in lines if line))
-        print(text[-1], flush=True)
+                rows += (measured := measure(name, threads, options.rounds, [*engines, *more]))
+                print(in_columns(measured), flush=True)
+        summaries = [line for line in (summary(rows, k) for k in ("ms ratio", "after a rest ratio")) if line]
+        print("\n".join([f"== {part}", *summaries]), flush=True)
+        text.append("\n".join([f"== {part}", in_columns(rows), *summaries]))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         where = about()
