@@ -13,6 +13,7 @@ from operator import is_, itemgetter
 from typing import Any, Protocol
 
 from oprack.kernel.specialization import JoinedSteps, StretchStep
+from oprack.python.implementation import without_collecting
 
 from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER
 from oprack_onednn.chain.memory import memory_order
@@ -96,7 +97,7 @@ class _StretchFunction:
             # the same objects as before, so no other memory
             entry.__class__ is BoundStretch and not all(map(is_, entry.parameters, self._parameters_of(values)))
         ):
-            entry, results = _bind(self._wiring, values, self._parameters_of(values))
+            entry, results = without_collecting(_bind, self._wiring, values, self._parameters_of(values))
             self._entries.keep(key, entry, CHAIN * len(self._wiring.steps))
             if entry.__class__ is not BoundStretch:
                 return results
