@@ -219,9 +219,9 @@ class ConvChainPrimitive(ShapedPrimitive):
                 (0, self.shapes[i][2], *layer.paddings[:2]) if whole else self._rows(i, begin, end)
             )
             shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
-            geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
             key = (i, shape, above, below)
             if key not in self._descs:
+                geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
                 result = geometry.seen(self._desc(geometry.shape, self._writes_bfloat16[i]))
                 added = geometry.seen(self._desc(geometry.shape, self._adds_bfloat16))
@@ -230,8 +230,8 @@ class ConvChainPrimitive(ShapedPrimitive):
                 desc = geometry.forward(source, result, row, attributes, self._chosen[i])
                 # The first part decides how the filter is packed, and all others take it so.
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
-                self._descs[key] = desc, at
-            found.append((geometry, self._descs[key], (first, shape)))
+                self._descs[key] = geometry, (desc, at)
+            found.append((*self._descs[key], (first, shape)))
             begin, end = first, last
         return found[::-1]
 
