@@ -8,6 +8,7 @@ Python does the same (BoundChain).
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from ctypes import CDLL, Structure, addressof, c_int, c_int64, c_size_t, c_void_p
 from functools import lru_cache
@@ -243,6 +244,8 @@ class Runner:
         again = "`python -m oprack_onednn.c.build` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
             self.problem = f"{SWITCH}=0"
+        elif sys.platform != "linux":
+            self.problem = "it is for Linux alone"
         elif not os.path.isfile(path):
             self.problem = f"there was no C compiler when the plugin was installed; {again}"
         else:
