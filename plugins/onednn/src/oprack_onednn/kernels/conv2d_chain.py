@@ -154,7 +154,8 @@ class ConvChainPrimitive(ShapedPrimitive):
             pixels = shape[0] * math.prod(shape[2:])
             found = pixel_layer(w, layer.bias is not None, layer.post_ops, pixels) if plain else None
             self._pixel_layers.append(found)
-        self._last_layers, i = [], 0
+        self._last_layers: list[int] = []
+        i = 0
         while i < len(self.layers):
             row = list(takewhile(bool, self._pixel_layers[i : i + MOST]))
             if any(layer.pays for layer in row if layer):
