@@ -304,7 +304,7 @@ class ConvChainPrimitive(ShapedPrimitive):
                 memory = {_c.SRC: chain.reinterpret(read, geometry.seen(read.desc)), _c.WEIGHTS: self._weights[i]}
                 if layer.bias is not None:
                     memory[_c.BIAS] = self._biases[layer.bias]
-                if added is not None:
+                if at is not None and added is not None:
                     memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
                 memory[_c.DST] = chain.reinterpret(given, geometry.seen(given.desc))
                 chain.add(desc, memory)
