@@ -209,7 +209,11 @@ def _function(name: str) -> Any:
 def _imported(module: str) -> Any:
     import importlib
 
-    return importlib.import_module(module)
+    if module in sys.modules:
+        return importlib.import_module(module)
+    from oprack.python.implementation import without_collecting
+
+    return without_collecting(importlib.import_module, module, stays=True)
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ import gc
 import random
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,6 +75,25 @@ def test_the_collector_rests_within_and_goes_on_behind(collecting: None) -> None
     with pytest.raises(ZeroDivisionError):
         without_collecting(divmod, 1, 0)
     assert gc.isenabled()
+
+
+def test_what_stays_is_not_looked_through_at_once(collecting: None) -> None:
+    def make() -> list[Any]:
+        gc.collect()
+        return [[] for _ in range(5000)]
+
+    gc.unfreeze()  # where something is frozen nothing changes
+    made = without_collecting(make, stays=True)
+    begun = gc.get_stats()[0]["collections"]
+    young = [[] for _ in range(10)]
+    assert gc.isenabled() and not gc.get_freeze_count() and gc.get_stats()[0]["collections"] == begun and young
+    last = threading.Event()  # garbage among it is found when the collector looks through everything
+    gone = weakref.ref(last)
+    made += [made, last]
+    del made, last
+    assert gone() is not None
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_collector_that_is_off_stays_off(collecting: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError
-from oprack.ir import Graph, OpNode, verify
+from oprack.ir import Graph, OpNode, VarNode, verify
 from oprack.ir.verify import Facts
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor
@@ -64,6 +65,20 @@ def test_the_program_that_comes_back_runs_without_the_graph() -> None:
     (z,) = run(program, scope, "z")
     assert (z == (2 * X + W) * W * 2).all()
     assert ProgramDesc.parse(program.serialize()).serialize() == program.serialize()
+
+
+def test_a_graph_that_is_taken_apart_leaves_nothing_to_the_collector() -> None:
+    graph = graph_of([op("double", "x", "a"), op("double", "a", "b"), op("double", "b", "y")], keep={"y"})
+    graph.to_program()
+    gc.collect()
+    assert any(isinstance(o, OpNode) for o in gc.get_objects())
+    gc.disable()
+    try:
+        graph.take_apart()
+        del graph
+        assert not any(isinstance(o, OpNode | VarNode) for o in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 def test_the_given_program_is_not_changed() -> None:

@@ -1,7 +1,5 @@
 """Kernels: their type, how they are declared, and how one is chosen."""
 
-import logging
-
 from oprack.kernel.context import Array, ArrayModule, KernelContext, RequiredArray
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
 from oprack.kernel.invoke import decline
@@ -18,10 +16,6 @@ from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_in
 from oprack.kernel.signature import KernelSignature, bind_signature
 from oprack.kernel.specialization import KernelSpecialization, Specialize
 from oprack.op.infer import OpKernelType
-
-# A library says nothing unless the program asks: logging.basicConfig(level=logging.INFO) shows what it has to say. It
-# is said here, as all that logs imports kernels, and `import oprack` takes a third of the time without `logging`.
-logging.getLogger("oprack").addHandler(logging.NullHandler())
 
 __all__ = [
     "ANY_KERNEL",

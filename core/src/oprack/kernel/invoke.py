@@ -7,7 +7,7 @@ kernel they are arrays.
 
 from __future__ import annotations
 
-import logging
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,6 @@ from oprack.kernel.kernel_map import Candidate
 from oprack.kernel.signature import KernelSignature
 from oprack.op.proto import OpProto, slot_name
 
-_LOG = logging.getLogger(__name__)
 # (op type, kernel that declined, kernel that ran), each logged once: a line for each call would bury all others.
 _LOGGED: set[tuple[str, str, str]] = set()
 
@@ -237,11 +236,13 @@ def invoke(
 
 def _log(op_type: str, declined: Mapping[str, str], chosen: Candidate) -> None:
     """Log, once for each kernel, that it declined and why."""
+    if (logging := sys.modules.get("logging")) is None:  # nobody listens; see oprack.python.logs
+        return
     for name, reason in declined.items():
         if (op_type, name, chosen.spec.name) not in _LOGGED:
             _LOGGED.add((op_type, name, chosen.spec.name))
-            spec = chosen.spec
-            _LOG.debug("op %s: kernel %s declined: %s; %s of %s runs", op_type, name, reason, spec.name, spec.owner)
+            text, spec = "op %s: kernel %s declined: %s; %s of %s runs", chosen.spec
+            logging.getLogger(__name__).debug(text, op_type, name, reason, spec.name, spec.owner)
 
 
 # Arguments as objects -------------------------------------------------------------------------------------------------

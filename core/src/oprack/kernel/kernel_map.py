@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,9 +16,10 @@ from oprack.kernel.ties import settle_tie, tie_text
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import OpKernelType
 from oprack.op.proto import OpProto
+from oprack.python.logs import get_logger
 from oprack.python.records import dataclass
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 
 
 def switched_on(variable: str) -> bool:

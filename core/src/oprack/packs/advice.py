@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.errors import NotFoundError, did_you_mean
-from oprack.names.spellings import instead
 from oprack.names.tables import home, homes, names, paddle_ops, why_missing
 from oprack.packs.installed.entry_points import BUILTIN, HERE, FoundPack
 
@@ -179,6 +178,8 @@ def no_such_name(name: str, error: Exception) -> str:
     Returns:
         What to write instead, where the name is elsewhere, or names alike.
     """
+    from oprack.names.spellings import instead  # which takes long to import
+
     if advice := instead("oprack", name):
         return advice
     if home("ops", name) or home("functional", name) or name in paddle_ops():
@@ -229,6 +230,8 @@ def unknown_role(role: Role, packs: Collection[Pack]) -> str:
 def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_owner: str) -> str:
     """key: "layers.fc". known: keys that packs bring."""
     namespace, _, name = key.partition(".")
+    from oprack.names.spellings import instead  # which takes long to import
+
     if advice := instead(namespace, name):
         return f"oprack.{namespace} has no {name!r}{advice}"
     owner, brought = home(namespace, name), [k.partition(".")[2] for k in known if k.startswith(namespace + ".")]

@@ -13,7 +13,7 @@ HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether there is a global lock; without it a reference count does not say who else has an object."""
 
 
-def without_collecting(function: Callable[..., T], *args: Any) -> T:
+def without_collecting(function: Callable[..., T], *args: Any, stays: bool = False) -> T:
     """Call a function while the collector is off, in all threads; it stays off if it was.
 
     Of a model, or of what kernels make for shapes, nearly all objects stay. Each seven hundred new ones would have the
@@ -26,6 +26,10 @@ def without_collecting(function: Callable[..., T], *args: Any) -> T:
     Args:
         function: What is called.
         args: Its arguments.
+        stays: Whether what it makes stays, as modules and a model do. The collector takes all objects for old then,
+            which it looks through every now and then; else it looks through the new ones at once, for some ten
+            milliseconds of a start. Garbage among them would stay for long. Nothing changes in a process that froze
+            objects itself.
 
     Returns:
         What the function returns.
@@ -37,3 +41,6 @@ def without_collecting(function: Callable[..., T], *args: Any) -> T:
     finally:
         if enabled:
             gc.enable()
+            if stays and hasattr(gc, "freeze") and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()

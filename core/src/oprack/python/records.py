@@ -1,8 +1,8 @@
 """`dataclass` of the standard library, made in less time: a start of a process makes a hundred such classes.
 
-The standard library (before Python 3.13) compiles six functions for each class. Here `__init__` is compiled with the
-class, `__eq__` and `__hash__` when they are called first, and the others are closures. What comes out is a dataclass
-to all who ask: its fields, `dataclasses.replace`, inheritance, pattern matching and pickles are the same.
+The standard library (before Python 3.13) compiles six functions for each class. Here `__init__`, `__eq__` and
+`__hash__` are compiled when somebody looks them up, and the others are closures. What comes out is a dataclass to all
+who ask: its fields, `dataclasses.replace`, inheritance, pattern matching and pickles are the same.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from reprlib import recursive_repr
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 
@@ -42,6 +43,8 @@ def _made(cls: type[Any], frozen: bool, eq: bool, slots: bool) -> type[Any]:
     is_hashable = own.get("__hash__") is not None or ("__hash__" in own and "__eq__" not in own)
     # A class may not be less frozen than its bases, and who looks at a class finds out whether it is.
     derived = any("__dataclass_fields__" in base.__dict__ for base in cls.__mro__[1:])
+    if cls.__doc__ is None:  # else it is put together by the module inspect, for which that compiles Python's grammar
+        cls.__doc__ = f"{cls.__name__}({', '.join(own.get('__annotations__', ()))})"
     cls = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots, frozen=frozen and derived)
     params = cls.__dataclass_params__
     params.init, params.repr, params.eq, params.frozen = True, True, eq, frozen
@@ -52,10 +55,10 @@ def _made(cls: type[Any], frozen: bool, eq: bool, slots: bool) -> type[Any]:
     }
     compared = [f for f in fields if f.compare]
     if eq:
-        found["__eq__"] = _when_called(cls, "__eq__", "self, other", _comparison([f.name for f in compared]))
+        found["__eq__"] = _comparison(cls, [f.name for f in compared])
         if frozen and not is_hashable:
             hashed = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
-            found["__hash__"] = _when_called(cls, "__hash__", "self", f"return hash({_row('self', hashed)})")
+            found["__hash__"] = _Late(cls, "__hash__", "self", [f"return hash({_row('self', hashed)})"], {}, {})
         elif not is_hashable:
             found["__hash__"] = None
     if frozen and not derived:
@@ -66,10 +69,43 @@ def _made(cls: type[Any], frozen: bool, eq: bool, slots: bool) -> type[Any]:
     for name, value in found.items():
         if name in ("__init__", "__hash__") or name not in cls.__dict__:
             setattr(cls, name, value)
-            if hasattr(value, "__qualname__"):
+            if isinstance(value, FunctionType):
                 value.__name__, value.__qualname__ = name, f"{cls.__qualname__}.{name}"
                 value.__module__ = cls.__module__
     return cls
+
+
+class _Late:
+    """A method that is compiled when it is looked up first, and takes the place of this.
+
+    Args:
+        cls: The class that has it.
+        name: Its name.
+        arguments: What it takes.
+        lines: What it does.
+        known: What these read.
+        annotations: Of its arguments.
+    """
+
+    def __init__(
+        self,
+        cls: type[Any],
+        name: str,
+        arguments: str,
+        lines: list[str],
+        known: dict[str, Any],
+        annotations: dict[str, Any],
+    ) -> None:
+        self._made = cls, name, arguments, lines, known, annotations
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        cls, name, arguments, lines, known, annotations = self._made
+        exec(f"def made({arguments}):\n " + "\n ".join(lines or ["pass"]), known)
+        made = known["made"]
+        made.__name__, made.__qualname__, made.__module__ = name, f"{cls.__qualname__}.{name}", cls.__module__
+        made.__annotations__ = annotations
+        setattr(cls, name, made)
+        return made.__get__(instance, owner)
 
 
 def _init(cls: type[Any], fields: Sequence[dataclasses.Field[Any]], frozen: bool) -> Any:
@@ -94,38 +130,22 @@ def _init(cls: type[Any], fields: Sequence[dataclasses.Field[Any]], frozen: bool
                 value = f"_default_{name}"
             else:
                 continue  # the class has the default
-        lines.append(f" _set(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
+        lines.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
-        lines.append(" self.__post_init__()")
+        lines.append("self.__post_init__()")
     arguments = ", ".join([*plain, *(by_name if by_name[1:] else [])])
-    exec(f"def made({arguments}):\n" + ("\n".join(lines) or " pass"), known)
-    made = known["made"]
-    made.__annotations__ = {f.name: f.type for f in fields if f.init} | {"return": None}
-    return made
+    annotations = {f.name: f.type for f in fields if f.init} | {"return": None}
+    return _Late(cls, "__init__", arguments, lines, known, annotations)
 
 
 def _row(owner: str, names: Sequence[str]) -> str:
     return "(" + "".join(f"{owner}.{name}, " for name in names) + ")"
 
 
-def _comparison(names: Sequence[str]) -> str:
+def _comparison(cls: type[Any], names: Sequence[str]) -> _Late:
     rows = f"{_row('self', names)} == {_row('other', names)}"
-    return f"return {rows} if other.__class__ is self.__class__ else NotImplemented"
-
-
-def _when_called(cls: type[Any], name: str, arguments: str, body: str) -> Callable[..., Any]:
-    """A method that is compiled when it is called first, and takes the place of itself."""
-
-    def first(*given: Any) -> Any:
-        if cls.__dict__.get(name) is first:
-            known: dict[str, Any] = {}
-            exec(f"def made({arguments}):\n {body}", known)
-            made = known["made"]
-            made.__name__, made.__qualname__, made.__module__ = name, first.__qualname__, cls.__module__
-            setattr(cls, name, made)
-        return cls.__dict__[name](*given)
-
-    return first
+    line = f"return {rows} if other.__class__ is self.__class__ else NotImplemented"
+    return _Late(cls, "__eq__", "self, other", [line], {}, {})
 
 
 def _repr(names: Sequence[str]) -> Callable[..., str]:

@@ -248,13 +248,17 @@ def _host(array: Any) -> np.ndarray:
 
 
 def _bytes(array: Any, whole: bool) -> bytes:
-    # A kernel can't have written there without an error.
-    if not whole and isinstance(array, np.ndarray) and not array.flags.writeable:
-        return b""
-    if whole or (isinstance(array, np.ndarray) and array.nbytes <= _WHOLE):
-        return _host(array).tobytes()
     if not isinstance(array, np.ndarray):
+        return _host(array).tobytes() if whole else b""
+    # A kernel can't have written to one that is read-only without an error.
+    if whole or (array.flags.writeable and array.nbytes <= _WHOLE):
+        return array.tobytes()
+    if not array.flags.writeable:
         return b""
+    if (
+        not array.flags.c_contiguous
+    ):  # maps whose channels lie side by side: the order of memory is quicker to go through
+        array = array.transpose(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
     # What writes to an input by mistake writes all of it, or its first or last part.
     ends = flat[:_SAMPLES], flat[-_SAMPLES:], flat[:: array.size // _SAMPLES]

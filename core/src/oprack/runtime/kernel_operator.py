@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from oprack.errors import (
 from oprack.kernel import Candidate, KernelQuery, KernelSpec, OpKernelMap, OpKernelType
 from oprack.op import KernelTypeContext, OpInfo
 from oprack.op.facets import MEMBERS, near_member
+from oprack.python.logs import get_logger
 from oprack.runtime import checks
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value, lists_elements
 from oprack.runtime.kernel_call import Values, check_results, collect, compute
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
     from oprack.runtime.run_context import RunContext
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 # Ops that a warning was given for, since they run elsewhere: one for each step of a training would bury all others.
 _MOVED: set[tuple[str, str, str]] = set()
 _SHAPE_CACHE_SIZE = 16

@@ -5,7 +5,6 @@ A block of one runs through its plan, or op by op; `create_op` makes a program o
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -20,6 +19,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import ANY_KERNEL, PLAIN_KERNELS
 from oprack.packs.installed.resolve import import_object
 from oprack.packs.manager import PackManager, default_manager
+from oprack.python.logs import get_logger
 from oprack.runtime.checks import Limits
 from oprack.runtime.feed_fetch import FeedOps
 from oprack.runtime.kernel_operator import create_operator
@@ -34,7 +34,7 @@ from oprack.types import EMPTY_VAR, PER_RUN_KINDS, AttrType
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 # How many different fetch lists of a block keep their plans and liveness; bytes of each op of a plan, as measured.
 _FETCH_LISTS, _PLANNED = 64, 300
 # Bytes of each op of a prepared program, with its kernels' choices, as measured.

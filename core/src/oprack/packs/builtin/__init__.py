@@ -1,6 +1,6 @@
 """The core's own pack: feed and fetch, registered through the hooks of every pack.
 
-Its ops.toml is written by hand, since the operators live in a room above this one.
+Its ops.toml is written by hand, since the ops live in a room above this one.
 """
 
 from __future__ import annotations

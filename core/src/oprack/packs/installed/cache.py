@@ -187,7 +187,11 @@ def _same_directory(path: str, mtime: int, distributions: int) -> bool:
 
 
 def _same_files(rows: Any) -> bool:
-    return all(file_state(path) == (mtime, size) for path, mtime, size in rows)
+    try:
+        return all((s := os.stat(path)).st_mtime_ns == mtime and s.st_size == size for path, mtime, size in rows)
+    except OSError:  # as for what lies in an archive
+        let_interruptions_pass()
+        return all(file_state(path) == (mtime, size) for path, mtime, size in rows)
 
 
 def _to_record(pack: Pack) -> dict[str, Any]:

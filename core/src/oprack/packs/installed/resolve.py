@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,8 @@ def import_module(name: str, asked_by: str, advice: str = REPAIR) -> Any:
 def _line_of(name: str, error: BaseException) -> str:
     """Where in the package of a module its import stopped, as " at file:line"; "" if the error is of no line there."""
     top = name.partition(".")[0]
+    import traceback  # for errors alone
+
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == top:
             return f" at {frame.f_code.co_filename}:{line}"

@@ -112,6 +112,8 @@ def hollow(value: Any) -> Any:
         return LoDTensorArray()
     if isinstance(value, Mapping):
         return {k: hollow(v) for k, v in value.items()}
+    if type(value) is list:
+        return [hollow(v) for v in value]
     if isinstance(value, list | tuple):
         return with_members(value, map(hollow, value))
     if hasattr(value, "dtype") and not isinstance(value, np.generic):

@@ -347,8 +347,11 @@ def _lost_lod(args: Sequence[Any]) -> str:
 def _written_call(op_type: str) -> Callable[..., Any] | None:
     """The function that is meant by calls that can't be the op's, where it computes the same."""
     manager = default_manager()
-    meant = spellings().get("calls", {}).get("functional", ())
-    if op_type not in meant or not manager.has_layer("functional", op_type):
+    if not manager.has_layer(
+        "functional", op_type
+    ):  # asked first: most ops have none, and the table is read for the rest
+        return None
+    if op_type not in spellings().get("calls", {}).get("functional", ()):
         return None
     return with_other_names(manager.layer("functional", op_type))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import struct
 import sys
@@ -43,6 +42,7 @@ from oprack.io.parameters import open_view
 from oprack.packs.installed import discovery
 from oprack.packs.manager import PackManager
 from oprack.python.interruption import let_interruptions_pass
+from oprack.python.logs import get_logger
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _cpu_features() -> list[str]:
     return sorted(name for name, there in __cpu_features__.items() if there)
 
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 _SUFFIX, _TEMPORARY = ".oprack-model", ".oprack-*.tmp"
 _DEBUG = "OPRACK_IR_DEBUG"  # as in oprack.ir, which is not imported when there is an entry
 _ABANDONED = 3600.0  # seconds after which the temporary file of a process that died goes

@@ -169,7 +169,7 @@ class Predictor:
         self._parameters: Scope = shared._parameters if shared else Scope()
         self._executor: NaiveExecutor
         self._model: InferenceModel
-        without_collecting(self._open, shared)
+        without_collecting(self._open, shared, stays=True)
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
         names = self._model.feed_names, self._model.fetch_names

@@ -276,15 +276,18 @@ class OpList:
 
     def __init__(self) -> None:
         self._ops: list[OpNode] = []
+        self._ever: list[OpNode] = []
         self._removed: set[OpNode] = set()
         self._inserted: dict[OpNode, list[OpNode]] = {}
 
     def append(self, op: OpNode) -> None:
         """Add the next op of a block while the graph is built; nothing may have been inserted or removed yet."""
         self._ops.append(op)
+        self._ever.append(op)
 
     def insert(self, op: OpNode, before: OpNode | None) -> None:
         """Add an op before another one, or last when `before` is None."""
+        self._ever.append(op)
         if before is None:
             self._ops = [*self.in_order(), op]
         else:
@@ -310,6 +313,11 @@ class OpList:
                     ops.append(op)
             self._ops, self._removed = ops, set()
         return self._ops.copy()
+
+    def take_apart(self) -> None:
+        """Let go of the variables of all ops that there ever were: nodes refer to each other in circles."""
+        for op in self._ever:
+            op.inputs, op.outputs, op.hidden_reads, op.hidden_writes = {}, {}, [], []
 
     def reorder(self, ops: Sequence[OpNode]) -> None:
         """Replace the order by another one of the same ops."""

@@ -393,6 +393,7 @@ class _Runner:
                 graphs.append(self._graph(program, index, facts, own=program is not self.program))
                 self._run_block(graphs[-1], passes, reports)
                 program = graphs[-1].to_program()
+                graphs[-1].take_apart()
         # An interrupt, too, must not leave parameters of half a rewrite in the scope.
         except BaseException:
             for graph in graphs:

@@ -8,7 +8,6 @@ region would wait for them for ever. NumPy's kernels run there instead, and the 
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import re
@@ -20,6 +19,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Predicate
 from oprack.python.interruption import let_interruptions_pass
+from oprack.python.logs import get_logger
 
 from oprack_onednn.c import build
 from oprack_onednn.c.runner import RUNNER, ThreadState
@@ -28,7 +28,7 @@ from oprack_onednn.threads.compiler import COMPILER
 from oprack_onednn.threads.pool import POOL
 from oprack_onednn.threads.process import EXIT, start_workers
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 FILE = build.LIBRARY
 """The library that is opened."""
 _AGAIN = (

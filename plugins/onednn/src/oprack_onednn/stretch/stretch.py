@@ -7,13 +7,13 @@ The steps are planned by `wiring`, and where their arrays lie by `bound_stretch`
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from operator import is_, itemgetter
 from typing import Any, Protocol
 
 from oprack.kernel.specialization import JoinedSteps, StretchStep
 from oprack.python.implementation import without_collecting
+from oprack.python.logs import get_logger
 
 from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER
 from oprack_onednn.chain.memory import memory_order
@@ -28,7 +28,7 @@ from oprack_onednn.stretch.wiring import SubStretch, Wiring
 
 __all__ = ["STRETCHES", "Joinable", "Link", "joins"]
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 _MISALIGNED = FLOAT.itemsize - 1
 _NONE = False  # nothing can be bound: it stands in for a BoundStretch
 # Bytes of scratch memory, which a thread keeps, for all that lies between the ops of a stretch at one time: where there

@@ -1,4 +1,4 @@
-"""feed and fetch: all of the ops but their operators, which stand in a room above this one."""
+"""feed and fetch, the ops of the core itself: all but their operators, which are in a room above this one."""
 
 from __future__ import annotations
 
