@@ -6,16 +6,6 @@ with them comes through the hook oprack_layers.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.layers.namespace import core_and_packs
 
-_getattr, _dir = core_and_packs("sparse", {"nn": "oprack.sparse"})
-
-
-def __getattr__(name: str) -> Any:
-    return _getattr(name)
-
-
-def __dir__() -> list[str]:
-    return _dir()
+__getattr__, __dir__ = core_and_packs("sparse", {"nn": "oprack.sparse"})

@@ -11,8 +11,6 @@ class Net(oprack.nn.Module):
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.layers.namespace import core_and_packs
 
 _HOMES = {
@@ -33,12 +31,4 @@ _HOMES = {
     "init": "oprack.nn",
     "initializer": "oprack.nn",
 }
-_getattr, _dir = core_and_packs("nn", _HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    return _getattr(name)
-
-
-def __dir__() -> list[str]:
-    return _dir()
+__getattr__, __dir__ = core_and_packs("nn", _HOMES)
