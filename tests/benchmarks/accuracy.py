@@ -1,6 +1,6 @@
 """What bfloat16 and int8 cost on 50 rendered pictures: F1 of detected lines, and text that reads as in float32.
 
-    python tests/benchmarks/accuracy.py [--pictures 50] [--calibration 8] [--method mse] [--out FOLDER]
+    python tests/benchmarks/accuracy.py [--pictures 50] [--calibration 8] [--method mse] [--error 0.01] [--out FOLDER]
 
 Detection is quantised by other pictures of the same kind. F1: a box is right when it covers half of a line that was
 drawn, by intersection over union. The text of a picture is the same when every line reads as in float32.
@@ -34,30 +34,35 @@ def model_of(path: Path, precision: str, threads: int) -> pipeline.Model:
     return lambda x: model([x], {})
 
 
-def quantised_detection(count: int, method: str, folder: Path, threads: int) -> tuple[Path, list[Any]]:
-    """The model of detection in int8, written to a folder, and the reports of its layers."""
+def quantised(part: str, given: Sequence[Picture], folder: Path, threads: int, **limit: Any) -> tuple[Path, Any]:
+    """A model in int8, or in the precisions that a limit on the error picks, in a folder; and what became of it."""
     from oprack import Scope, quantization
     from oprack.io import load_inference_model, save_inference_model
 
     scope = Scope()
-    model = load_inference_model(pipeline.paddle_files("det"), scope)
-    feeds = [{model.feed_names[0]: x} for x in detection_inputs(pictures(count, seed=1), threads)]
-    done = quantization.quantize_post_training(model.program, scope, feeds, model.fetch_names, method=method)
-    save_inference_model(folder / "det", done.program, model.feed_names, model.fetch_names, scope)
-    return folder / "det", done.layers
+    model = load_inference_model(pipeline.paddle_files(part), scope)
+    feeds = [{model.feed_names[0]: x} for x in inputs_of(part, given, threads)]
+    make = quantization.choose_precisions if "error" in limit else quantization.quantize_post_training
+    done = make(model.program, scope, feeds, model.fetch_names, **limit)
+    path = folder / "-".join([part, *map(str, limit.values())])
+    save_inference_model(path, done.program, model.feed_names, model.fetch_names, scope)
+    return path, done
 
 
-def detection_inputs(given: Sequence[Picture], threads: int) -> list[np.ndarray]:
-    """What the package makes of pictures before its model of detection."""
+def inputs_of(part: str, given: Sequence[Picture], threads: int) -> list[np.ndarray]:
+    """What the package gives a model of these pictures."""
     seen: list[np.ndarray] = []
 
-    def keep(x: np.ndarray) -> list[np.ndarray]:
-        seen.append(x)
-        return [np.zeros((1, 1, *x.shape[2:]), np.float32)]
+    def load(name: str) -> pipeline.Model:
+        model = model_of(pipeline.paddle_files(name), "float32", threads)
 
-    read = pipeline.reader(lambda part: keep, threads, False)
-    for picture in given:
-        read.text_det(picture.image)
+        def kept(x: np.ndarray) -> list[np.ndarray]:
+            seen.append(x)
+            return model(x)
+
+        return kept if name == part else model
+
+    read_all(load, given, threads)
     return seen
 
 
@@ -100,14 +105,23 @@ def main() -> int:
     parser.add_argument("--pictures", type=int, default=50)
     parser.add_argument("--calibration", type=int, default=8, help="pictures by which detection is quantised")
     parser.add_argument("--method", default="mse", help="as of `oprack quantize`")
+    parser.add_argument("--error", type=float, default=0.01, help="the limit that picks precisions")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, help="folder for accuracy.json")
     options = parser.parse_args()
     given, threads = pictures(options.pictures), options.threads
+    others = pictures(options.calibration, seed=1)
     with tempfile.TemporaryDirectory() as folder:
-        det, layers = quantised_detection(options.calibration, options.method, Path(folder), threads)
+        det, done = quantised("det", others, Path(folder), threads, method=options.method)
+        chosen = {part: quantised(part, others, Path(folder), threads, error=options.error) for part in ("det", "rec")}
         ways = {
             "float32": {},
+            **{
+                f"{name} with an error of at most {options.error:g}": {
+                    part: (chosen[part][0], "+".join(chosen[part][1].precisions))
+                }
+                for part, name in (("det", "detection"), ("rec", "recognition"))
+            },
             "detection in int8": {"det": (det, "int8")},
             "detection in int8, the rest of it in bfloat16": {"det": (det, "int8+bfloat16")},
             "detection in bfloat16": {"det": (pipeline.paddle_files("det"), "bfloat16")},
@@ -126,8 +140,8 @@ def main() -> int:
             same = sum(a[1] == b[1] for a, b in zip(plain, found, strict=True))
             rows.append({"way": name, "F1": round(f1(given, found), 4), "same text": same, "pictures": len(given)})
             print(json.dumps(rows[-1]), flush=True)
-    left = [vars(layer) for layer in layers if layer.left]
-    print(f"{len(layers) - len(left)} of {len(layers)} layers of detection in int8", file=sys.stderr)
+    layers = done.layers
+    print(f"{sum(not layer.left for layer in layers)} of {len(layers)} layers of detection in int8", file=sys.stderr)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"ways": rows, "layers": [vars(layer) for layer in layers]}, indent=1)

@@ -1,6 +1,7 @@
 """Times oprack as it is used: inputs of new sizes, runs after a pause, several Python threads, nets nobody tuned for.
 
     python tests/benchmarks/bench_use.py [--parts streams,idle,clones,nets,precision] [--threads 2] [--out FOLDER]
+    python tests/benchmarks/bench_use.py --parts nets --only lenet,unet --out docs/benchmarks     # these lines anew
 
 Engines take turns in processes of their own, as in bench_models.py; a ratio is oprack's figure to that of the best peer
 in the same turns, below 1 where oprack is faster.
@@ -37,7 +38,10 @@ Row = dict[str, object]
 
 def _workers(name: str, threads: int, engines: Iterable[str], cpus: int = 0) -> list[Worker]:
     what = workload(name)
-    return [Worker(e, what, threads, cpus) for e in engines if e in PYTHONS and serves(e, what)]
+    workers = [Worker(e, what, threads, cpus, at_once=True) for e in engines if e in PYTHONS and serves(e, what)]
+    for worker in workers:
+        worker.wait()
+    return workers
 
 
 def _rows(name: str, threads: int, figures: dict[str, dict[str, float]], higher: bool = False) -> list[Row]:
@@ -108,13 +112,32 @@ def clones(name: str, threads: int, rounds: int, engines: list[str]) -> list[Row
     return _rows(name, 1, figures, higher=True)
 
 
-def summary(rows: list[Row], key: str) -> str:
-    """The distribution of a ratio over nets."""
-    ratios = sorted(float(str(r[key])) for r in rows if r["engine"] == "oprack" and key in r)
-    if not ratios:
-        return ""
-    worse = sum(r > 1.0 for r in ratios)
-    return f"{key}: median {statistics.median(ratios):.2f}, worst {ratios[-1]:.2f}, {worse} of {len(ratios)} above 1.0"
+def summaries(rows: list[Row]) -> list[str]:
+    """The distribution of ratios over nets, a line for each."""
+    lines = []
+    for key in ("ms ratio", "after a rest ratio"):
+        ratios = sorted(float(str(r[key])) for r in rows if r["engine"] == "oprack" and key in r)
+        if ratios:
+            worse = f"{sum(r > 1.0 for r in ratios)} of {len(ratios)} above 1.0"
+            lines.append(f"{key}: median {statistics.median(ratios):.2f}, worst {ratios[-1]:.2f}, {worse}")
+    return lines
+
+
+def write(folder: Path, part: str, rows: list[Row]) -> None:
+    """Write use.json, use.txt and use.png, in which lines that were not measured stay as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "use.json"
+    every: dict[str, list[Row]] = json.loads(file.read_text()) if file.exists() else {}
+    every.pop("about", None)
+    order = {name: i for i, name in enumerate(PARTS[part][1]())}
+    measured = {(row["what"], row["T"]) for row in rows}
+    kept = [row for row in every.get(part, []) if (row["what"], row["T"]) not in measured]
+    every[part] = sorted([*kept, *rows], key=lambda row: order.get(str(row["what"]), len(order)))
+    where = {key: value for key, value in about().items() if key != "date"}
+    file.write_text(json.dumps({"about": where, **every}, indent=1) + "\n")
+    tables = ["\n".join([f"== {part}", in_columns(rows), *summaries(rows)]) for part, rows in every.items()]
+    (folder / "use.txt").write_text("\n\n".join([json.dumps(where), *tables]) + "\n")
+    ratios_picture(every, folder / "use.png")
 
 
 Measure = Callable[[str, int, int, list[str]], list[Row]]
@@ -141,27 +164,20 @@ def main() -> int:
     engines = [
         e for e in chosen_engines(options) if e not in ("oprack (NumPy)", "oprack (numba)", "bare kernels", "torch")
     ]
-    every: dict[str, list[Row]] = {}
-    text: list[str] = []
     for part in options.parts.split(","):
         measure, offered = PARTS[part]
-        rows = every[part] = []
+        found: list[Row] = []
         for name in offered():
             if options.only and not any(p in name for p in options.only.split(",")):
                 continue
             for threads in [1] if part == "clones" else map(int, options.threads.split(",")):
                 more = PRECISIONS if part == "precision" and not options.engines else ()
-                rows += measure(name, threads, options.rounds, [*engines, *more])
-                print(f"{part}: {name}, T={threads}", file=sys.stderr, flush=True)
-        lines = [f"== {part}", in_columns(rows), *(summary(rows, k) for k in ("ms ratio", "after a rest ratio"))]
-        text.append("\n".join(line for line in lines if line))
-        print(text[-1], flush=True)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        where = about()
-        (options.out / "use.json").write_text(json.dumps({"about": where, **every}, indent=1) + "\n")
-        (options.out / "use.txt").write_text("\n\n".join([json.dumps(where), *text]) + "\n")
-        ratios_picture(every, options.out / "use.png")
+                rows = measure(name, threads, options.rounds, [*engines, *more])
+                print(in_columns(rows), flush=True)
+                found += [{**row, "date": about()["date"]} for row in rows]
+                if options.out:
+                    write(options.out, part, found)
+        print("\n".join([f"== {part}", *summaries(found)]), flush=True)
     return 0
 
 

@@ -7,11 +7,13 @@ import json
 import numpy as np
 import oprack
 import pytest
+from oprack import inference
 from oprack.cli.main import main
 from oprack.errors import InvalidArgumentError
 from oprack.io import load_inference_model, save_inference_model
-from oprack.quantization import quantize_post_training
+from oprack.quantization import choose_precisions, quantize_post_training
 from oprack.testing import PassCase
+from oprack_quantization.post_training import precision
 from oprack_quantization.post_training.scales import BINS, METHODS, Histogram
 
 
@@ -218,7 +220,61 @@ def test_weights_that_are_integers_already_stay_so():
     assert "its weight" in again.why_nothing() and "computed by op dequantize_linear" in again.why_nothing()
 
 
+# Precisions -----------------------------------------------------------------------------------------------------------
+def fastest_last(self, trials):
+    """Times by which those that round least win, so that what is taken does not depend on this machine's."""
+    return {name: 1 / (i + 1) for i, name in enumerate(trials)}
+
+
+@pytest.mark.parametrize("error", [0.5, 0.02, 1e-9])
+def test_the_error_of_chosen_precisions_is_within_the_limit(error, tmp_path, monkeypatch):
+    monkeypatch.setattr(precision._Trials, "seconds", fastest_last)
+    program, scope = net().build()
+    done = choose_precisions(program, scope, feeds(), ["out"], error=error)
+    save_inference_model(tmp_path / "auto", done.program, ["x"], ["out"], scope)
+    config = inference.Config(str(tmp_path / "auto"))
+    if "int8" in done.precisions:
+        config.enable_mkldnn_int8()
+    if "bfloat16" in done.precisions:
+        config.enable_mkldnn_bfloat16()
+    predictor = inference.create_predictor(config)
+    signal = noise = 0.0
+    for feed in feeds():
+        (want,) = oprack.Executor().run(program, feed, ["out"], scope)
+        (got,) = predictor.run([feed["x"]])
+        signal, noise = (
+            signal + np.sum(want.astype(np.float64) ** 2),
+            noise + np.sum((got - want).astype(np.float64) ** 2),
+        )
+    assert np.sqrt(noise / signal) <= error and done.errors["out"] <= error
+    np.testing.assert_allclose(done.errors["out"], np.sqrt(noise / signal), rtol=0.1, atol=1e-6)
+    assert bool(done.why_nothing()) == (error == 1e-9 or len(done.seconds) == 1)
+
+
+def test_layers_that_are_named_keep_their_precision(monkeypatch):
+    monkeypatch.setattr(precision._Trials, "seconds", fastest_last)
+    program, scope = net().build()
+    done = choose_precisions(program, scope, feeds(), ["out"], error=0.9, skip=["w"])
+    assert {layer.weight: layer.left for layer in done.layers}["w"] == "it was named"
+    with pytest.raises(InvalidArgumentError, match="error is 0; expected a number above 0"):
+        choose_precisions(program, scope, feeds(), ["out"], error=0)
+
+
 # The command ----------------------------------------------------------------------------------------------------------
+def test_the_command_chooses_precisions(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(precision._Trials, "seconds", fastest_last)
+    program, scope = net().build()
+    save_inference_model(tmp_path / "net", program, ["x"], ["out"], scope)
+    np.save(tmp_path / "0.npy", feeds()[0]["x"])
+    command = ["quantize", str(tmp_path / "net"), "--data", str(tmp_path / "0.npy"), "--precision", "auto"]
+    assert main(command) == 3 and "--precision auto and --error belong together" in capsys.readouterr().err
+    code = main([*command, "--error", "0.5"])
+    printed = capsys.readouterr()
+    assert code in (0, 1) and (code == 0) == (tmp_path / "net-auto.pdmodel").exists()
+    if code == 0:  # this CPU multiplies in less than float32
+        assert "float32: " in printed.out and "ms" in printed.out and "`oprack run --" in printed.out
+
+
 def test_the_command_writes_a_model(tmp_path, capsys):
     program, scope = net().build()
     save_inference_model(tmp_path / "net", program, ["x"], ["out"], scope)

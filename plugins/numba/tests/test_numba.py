@@ -238,7 +238,7 @@ def test_shares_of_products_are_numpys(left: tuple[int, ...], right: tuple[int, 
             np.testing.assert_allclose(LIBRARY.product(a, b), np.matmul(a, b), rtol=1e-5, atol=1e-6)
 
 
-def test_products_leave_numpys_threads_as_they_were() -> None:
+def test_products_leave_numpys_threads_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though several threads of Python have shares computed at one time, and some fail."""
     blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
     inside = list[int]()
@@ -256,8 +256,10 @@ def test_products_leave_numpys_threads_as_they_were() -> None:
             LIBRARY.share_products(run, 4, 1 << 40)
 
     before = numbers()
+    monkeypatch.setattr(LIBRARY, "shares_products", False)
     call(0)
     assert set(inside) == {1} and numbers() == before
+    assert LIBRARY.shares_products
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(call, range(60)))
     assert numbers() == before

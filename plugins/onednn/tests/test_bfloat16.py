@@ -8,6 +8,7 @@ import pytest
 from oprack import inference
 from oprack.inference import create_predictor
 from oprack.io import save_inference_model
+from oprack.io.inference_model import freeze_parameters
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase
 from oprack.testing.passes import op_types
@@ -42,8 +43,7 @@ def run(case, precisions, **runner):
     fetches = case.fetches()
     chosen = select_passes(precisions=precisions)
     optimized = optimize(program.desc, scope, keep=fetches, passes=chosen)
-    for name in case.params:
-        scope.get_var(name).get().array.flags.writeable = False
+    freeze_parameters(scope)
     executor = oprack.Executor()
     for _ in range(2):  # recorded, and by the plan
         out = executor.run(optimized.program, case.feeds, fetches, scope)
@@ -289,3 +289,55 @@ def test_the_config_asks_for_it(tmp_path):
     np.testing.assert_array_equal(outputs["plain"], outputs["other ops"])
     difference = np.abs(outputs["plain"] - outputs["bfloat16"]).max()
     assert 1e-4 < difference / np.abs(outputs["plain"]).max() < 2e-2
+
+
+# Models that say which layers round -----------------------------------------------------------------------------------
+def three_convs(*said):
+    """Convolutions of which some say that they round, with a batch_norm and an activation behind the first."""
+    layers = [{NAME: "bfloat16"} if one else {} for one in said]
+    conv = ("conv2d", {"Input": "x", "Filter": "w0"}, {"Output": "y0"}, {"paddings": [1, 1], **layers[0]})
+    norm = {"X": "y0", "Scale": "s", "Bias": "b", "Mean": "m", "Variance": "v"}
+    kept = {"Y": "z0", "MeanOut": "m", "VarianceOut": "v", "SavedMean": "sm", "SavedVariance": "sv"}
+    ops = [
+        conv,
+        ("batch_norm", norm, kept, {"is_test": True, "epsilon": 0.0}),
+        ("relu", {"X": "z0"}, {"Out": "r"}, {}),
+        ("conv2d", {"Input": "r", "Filter": "w1"}, {"Output": "y1"}, layers[1]),
+        ("relu", {"X": "y1"}, {"Out": "r1"}, {}),
+        ("conv2d", {"Input": "r1", "Filter": "w2"}, {"Output": "out"}, {"paddings": [1, 1], **layers[2]}),
+    ]
+    ones = np.ones(32, np.float32)
+    weights = {"w0": normal(32, 32, 3, 3), "w1": normal(32, 32, 1, 1), "w2": normal(32, 32, 3, 3, seed=1)}
+    params = {**weights, "s": 2 * ones, "b": ones, "m": 0 * ones, "v": ones}
+    return PassCase({"x": normal(1, 32, 20, 24)}, params, ops, ["out"])
+
+
+def by_hand(case, said):
+    """The same sums in float64, with the factors of some layers rounded."""
+    x, p = case.feeds["x"], case.params
+    factors = [rounded if one else np.asarray for one in said]
+    y = conv(factors[0](x), factors[0](2 * p["w0"]), 1) + 1
+    y = conv(factors[1](np.maximum(y, 0).astype(np.float32)), factors[1](p["w1"]), 0)
+    return conv(factors[2](np.maximum(y, 0).astype(np.float32)), factors[2](p["w2"]), 1)
+
+
+@narrow
+@pytest.mark.parametrize("said", [(True, False, False), (False, True, False), (False, False, True), (True, True, True)])
+def test_only_layers_round_that_the_model_names(said):
+    case = three_convs(*said)
+    got, optimized = run(case, ALL)
+    want = by_hand(case, said)
+    assert "bfloat16" in marks(optimized)
+    # a number half way between two may be rounded to either, as sums differ in their last bits
+    error = np.linalg.norm(got - want) / np.linalg.norm(want)
+    others = [tuple(s ^ (i == k) for i, s in enumerate(said)) for k in range(3)]
+    assert error < 5e-4 and all(
+        error < np.linalg.norm(got - by_hand(case, o)) / np.linalg.norm(want) / 3 for o in others
+    )
+
+
+@narrow
+def test_what_a_model_says_counts_for_who_asks_alone():
+    got, _ = run(three_convs(True, True, True), {})
+    want = by_hand(three_convs(True, True, True), (False, False, False))
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oprack_onednn.chain.memory import channels_last_desc
 from oprack_onednn.dnnl.objects import Attributes, PrimitiveDesc
-from oprack_onednn.kernels import _implementation
+from oprack_onednn.kernels import _conv_shape, _implementation
 from oprack_onednn.kernels._conv_shape import ConvShape
 from oprack_onednn.kernels._implementation import halves_vectors
 
@@ -58,8 +58,22 @@ def test_a_last_vector_that_is_half_empty(monkeypatch, w):
         pytest.skip("this CPU has no vectors of 512 bits")
     assert chosen((1, 32, 20, 20), w) == first.split(":")[0] + ":avx2"
     assert chosen((1, 3, 20, 20), (8, 3, 3, 3)).endswith(":avx2")
-    for outputs in (32, 12):
+    for outputs in (32, 12, 200):
         assert not chosen((1, 32, 20, 20), (outputs, *w[1:])).endswith(":avx2")
+
+
+def test_a_large_filter_over_a_few_pixels(monkeypatch):
+    monkeypatch.setattr(_implementation, "halves_vectors", lambda: True)
+    if chosen((1, 512, 8, 8), (512, 512, 1, 1)) != "brgconv_1x1:avx512_core":
+        pytest.skip("brgemm's implementation for vectors of 512 bits is not the first one here")
+    assert chosen((1, 512, 3, 3), (512, 512, 1, 1)) == "jit_1x1:avx512_core"
+    assert chosen((1, 512, 3, 3), (100, 512, 1, 1)).startswith("brgconv_1x1")
+
+
+@pytest.mark.parametrize("rows, width, together", [(3, 3, 3), (48, 48, 3), (97, 10, 1), (26, 10, 13), (5, 200, 1)])
+def test_rows_that_are_seen_as_one(rows, width, together):
+    """At least 128 pixels where there are as many, of a number of rows that divides theirs."""
+    assert _conv_shape._rows_together(rows, width) == together
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,11 @@ SLICES = {
 
 @pytest.mark.parametrize("slices", SLICES)
 @pytest.mark.parametrize("fixed", [False, True])
-def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, slices, fixed):
-    x, residual = (SLICES[slices](a) for a in (normal(6, 1, 40), normal(6, 1, 30, seed=1)))
-    w, b = normal(40, 30, seed=2), normal(30, seed=3)
+@pytest.mark.parametrize("k, n", [(40, 30), (520, 510)])
+def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, slices, fixed, k, n):
+    """A large filter over a few rows that lie together is a convolution."""
+    x, residual = (SLICES[slices](a) for a in (normal(6, 1, k), normal(6, 1, n, seed=1)))
+    w, b = normal(k, n, seed=2), normal(n, seed=3)
     args = (x, constant(w) if fixed else w, b, residual)
     call = KernelSpecialization(
         "matmul_post_ops",

@@ -102,6 +102,7 @@ def test_scratch_memory_that_has_grown_is_noticed(monkeypatch):
 
 @compiled
 def test_a_primitive_that_fails_raises(monkeypatch):
+    assert THREAD.ready()
     x = normal(1, 8, 6, 6)
     shaped = PoolPrimitive(x, "avg", (2, 2), (2, 2), (0, 0), "EXPLICIT", False, False, True, False)
     chain = BoundChain(shaped.chain)

@@ -45,7 +45,7 @@ class Attacks:
         )
         self.messages = [base64.b64decode(text) for text in target["messages"]]
         self.counts: Counter[str] = Counter()
-        self.wrong: list[str] = []
+        self.wrong: list[tuple[float, str]] = []  # when, and what
         self.wanted, self.over = threading.Event(), threading.Event()
         of_http = (self.leave, self.half, self.announced, self.large_body, self.trailers, self.flip, self.nonsense)
         of_time = (self.slow, self.deaf, self.idle, self.flood)
@@ -112,7 +112,7 @@ class Attacks:
         with self._connect() as sock:
             sock.sendall(self._head(model, len(body)) + body)
             if not sock.recv(65536).startswith((b"HTTP/1.1 400", b"HTTP/1.1 500")):
-                self.wrong.append("ids beyond the vocabulary were not refused")
+                self.wrong.append((time.monotonic(), "ids beyond the vocabulary were not refused"))
 
     def hurry(self, _: random.Random) -> None:
         """A client that waits for a millisecond, by its own parameter, and is told so while its run goes on."""
@@ -120,7 +120,7 @@ class Attacks:
         with self._connect() as sock:
             sock.sendall(self._head(model, len(body)) + body)
             if not sock.recv(65536).startswith((b"HTTP/1.1 504", b"HTTP/1.1 200")):
-                self.wrong.append("a client in a hurry got another answer than 504")
+                self.wrong.append((time.monotonic(), "a client in a hurry got another answer than 504"))
 
     # What does not end ------------------------------------------------------------------------------------------------
     def large_body(self, choose: random.Random) -> None:

@@ -63,6 +63,11 @@ PAUSE = 5.0
 
 MOST_TIMES = 2.0
 
+STOPPED, AFTERWARDS = 1.0, 3.0
+"""A thread that sleeps for less and wakes up so many seconds late was stopped, and with it the server and its clients:
+a machine that was suspended, or whoever measures beside it. What a request was promised then counts for nothing, nor
+does what it finds within some seconds afterwards, when all timers are over; a number that is wrong still is."""
+
 
 def pictures():
     """[N, 3, H, W] -> the means of four alike channels, and the channels: sums of 3 x 3 x 3 elements, 0 for less."""
@@ -88,7 +93,9 @@ class Soak:
         self.end, self.phase = 0.0, "quiet"
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
-        self.times: dict[str, list[float]] = {"quiet": [], "attacked": [], "settling": []}
+        self.failed: list[tuple[float, float, str]] = []  # from when to when, and what
+        self.stops: list[tuple[float, float]] = []
+        self.times: dict[str, list[tuple[float, float]]] = {"quiet": [], "attacked": [], "settling": []}
         # resident bytes: of the server; of the host and workers of "steady", which nobody kills; of those of "pictures"
         self.memory: dict[str, list[int]] = {"server": [], "host": [], "worker 1": [], "worker 2": [], "pictures": []}
         for name, model in (("text", served.text), ("steady", served.text), ("image", served.image)):
@@ -193,16 +200,19 @@ class Soak:
         try:
             status, answer = ask()
         except (OSError, http.client.HTTPException, ValueError, triton.InferenceServerException) as error:
-            self.wrong.append(f"{model}: a request got no answer: {type(error).__name__}: {error}")
+            self._fail(start, f"{model}: a request got no answer: {type(error).__name__}: {error}")
             return None
         if self.phase == phase:
-            self.times[phase].append(time.monotonic() - start)
+            self.times[phase].append((start, time.monotonic()))
         self.counts[f"answered {status}"] += 1
         if status == 200:
             return answer
         if status != 500 or "ended" not in answer["error"]:
-            self.wrong.append(f"{model}: {status}: {answer}")
+            self._fail(start, f"{model}: {status}: {answer}")
         return None
+
+    def _fail(self, start: float, what: str) -> None:
+        self.failed.append((start, time.monotonic(), what))
 
     def _compare(self, model: str, found: list[np.ndarray], right: list[np.ndarray]) -> None:
         for one, value in zip(found, right, strict=True):
@@ -257,7 +267,7 @@ class Soak:
         told, _ = self.bad.communicate(timeout=60)
         found = json.loads(told)
         self.counts.update(found["counts"])
-        self.wrong += found["wrong"]
+        self.failed += [(moment, moment, what) for moment, what in found["wrong"]]
 
     # What happens to the server ---------------------------------------------------------------------------------------
     def disturb(self) -> None:
@@ -303,8 +313,34 @@ class Soak:
             for row, pid in zip(self.memory.values(), pids, strict=False):
                 row.append(resident(pid))
             self.memory["pictures"].append(sum(map(resident, self.server.workers("pictures"))))
-        if self.server.workers("steady") != workers:
+        if self.server.workers("steady") != workers and not self.stops:  # a run that was stopped may outlast its time
             self.wrong.append("workers that nobody killed were replaced")
+
+    def see_stops(self) -> None:
+        """Note when everything stood still."""
+        while self.going:
+            before = time.monotonic()
+            time.sleep(0.1)
+            now = time.monotonic()
+            if now > before + STOPPED:
+                self.stops.append((before, now))
+
+    def _excused(self, start: float, end: float) -> bool:
+        return any(end >= stopped and start <= went_on + AFTERWARDS for stopped, went_on in self.stops)
+
+    def seconds_of(self, phase: str) -> list[float]:
+        """Of each good request that was answered in such a phase."""
+        return [end - start for start, end in self.times[phase] if not self._excused(start, end)]
+
+    def _not_excused(self) -> list[str]:
+        """What failed, but for what failed since everything stood still."""
+        found = []
+        for start, end, what in self.failed:
+            if self._excused(start, end):
+                self.counts["failed by a stop"] += 1
+            else:
+                found.append(what)
+        return found
 
     def run(self) -> list[str]:
         """What was wrong; [] when nothing was."""
@@ -312,13 +348,15 @@ class Soak:
         work = [threading.Thread(target=self.ask, args=(i,)) for i in range(max(1, self.clients - 3))]
         work += [threading.Thread(target=self.ask_over_grpc, args=(40,))]
         work += [threading.Thread(target=self.ask_sizes, args=(50 + i,)) for i in range(2)]
-        work += [threading.Thread(target=each) for each in (self.attack_in_turns, self.disturb, self.watch)]
+        beside = (self.attack_in_turns, self.disturb, self.watch, self.see_stops)
+        work += [threading.Thread(target=each) for each in beside]
         for thread in work:
             thread.start()
         for thread in work:
             thread.join()
         self._end_attacks()
-        wrong = list(self.wrong)
+        wrong = self.wrong + self._not_excused()
+        self.counts["seconds stopped"] = round(sum(b - a for a, b in self.stops))
         self.counts["reloads done"] = int(self.server.metric("oprack_model_reloads_total"))
         if self.server.metric("oprack_queue_length"):
             wrong.append("requests are left in the queue")
@@ -405,8 +443,9 @@ def main() -> int:
             print(f"{who}, resident MiB:", *(m >> 20 for m in row[:: max(1, len(row) // 12)]))
         p99 = {}
         for phase in ("quiet", "attacked"):
-            p50, p99[phase] = np.percentile(soak.times[phase], [50, 99]) * 1e3
-            print(f"good requests, {phase}: p50 {p50:.1f} ms, p99 {p99[phase]:.1f} ms, of {len(soak.times[phase])}")
+            seconds = soak.seconds_of(phase)
+            p50, p99[phase] = np.percentile(seconds, [50, 99]) * 1e3
+            print(f"good requests, {phase}: p50 {p50:.1f} ms, p99 {p99[phase]:.1f} ms, of {len(seconds)}")
         if options.seconds >= CYCLE and p99["attacked"] > MOST_TIMES * p99["quiet"]:
             wrong.append(f"p99 of good requests is {p99['attacked'] / p99['quiet']:.1f} times the quiet one")
         print("\n".join(wrong[:20]) or "nothing was wrong")

@@ -294,7 +294,7 @@ def fitted(value: Value, var: VarDesc, source: str) -> Value:
             array = array.reshape(var.shape)
         if var.dtype is not None and value.dtype == "int8" and var.dtype_name() in FLOATS:
             array = array.astype(numpy_dtype(var.dtype))
-        value = value if array is value.array else LoDTensor(array, shared=value.shared)
+        value = value if array is value.array else LoDTensor(array, shared=value.shared is not False)
     check_fits(value, var, source)
     return value
 

@@ -103,6 +103,6 @@ class StretchMaker(Protocol):
             leaving: Numbers of the results that are read after the stretch.
 
         Returns:
-            The function, or None where it would gain nothing. A plan calls it for shapes that it has met before, and
-            the kernels one by one otherwise.
+            The function, or None where it would gain nothing. A plan calls it for shapes that it has met before, or
+            after a dry run of all steps, and the kernels one by one otherwise.
         """

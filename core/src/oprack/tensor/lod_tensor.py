@@ -103,7 +103,7 @@ class LoDTensor:
         place: Where the array lies; default: the CPU.
         check: Whether to check the LoD against the array.
         shared: Whether another variable or the caller may see this memory, so that nothing may be written into it in
-            place.
+            place; nor is it into a view, unless the attribute of this name is None.
     """
 
     __slots__ = ("array", "lod", "place", "shared")
@@ -119,7 +119,7 @@ class LoDTensor:
             array = plain_array(array) if isinstance(array, _NUMPY) else np.asarray(array)
         self.array = array
         self.place = place or CPUPlace()
-        self.shared = shared
+        self.shared: bool | None = shared
         # Most tensors have none, and each kernel's result is one of these objects.
         if not lod:
             self.lod: LoD = []

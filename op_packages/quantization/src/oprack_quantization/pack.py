@@ -19,7 +19,7 @@ def oprack_ops(register: Register) -> None:
 def oprack_layers(register: Register) -> None:
     """Quantisation of trained programs, and blocks of generated nets."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
-    names = ("quantize_post_training", "Quantized", "LayerReport")
+    names = ("quantize_post_training", "choose_precisions", "Quantized", "LayerReport")
     register.layers(f"{__package__}.post_training", *names, namespace="quantization")
 
 

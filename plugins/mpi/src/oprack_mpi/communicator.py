@@ -43,7 +43,7 @@ class MPICommunicator(Communicator):
         super().__init__(comm.Get_rank(), comm.Get_size(), name)
         self._comm = comm
         self._ring: SharedRing | None = None  # for what is started, where the ranks are on one machine
-        self._lent: dict[int, list[np.ndarray]] = {}  # by address, the bytes of all ranks that `memory` gave
+        self._ones = set[int]()  # addresses of what `memory` gave all ranks together
 
     def _all_reduce(self, x: Any, op: str) -> Any:
         given = _summable(x)
@@ -63,20 +63,24 @@ class MPICommunicator(Communicator):
     def memory(self, size: int, like: Any) -> Any:
         """See Communicator."""
         needed = size * like.dtype.itemsize
-        if self._ring is None or needed < SMALL or not is_room(self._comm, needed):
+        if self._ring is None or needed < SMALL or not is_room(self._comm, -(-needed // self.size)):
             return super().memory(size, like)
-        _, memories = share(self._comm, -(-needed // _PAGE) * _PAGE)
-        found = memories[self.rank][:needed].view(like.dtype)
-        self._lent[found.ctypes.data] = [memory[:needed] for memory in memories]
+        # the first rank's, behind which the others have a page each that nobody uses
+        _, memories = share(self._comm, _PAGE if self.rank else needed)
+        found = memories[0][:needed].view(like.dtype)
+        self._ones.add(found.ctypes.data)
         return found
+
+    def is_one(self, whole: Any) -> bool:
+        """See Communicator."""
+        return whole.ctypes.data in self._ones
 
     def _start(self, collective: str, x: Any, *arguments: Any) -> Running:
         if collective == "all_gather":
             row = _row_bytes(x)
             sizes = [c * row for c in arguments[0]]
-            lent = self._lent.get(x.ctypes.data)
             if self._ring is not None and x.nbytes >= SMALL:
-                return self._ring.start(Gathering(_bytes(x), _ends(sizes), lent, self.rank, lambda: x))
+                return self._ring.start(Gathering(_bytes(x), _ends(sizes), self.rank, lambda: x))
             return _Requests([self._comm.Iallgatherv(MPI.IN_PLACE, [_bytes(x), sizes])], lambda: x)
         how, factor = arguments
         given = _summable(x)

@@ -21,7 +21,7 @@ from oprack.parallel.layouts.layout import balanced
 
 SMALL = 1 << 14
 """Bytes; smaller arrays go by MPI."""
-_SLOT = 1 << 19
+_SLOT = 1 << 20
 """Bytes of a piece, which a core's own cache holds."""
 _ALL = 1 << 24
 """Bytes that the slots of all ranks take together: containers often have no more than 64 MiB for all shared memory."""
@@ -225,16 +225,15 @@ class _ByRank(Operation):
 
     Args:
         ends: Where in the array the part of each rank ends, after 0.
-        width: Elements of a rank's part of a piece; None: all of it.
+        width: Elements of a rank's part of a piece.
         rank: This rank.
         result: Makes what `wait` returns.
     """
 
-    def __init__(self, ends: Sequence[int], width: int | None, rank: int, result: Callable[[], Any]) -> None:
+    def __init__(self, ends: Sequence[int], width: int, rank: int, result: Callable[[], Any]) -> None:
         longest = max(b - a for a, b in itertools.pairwise(ends))
-        self._ends, self._rank = ends, rank
-        self._width = max(longest, 1) if width is None else width
-        super().__init__(-(-longest // self._width), result)
+        self._ends, self._rank, self._width = ends, rank, width
+        super().__init__(-(-longest // width), result)
 
     def _part(self, piece: int, rank: int) -> tuple[int, int]:
         """(start, stop) of a rank's part of a piece."""
@@ -288,37 +287,23 @@ class Gathering(_ByRank):
     Args:
         whole: The bytes of the result, of one dim; this rank's are there.
         ends: Where in it the bytes of each rank end, after 0.
-        lent: The results of all ranks where they lie in memory that ranks share, from which others read; else None.
         rank: This rank.
         result: Makes what `wait` returns.
     """
 
-    def __init__(
-        self,
-        whole: np.ndarray,
-        ends: Sequence[int],
-        lent: Sequence[np.ndarray] | None,
-        rank: int,
-        result: Callable[[], Any],
-    ) -> None:
-        self._whole, self._lent = whole, lent
-        super().__init__(ends, _SLOT if lent is None else None, rank, result)
+    def __init__(self, whole: np.ndarray, ends: Sequence[int], rank: int, result: Callable[[], Any]) -> None:
+        self._whole = whole
+        super().__init__(ends, _SLOT, rank, result)
 
     def put(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """See Operation."""
-        if self._lent is None:
-            start, stop = self._part(piece, self._rank)
-            slots[self._rank][: stop - start] = self._whole[start:stop]
+        start, stop = self._part(piece, self._rank)
+        slots[self._rank][: stop - start] = self._whole[start:stop]
 
     def join(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """See Operation."""
         for r, slot in enumerate(slots):
             if r != self._rank:
                 start, stop = self._part(piece, r)
-                part = slot[: stop - start] if self._lent is None else self._lent[r][start:stop]
-                self._whole[start:stop] = part
-        self.left -= self._lent is None
-
-    def get(self, piece: int, slots: Sequence[np.ndarray]) -> None:
-        """See Operation."""
-        self.left -= self._lent is not None  # others have read what this rank may now overwrite
+                self._whole[start:stop] = slot[: stop - start]
+        self.left -= 1

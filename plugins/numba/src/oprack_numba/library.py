@@ -51,20 +51,21 @@ class _Limited:
 
 
 class Library:
-    """What `register.library` names."""
+    """What `register.library` names.
+
+    Attributes:
+        shares_products: Whether kernels have multiplied matrices on threads of their own in this process, so that
+            NumPy's products had better have none.
+    """
 
     def __init__(self) -> None:
         self._own, self._least = _Own(), _LEAST
         self._workers = Workers(_cpus)
+        self.shares_products = False
 
     def usable(self) -> bool:
         """Whether numba is installed; it is imported by the first kernel that runs."""
         return _installed()
-
-    @property
-    def shares_products(self) -> bool:
-        """Whether kernels multiply matrices on threads of their own, so that NumPy's products need none."""
-        return self.usable()
 
     def status(self) -> str:
         """One line for `oprack doctor`."""
@@ -128,6 +129,7 @@ class Library:
         if self._one_thread_for(work):
             run(0, count)
             return
+        self.shares_products = True
         with ProcessLimit(lambda: _blas().limit(limits=1)):
             self.share(run, count, work // _PRODUCT)
 

@@ -83,6 +83,8 @@ def oprack_passes(register: Register) -> None:
     add("int8_restored", old, ops=convs + products, precision="int8", stage="canonicalize")
     steps = ["onednn_int8_conv2d", "onednn_int8_matmul"]
     add("int8_results", "int8:join", steps, reorders_sums=False, ops=convs + products, precision="int8")
+    first = ["onednn_fuse_conv2d", "onednn_fuse_matmul", "onednn_batch_norm", "onednn_fuse_attention"]
+    add("bfloat16_said", "bfloat16:said", before=first, ops=convs + products)
     # what stays one convolution is known before others are rewritten for float32
     add("bfloat16_first", "bfloat16:first", convolutions[:3], ["onednn_winograd"], ops=convs)
     add("bfloat16_conv2d", "bfloat16:convolutions", ["onednn_read_early"], ops=convs)

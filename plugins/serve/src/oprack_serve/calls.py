@@ -42,12 +42,17 @@ class ClientLeftError(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """What a call is answered with: pieces of the answer, or the error. told: what the client hears instead of it."""
+    """What a call is answered with.
+
+    pieces, size: of the answer, and their bytes. error: in the place of an answer. told: what the client hears instead
+    of the error.
+    """
 
     status: int
     pieces: list[bytes] = field(default_factory=list)
     error: str = ""
     told: str = ""
+    size: int = 0
 
 
 class Call:
@@ -55,12 +60,14 @@ class Call:
 
     name, version: of the model, as the client wrote them. source: the client. due: when it is late, on the clock of
     time.monotonic. task: the one that reads its body, None when that is there. late: whether the body was not there in
-    time. result: what the lane made of it, where a task waits for that. stages: start and end of each, by name.
+    time. result: what the lane made of it, where a task waits for that. started, read_at, decode_from, decoded_at,
+    encode_from, encoded_at, ended: moments on that clock, 0 for those that have not come.
     """
 
     __slots__ = (
         *("body", "bytes_in", "decoded", "due", "job", "late", "model", "name", "result", "source"),
-        *("stages", "started", "task", "version", "watch"),
+        *("decode_from", "decoded_at", "encode_from", "encoded_at", "ended", "read_at", "started"),
+        *("task", "version", "watch"),
     )
     protocol = "http"
     when_cancelled = (503, "the server is being stopped")
@@ -80,7 +87,37 @@ class Call:
         self.model: Model | None = None
         self.job: Job | None = None
         self.decoded: InferRequest | None = None
-        self.stages: dict[str, tuple[float, float]] = {}
+        self.read_at = self.decode_from = self.decoded_at = self.encode_from = self.encoded_at = self.ended = 0.0
+
+    def spent(self) -> tuple[float, ...]:
+        """Seconds of each of oprack_serve.metrics.STAGES, and of all, of a request that was answered well."""
+        job = self.job
+        assert job is not None
+        started, queued = job.started, job.queued
+        found = (
+            self.read_at - self.started,
+            self.decoded_at - self.decode_from,
+            started - queued if started > queued else 0.0,  # it may be taken within the clock's step
+            job.ended - started,
+            self.encoded_at - self.encode_from,
+            self.ended - self.encoded_at,
+        )
+        return (*found, self.ended - self.started)
+
+    def stages(self) -> dict[str, tuple[float, float]]:
+        """Start and end of each stage that the request has had, by name."""
+        job = self.job
+        queued, run, ran = (job.queued, job.started, job.ended) if job is not None and job.ended else (0.0, 0.0, 0.0)
+        encoded = self.encoded_at
+        rows = (
+            ("read", self.started, self.read_at),
+            ("decode", self.decode_from, self.decoded_at),
+            ("queue", queued, run),
+            ("run", run, ran),
+            ("encode", self.encode_from, encoded),
+            ("write", encoded, self.ended if encoded else 0.0),
+        )
+        return {name: (start, max(start, end)) for name, start, end in rows if end}
 
     def finish(self, result: Result) -> None:
         """Have the task that waits for `result` go on, unless it does already."""
@@ -249,7 +286,7 @@ class HttpCall(Call):
             if self.compress:
                 headers.append((b"content-encoding", self.compress.encode()))
         # what is left of the body is not read; or it may never come, as the client awaits its invitation
-        elif answer.status in (408, 413) or ("read" not in self.stages and b"expect" in self.head.headers):
+        elif answer.status in (408, 413) or (not self.read_at and b"expect" in self.head.headers):
             headers.append((b"connection", b"close"))
         if answer.status == 503:
             headers.append((b"retry-after", b"1"))

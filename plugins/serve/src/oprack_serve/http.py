@@ -87,7 +87,9 @@ def bounded_protocol(
 
     def dispensable() -> BoundedProtocol | None:
         """The connection that makes room for another; None when there is work for all."""
-        first, rested = next(iter(waiting), None), next(iter(resting), None)
+        first = next(iter(waiting), None)
+        # a request that is answered without ASGI leaves it where it was: looking is rarer than asking
+        rested = next((one for one in resting if one.cycle.response_complete), None)
         if first is None or rested is None:
             return first or rested
         now = first.loop.time()
@@ -163,9 +165,9 @@ def bounded_protocol(
                     known = answering.known(data)
                     if known is not None:
                         self._read_due = NEVER
-                        answering.exchange(self, *known)
-                        if not self.cycle.response_complete:
+                        if self in waiting:
                             self._move(None)
+                        answering.exchange(self, *known)
                         return
                 self._data = data
             self._parse(data)
@@ -243,9 +245,12 @@ def bounded_protocol(
             if self.transport.is_closing():
                 return
             self.flow.resume_reading()
-            self._read_due = self.loop.time() + KEEP_ALIVE
+            now = self.loop.time()
+            self._read_due = now + KEEP_ALIVE
             if self.cycle.response_complete:
-                self._move(resting)
+                resting.pop(self, None)
+                resting[self] = now
+                waiting.pop(self, None)
 
         def pause_writing(self) -> None:
             super().pause_writing()

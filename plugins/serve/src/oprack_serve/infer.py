@@ -24,7 +24,7 @@ from oprack_serve.http import NEVER, Bodies, Body
 from oprack_serve.jobs import Job
 from oprack_serve.joining import join_key
 from oprack_serve.log import GATHER_SECONDS, JsonLog
-from oprack_serve.metrics import Metrics
+from oprack_serve.metrics import STAGES, Metrics
 from oprack_serve.model import READY, Model
 from oprack_serve.models import Models
 from oprack_serve.protocol import InferRequest
@@ -59,7 +59,7 @@ class Inference:
         self._one_encodes = asyncio.Lock()
         self.regions = Regions(settings.shared_memory)
         self._spans = _spans(settings.otlp)
-        self._ended: list[tuple[Call, float]] = []
+        self._ended: list[Call] = []
         models.on_model, metrics.before_reading = self._observe, self._report_ended
 
     def _observe(self, model: Model) -> None:
@@ -154,7 +154,7 @@ class Inference:
                 if model.state == READY:
                     return model, decoded
         finally:
-            call.stages["decode"] = start, time.monotonic()
+            call.decode_from, call.decoded_at = start, time.monotonic()
 
     # No task ----------------------------------------------------------------------------------------------------------
     def take(self, call: Call, data: Any) -> bool:
@@ -195,20 +195,20 @@ class Inference:
 
     def _came(self, call: Call, body: Body) -> int:
         """The body is there; returns its size."""
-        call.stages["read"] = call.started, time.monotonic()
+        call.read_at = time.monotonic()
         call.due = call.started + self._settings.timeout
         call.bytes_in = len(body.data)
         return call.bytes_in
 
     def _decode(self, call: Call, body: Body) -> None:
         """Decode and queue a request that does not take long to decode."""
-        start = call.stages["read"][1]
+        call.decode_from = call.read_at
         try:
             # a changed one may have taken its place while the body came
             model = call.model = self._models.find(call.name, call.version)
             decoded = call.decode(model.signature, body, self._settings.limits, self.regions)
         finally:
-            call.stages["decode"] = start, time.monotonic()
+            call.decoded_at = time.monotonic()
         self._submit(call, body, model, decoded)
 
     def _submit(self, call: Call, body: Body, model: Model, decoded: InferRequest) -> None:
@@ -220,11 +220,16 @@ class Inference:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         deadline = call.started + settings.timeout
         call.due = deadline if decoded.timeout is None else min(deadline, call.started + decoded.timeout)
-        wanted = answers.wanted_outputs(decoded, model.signature)
+        known = decoded.known
+        wanted = known.wanted if known is not None else []
+        if not wanted:
+            wanted = answers.wanted_outputs(decoded, model.signature)
+            if known is not None:
+                known.wanted = wanted
         self._expect(call, body, decoded, wanted)
-        queued = call.stages["decode"][1]
+        queued = call.decoded_at
         job = Job(decoded.inputs, wanted, deadline, call.finish, decoded.trace, source=call.source, queued=queued)
-        call.job, known = job, decoded.known
+        call.job = job
         if known is not None:
             job.join = known.join = known.join or join_key(decoded.inputs)
         model.lane.submit(job)
@@ -241,16 +246,15 @@ class Inference:
         body.become(sum([tensor.array.nbytes for tensor in result.values()]))
         if decoded.classes or decoded.placed:
             answers.finish(decoded, result, self.regions)
-        call.stages["queue"] = job.queued, job.started
-        call.stages["run"] = job.started, job.ended
-        return result, {"trace": json.dumps(chrome_trace(call.stages, job))} if decoded.trace else {}
+        return result, {"trace": json.dumps(chrome_trace(call.stages(), job))} if decoded.trace else {}
 
     def _encoded(self, call: Call, outputs: dict[str, Tensor], pieces: list[bytes], start: float) -> Answer:
-        call.stages["encode"] = start, time.monotonic()
+        call.encode_from, call.encoded_at = start, time.monotonic()
         outputs.clear()  # views of the whole batch, which the request would keep until its client has read the answer
         assert call.body is not None
-        call.body.become(sum(map(len, pieces)))
-        return Answer(200, pieces)
+        size = sum(map(len, pieces))
+        call.body.become(size)
+        return Answer(200, pieces, size=size)
 
     def _settle(self, call: Call) -> None:
         """Nothing more is expected of the lane or of the client."""
@@ -283,17 +287,15 @@ class Inference:
 
     def end(self, call: Call, answer: Answer) -> None:
         """The client has its answer, or has left."""
-        if answer.status == 200:
-            call.stages["write"] = call.stages["encode"][1], time.monotonic()
+        call.ended = time.monotonic()
         if call.body is not None:
             call.body.release()
         if self._spans is not None:
             self._spans.record(call, answer.status, answer.error)
-        now = time.monotonic()
         if answer.status != 200:  # not later: it may hold its inputs, which others share
-            self._report(call, answer.status, answer.error, now)
+            self._report_failed(call, answer)
             return
-        self._ended.append((call, now))
+        self._ended.append(call)
         if len(self._ended) == 1:
             asyncio.get_running_loop().call_later(GATHER_SECONDS, self._report_ended)
         elif len(self._ended) >= MOST_ENDED:
@@ -302,10 +304,25 @@ class Inference:
     def _report_ended(self) -> None:
         """Count and log what was answered well since the last time. One after the other takes half as long as apart."""
         ended, self._ended = self._ended, []
-        for call, now in ended:
-            self._report(call, 200, "", now)
-        if ended:
-            self._log.flush()
+        if not ended:
+            return
+        wall = time.time() - time.monotonic()
+        for call in ended:
+            model = call.model
+            assert model is not None
+            counted, spent = self._metrics.of(model.name, model.version), call.spent()
+            counted.count_good(spent)
+            counted.last_ms = int((call.ended + wall) * 1e3)
+            if self._log.all_requests:
+                self._log.add(_line(call, Answer(200), wall, dict(zip(STAGES, spent, strict=False))))
+        self._log.flush()
+
+    def _report_failed(self, call: Call, answer: Answer) -> None:
+        name, version = (call.model.name, call.model.version) if call.model else ("", "")
+        spent = {stage: end - start for stage, (start, end) in call.stages().items()}
+        self._metrics.of(name, version).count_failed(answer.status, call.ended - call.started, spent)
+        self._log.add(_line(call, answer, time.time() - time.monotonic(), spent))
+        self._log.flush_soon()
 
     @staticmethod
     def _expect(call: Call, body: Body, decoded: InferRequest, wanted: list[str]) -> None:
@@ -321,33 +338,23 @@ class Inference:
         answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
         body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
 
-    def _report(self, request: Call, status: int, error: str, now: float) -> None:
-        """Metrics and the line of the log; names that no model has are no labels."""
-        model, job = request.model, request.job
-        name, version = (model.name, model.version) if model else ("", "")
-        spent = {stage: end - start if end > start else 0.0 for stage, (start, end) in request.stages.items()}
-        seconds = now - request.started
-        self._metrics.of(name, version).count_request(status, seconds, spent)
-        if status == 200 and not self._log.all_requests:
-            return
-        row: dict[str, Any] = {"model": name or request.name[:128], "version": version, "status": status}
-        row["bytes_in"] = request.bytes_in
-        if request.protocol != "http":
-            row["protocol"] = request.protocol
-        if request.decoded is not None:
-            row["id"] = request.decoded.id
-        row["ms"] = _ms(seconds)
-        row["stages_ms"] = {stage: _ms(seconds) for stage, seconds in spent.items()}
-        if job is not None and job.batch[0]:
-            row["batch"], row["batch_requests"], row["batch_entries"] = job.batch
-            row["predictor_ms"] = job.run_ms
-        if error:
-            row["error"] = error[:2000]
-        self._log.add("request", row | {"time": round(now + time.time() - time.monotonic(), 3)})
-        if status != 200:
-            self._log.flush_soon()
 
-
-def _ms(seconds: float) -> float:
-    """Milliseconds with two digits; `round` takes four times as long."""
-    return int(seconds * 1e5) / 100
+def _line(call: Call, answer: Answer, wall: float, spent: dict[str, float]) -> dict[str, Any]:
+    """What the log says of a request. wall: what the time of the day is ahead of time.monotonic."""
+    model, job = call.model, call.job
+    name, version = (model.name, model.version) if model else (call.name[:128], "")
+    row: dict[str, Any] = {"time": int((call.ended + wall) * 1e3) / 1e3, "event": "request", "model": name}
+    row["version"], row["status"], row["bytes_in"] = version, answer.status, call.bytes_in
+    if call.protocol != "http":
+        row["protocol"] = call.protocol
+    if call.decoded is not None:
+        row["id"] = call.decoded.id
+    # two digits; `round` takes four times as long
+    row["ms"] = int((call.ended - call.started) * 1e5) / 100
+    row["stages_ms"] = {stage: int(seconds * 1e5) / 100 for stage, seconds in spent.items()}
+    if job is not None and job.batch[0]:
+        row["batch"], row["batch_requests"], row["batch_entries"] = job.batch
+        row["predictor_ms"] = job.run_ms
+    if answer.error:
+        row["error"] = answer.error[:2000]
+    return row

@@ -40,7 +40,7 @@ class JsonLog:
 
     def __call__(self, event: str, **fields: Any) -> None:
         """Write one line now."""
-        self.add(event, fields)
+        self.add({"time": round(time.time(), 3), "event": event, **fields})
         self.flush()
 
     def flush_soon(self) -> None:
@@ -49,16 +49,16 @@ class JsonLog:
             self._gathering = True
             asyncio.get_running_loop().call_later(GATHER_SECONDS, self.flush)
 
-    def add(self, event: str, fields: dict[str, Any]) -> None:
-        """Have a line wait for the next flush. fields: with another `time` than now, if they have one."""
-        line = _line(event, fields)
+    def add(self, row: dict[str, Any]) -> None:
+        """Have a line wait for the next flush; it begins with `time` and `event`."""
+        line = _line(row)
         with self._lock:
             if len(self._pending) + len(line) > MOST_PENDING:
                 self.lost += 1
                 self._untold += 1
                 return
             if self._untold:
-                self._pending += _line("lines lost", {"count": self._untold})
+                self._pending += _line({"time": row["time"], "event": "lines lost", "count": self._untold})
                 self._untold = 0
             self._pending += line
 
@@ -73,8 +73,7 @@ class JsonLog:
                 del self._pending[:count]
 
 
-def _line(event: str, fields: dict[str, Any]) -> bytes:
-    row = {"time": round(time.time(), 3), "event": event, **fields}
+def _line(row: dict[str, Any]) -> bytes:
     text = to_json(row, str)
     if not text.isascii():  # some readers take other characters for the end of a line
         text = json.dumps(row, default=str).encode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
@@ -46,6 +46,11 @@ class Histogram:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
+    def observe_all(self, values: np.ndarray) -> None:
+        """Count values, [N]: a thousand of them take as long as forty by themselves."""
+        counts = np.bincount(np.searchsorted(self._bounds, values), minlength=len(self._counts))
+        self.add(counts.tolist(), float(values.sum()))
+
     def samples(self) -> tuple[list[tuple[str, float]], float]:
         """Bound and cumulated count of each bucket, and the sum, as Prometheus has them."""
         names = [*map(str, self._bounds), "+Inf"]
@@ -53,6 +58,8 @@ class Histogram:
 
 
 MAX_SIZES = 256
+MOST_APART = 1024
+"""Requests that were answered well and are not in the histograms yet."""
 
 
 @dataclass
@@ -93,20 +100,31 @@ class ModelMetrics:
         self.success_stages = {stage: Duration() for stage in STAGES}
         self.batches: dict[int, Duration] = {}
         self.entries = self.last_ms = 0
+        self._good: list[tuple[float, ...]] = []
 
-    def count_request(self, status: int, seconds: float, stages: dict[str, float]) -> None:
-        """Count a request, with the seconds of its stages."""
+    def count_good(self, spent: tuple[float, ...]) -> None:
+        """Count a request that was answered well, with the seconds of each of STAGES, and of all of it at last."""
+        self._good.append(spent)
+        if len(self._good) >= MOST_APART:
+            self.gather()
+
+    def gather(self) -> None:
+        """Count what `count_good` was told, before anybody reads."""
+        if not self._good:
+            return
+        spent, self._good = np.array(self._good), []
+        self.statuses[200] += len(spent)
+        for stage, seconds in zip(STAGES, spent.T, strict=False):
+            self.stages[stage].observe_all(seconds)
+            self.success_stages[stage].add_all(len(spent), float(seconds.sum()))
+        self.success.add_all(len(spent), float(spent[:, -1].sum()))
+
+    def count_failed(self, status: int, seconds: float, stages: dict[str, float]) -> None:
+        """Count a request that was not, with the seconds of those stages that it had."""
         self.statuses[status] += 1
-        good = status == 200
         for stage, spent in stages.items():
             self.stages[stage].observe(spent)
-            if good:
-                self.success_stages[stage].add(spent)
-        if not good:
-            self.fail.add(seconds)
-            return
-        self.success.add(seconds)
-        self.last_ms = int(time.time() * 1e3)
+        self.fail.add(seconds)
 
     def count_batch(self, requests: int, entries: int, seconds: float) -> None:
         """Count a run."""
@@ -143,6 +161,8 @@ class Metrics:
     def by_model(self) -> dict[tuple[str, str], ModelMetrics]:
         """What this process has counted, by names and versions."""
         self.before_reading()
+        for counted in self._by_model.values():
+            counted.gather()
         return self._by_model
 
     def of(self, name: str, version: str) -> ModelMetrics:

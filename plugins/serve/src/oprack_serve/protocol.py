@@ -40,7 +40,7 @@ class Limits:
     shared_bytes: int = 64 << 20
 
 
-@dataclass
+@dataclass(slots=True)
 class InferRequest:
     """A decoded request.
 
@@ -65,13 +65,14 @@ class KnownRequest:
     """What the JSON of requests says of which nothing but the numbers of the tensors differs.
 
     size: bytes of the tensors. inputs: of each its name, dtype, count of elements, offset behind the JSON, shape and
-    LoD. request: one of them, without inputs. join: what `oprack_serve.joining.join_key` says of them. answer: what one
-    was answered with.
+    LoD. request: one of them, without inputs. wanted: outputs that the model computes for them. join: what
+    `oprack_serve.joining.join_key` says of them. answer: what one was answered with.
     """
 
     size: int
     inputs: list[tuple[str, np.dtype, int, int, tuple[int, ...], list[list[int]]]]
     request: InferRequest
+    wanted: list[str] = field(default_factory=list)
     join: tuple[Any, int, float] | None = None
     answer: KnownAnswer | None = None
 

@@ -83,7 +83,7 @@ class Signature:
         return cls(tuple(map(spec, data["inputs"])), tuple(map(spec, data["outputs"])))
 
 
-@dataclass
+@dataclass(slots=True)
 class Tensor:
     """A value on its way: a NumPy array and the offsets of its sequences, [] for none."""
 

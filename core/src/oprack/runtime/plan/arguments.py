@@ -70,8 +70,8 @@ class SegmentArguments:
             more = [value.lod] if port.lod else []
             if port.flag:
                 flags = value.array.flags
-                mine = not value.shared and flags.owndata and flags.c_contiguous
-                more.append(mine and getattr(flags, "writeable", True))
+                mine = (flags.owndata and not value.shared) or value.shared is None
+                more.append(mine and flags.c_contiguous and getattr(flags, "writeable", True))
             arguments[i + 1 : i + 1] = more
         # Two variables on one memory: neither may be overwritten by an op in place of a later segment.
         for i in self._shared:

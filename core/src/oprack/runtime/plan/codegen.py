@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _number = count()
-_LOCALS = ("run", "result", "segment", "met", "key", "joined", "made")
+_LOCALS = ("run", "result", "segment", "met", "ready", "key", "joined", "made")
 
 
 @dataclass(frozen=True)
@@ -163,18 +163,21 @@ class SegmentGenerator:
         if asking or any(s.meet for s in statements):
             body.append("    met = run.shapes_met")
         lines: dict[int, int] = {}
-        every_rule, end, indent = asking, 0, "    "
+        every_rule, end, ahead, indent = asking, 0, 0, "    "
         for i, s in enumerate(statements):
-            stretch = None if every_rule else self._stretches.get(i)
-            if i >= end:
-                indent = "    "
-            if stretch is not None:
-                for text in self._joined(stretch, statements, asking):
+            indent = "    " if i >= end else indent
+            if every_rule and i in self._preparations:
+                row = self._preparations[i]
+                taken = ", ".join(["run", *(x.name for x in row.entering)])
+                body.append(f"    ready = {self._named(f'prepare{i}', row)}({taken})")
+                ahead = row.end
+            stretch = self._stretches.get(i)
+            if stretch is not None and (not every_rule or stretch.end <= ahead):
+                known = f"ready >= {stretch.end} and " if every_rule else "met is not None and " if asking else ""
+                for text in self._joined(stretch, statements, known):
                     body.append("    " + text)
                     lines[len(body) + 1] = i
                 end, indent = stretch.end, "        "
-            if every_rule and i in self._preparations:
-                body.append(f"    {self._prepared(self._preparations[i])}")
             for text in s.lines(asking or not s.by_shapes):
                 body.append(indent + text)
                 lines[len(body) + 1] = i
@@ -187,10 +190,10 @@ class SegmentGenerator:
         parameters = [p for _, local in self._binder.inputs for p in (local.name, local.lod, local.flag) if p]
         return Source("\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""]), lines)
 
-    def _joined(self, stretch: Stretch, statements: Sequence[_Statements], behind_unknown: bool) -> list[str]:
+    def _joined(self, stretch: Stretch, statements: Sequence[_Statements], known: str) -> list[str]:
         """The statements of a stretch, but for those of its ops one by one, which follow indented.
 
-        behind_unknown: whether shapes that only a kernel knew come in, which may be new.
+        known: the condition that all shapes were met, or that all of its ops were prepared for new ones.
         """
         ops = statements[stretch.begin : stretch.end]
         made = {x.name for s in ops if s.joinable for x in s.joinable.results if x is not None}
@@ -199,7 +202,6 @@ class SegmentGenerator:
         dead = [name for s in ops for name in s.dead if name not in inner]
         shape_only = [name for s in ops for name in s.shape_only if name not in (*inner, *dead)]
         call = stretch.call(self._named(f"stretch{stretch.begin}", stretch.function))
-        known = "met is not None and " if behind_unknown else ""
         results = "".join(f"{x.name}, " for x in stretch.leaving).rstrip()
         return [
             f"if {known}(joined := {call}) is not None:  # {len(ops)} ops in one call, or else one by one",
@@ -207,11 +209,6 @@ class SegmentGenerator:
             *(f"    {text}" for text in _dropped([*dead, "joined"], shape_only)),
             "else:",
         ]
-
-    def _prepared(self, preparation: Preparation) -> str:
-        """The statement that has a row of ops prepared."""
-        name = self._named(f"prepare{preparation.begin}", preparation)
-        return f"{name}({', '.join(['run', *(x.name for x in preparation.entering)])})"
 
     # Statements -------------------------------------------------------------------------------------------------------
     def _ask(self, i: int, step: BoundOp) -> list[str]:

@@ -63,27 +63,30 @@ class Preparation:
 
     Attributes:
         begin: Number of the first op.
+        end: Number behind the last one.
         entering: The local variables that it takes.
     """
 
     def __init__(self, begin: int, steps: Sequence[BoundOp], candidates: Sequence[Joinable]) -> None:
-        self.begin = begin
+        self.begin, self.end = begin, begin + len(steps)
         made = {id(x) for c in candidates for x in c.results if x is not None}
         read = (x for s in steps for x in present(s.ins) if id(x) not in made)
         self.entering = list({id(x): x for x in read}.values())
         self._ops = [_op(i, step, c) for i, (step, c) in enumerate(zip(steps, candidates, strict=True), begin)]
         self._entering = [id(x) for x in self.entering]
 
-    def __call__(self, run: RunContext, *arrays: Any) -> None:
+    def __call__(self, run: RunContext, *arrays: Any) -> int:
+        """Prepare the row; returns the number of the first op that could not be, or behind the row."""
         known = dict(zip(self._entering, arrays, strict=True))
-        # What is wrong with an op is said when its turn comes; nothing depends on what was prepared.
+        # What is wrong with an op is said when its turn comes.
         try:
-            without_collecting(self._prepare, run, known)
+            return without_collecting(self._prepare, run, known)
         except Exception:
             let_interruptions_pass()
+            return 0
 
-    def _prepare(self, run: RunContext, known: dict[int, Any]) -> None:
-        all(op(run, known) for op in self._ops)
+    def _prepare(self, run: RunContext, known: dict[int, Any]) -> int:
+        return self.begin + next((i for i, op in enumerate(self._ops) if not op(run, known)), len(self._ops))
 
 
 def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Preparation]:

@@ -12,6 +12,7 @@ from oprack.ir.pattern import OpPattern
 from oprack.kernel import Array
 
 from oprack_nn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
+from oprack_nn.ops.precision import NAME
 from oprack_nn.ops.with_post_ops import WINDOW
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
@@ -92,10 +93,18 @@ def _rebuilt(
     if op.type in (*TRANSPOSED, "conv2d_transpose_post_ops"):
         attrs = {name: m.attr(op, name) for name in (*WINDOW, "output_padding")} | {"post_ops": post_ops}
         return m.op("conv2d_transpose_post_ops", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
+    return m.op("matmul_post_ops", X=m["x"], Y=m["w"], attrs=product_attrs(op) | {"post_ops": post_ops}, **more)
+
+
+def product_attrs(op: OpNode) -> dict[str, Any]:
+    """How a product, fused or not, takes its X: attributes of matmul_post_ops."""
     rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
-    swapped = op.attr("transpose_X", op.attr("trans_x", False))
-    attrs = {"x_num_col_dims": rows, "trans_x": swapped, "post_ops": post_ops}
-    return m.op("matmul_post_ops", X=m["x"], Y=m["w"], attrs=attrs, **more)
+    return {"x_num_col_dims": rows, "trans_x": op.attr("transpose_X", op.attr("trans_x", False))}
+
+
+def precision_attrs(op: OpNode) -> dict[str, str]:
+    """What a convolution or product that goes by the attribute says of its precision; {} where it leaves it open."""
+    return {} if op.type in (*CONVOLUTIONS, *PRODUCTS) or op.attr(NAME) is None else {NAME: op.attr(NAME)}
 
 
 def _outputs(m: Match, op: OpNode, w: Array) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack import Executor, LoDTensor, Program, Scope
+from oprack.tensor import numpy_dtype
 
 from oprack_quantization.post_training.integers import along, restored, weight_scales
 from oprack_quantization.post_training.layers import CONVOLUTIONS, Layer
@@ -14,6 +15,9 @@ from oprack_quantization.post_training.report import Noise
 from oprack_quantization.post_training.scales import Histogram
 
 Feed = Mapping[str, Any]
+Round = Callable[[np.ndarray], np.ndarray]
+Rounding = tuple[Round, Round]
+"""What rounds the input of a layer, and what rounds its weight."""
 Track = Callable[[Sequence[Any], str], Iterable[Any]]
 # Variables of one run, so that not all of a net's features are in memory at once.
 _AT_ONCE = 16
@@ -35,7 +39,7 @@ class Calibration:
     """
 
     def __init__(self, program: Program, scope: Scope, feeds: Sequence[Feed], track: Track = untracked) -> None:
-        self._program, self._scope, self._feeds, self._track = program, scope, feeds, track
+        self._program, self._scope, self._feeds, self.track = program, scope, feeds, track
         self._executor = Executor()
 
     def values(self, names: Sequence[str], feed: Feed) -> Iterator[tuple[str, np.ndarray]]:
@@ -47,34 +51,32 @@ class Calibration:
     def histograms(self, names: Sequence[str]) -> dict[str, Histogram]:
         """What variables hold in all runs; those of pictures of one pixel are left out, as their sums are short."""
         seen: dict[str, Histogram] = {}
-        for feed in self._track(self._feeds, "measuring"):
+        for feed in self.track(self._feeds, "measuring"):
             for name, array in self.values(names, feed):
                 if array.dtype == np.float32 and array.size and not (array.ndim == 4 and array.shape[2:] == (1, 1)):
                     seen.setdefault(name, Histogram()).add(array)
         return seen
 
-    def noise(self, layers: Mapping[Layer, float], per_channel: bool, most: int) -> dict[Layer, Noise]:
-        """Of each layer with its scale: its result on the floats that it reads, and the error on integers.
+    def noise(self, layers: Mapping[Layer, Rounding], most: int) -> dict[Layer, Noise]:
+        """Of each layer with its rounding: its result on the floats that it reads, and the error on rounded factors.
 
         Args:
-            layers: Layers, each with the scale of its input.
-            per_channel: Whether each channel of the weights has a scale of its own.
+            layers: Layers, each with what rounds its input and its weight.
             most: How many inputs to take.
 
         Returns:
             By layer.
         """
         found = {layer: Noise() for layer in layers}
-        alone = {layer: _Alone(layer, scale, per_channel) for layer, scale in layers.items()}
-        for feed in self._track(self._feeds[:most], "layer by layer"):
+        alone = {layer: _Alone(layer, *rounding) for layer, rounding in layers.items()}
+        for feed in self.track(self._feeds[:most], "layer by layer"):
             for some in _in_parts(list(layers), _AT_ONCE // 2):
                 names = list(dict.fromkeys(n for layer in some for n in (layer.x.name, layer.y.name)))
                 values = dict(self.values(names, feed))
                 for layer in some:
                     x, y = values.get(layer.x.name), values.get(layer.y.name)
                     if x is not None and y is not None and x.size:
-                        error = alone[layer].run(self._executor, x).astype(np.float64) - y
-                        found[layer].add(float(np.sum(y.astype(np.float64) ** 2)), float(np.sum(error**2)))
+                        found[layer].add(y, alone[layer].run(self._executor, x))
         return found
 
 
@@ -83,14 +85,28 @@ def _in_parts(names: Sequence[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]
         yield list(names[i : i + size])
 
 
+def to_integers(layer: Layer, scale: float, per_channel: bool) -> Rounding:
+    """What rounds the factors of a layer to integers. scale: of its input."""
+    axis, scales = layer.axis if per_channel else None, np.array([scale], np.float32)
+
+    def weight(w: np.ndarray) -> np.ndarray:
+        return restored(w, along(weight_scales(w, axis), w.ndim, axis))
+
+    return lambda x: restored(x, along(scales, x.ndim, None)), weight
+
+
+def to_bfloat16(x: np.ndarray) -> np.ndarray:
+    """To the nearest numbers of bfloat16, as float32."""
+    return x.astype(numpy_dtype("bfloat16")).astype(np.float32)
+
+
 class _Alone:
     """One layer in a program of its own, with rounded weights."""
 
-    def __init__(self, layer: Layer, scale: float, per_channel: bool) -> None:
-        self._scale, self._scope, self._program = np.array([scale], np.float32), Scope(), Program()
-        axis = layer.axis if per_channel else None
+    def __init__(self, layer: Layer, of_input: Round, of_weight: Round) -> None:
+        self._round, self._scope, self._program = of_input, Scope(), Program()
         w, block = layer.w, self._program.global_block()
-        self._scope.var("w").set(restored(w, along(weight_scales(w, axis), w.ndim, axis)))
+        self._scope.var("w").set(of_weight(w))
         rank = 4 if layer.op.type in CONVOLUTIONS else len(layer.x.shape or (0, 0))
         block.create_var("x", dtype="float32", shape=[-1] * rank)
         block.create_var("w", dtype="float32", shape=w.shape, persistable=True)
@@ -100,9 +116,8 @@ class _Alone:
         block.append_op(desc)
 
     def run(self, executor: Executor, x: np.ndarray) -> np.ndarray:
-        """The result on x rounded to integers."""
-        x = restored(x, along(self._scale, x.ndim, None))
-        (y,) = executor.run(self._program, {"x": x}, ["y"], self._scope, return_numpy=False)
+        """The result on a rounded x."""
+        (y,) = executor.run(self._program, {"x": self._round(x)}, ["y"], self._scope, return_numpy=False)
         return np.asarray(y.array)
 
 
@@ -116,7 +131,5 @@ def output_noise(
             executor.run(program, feed, list(fetches), scope, return_numpy=False) for program, scope in (before, after)
         )
         for name, a, b in zip(fetches, wanted, got, strict=True):
-            x, y = (np.asarray(v.array, np.float64) for v in (a, b))
-            error = float(np.sum((x - y) ** 2)) if x.shape == y.shape else float(np.sum(x**2))
-            found[name].add(float(np.sum(x**2)), error)
+            found[name].add(np.asarray(a.array), np.asarray(b.array))
     return {name: noise.decibels for name, noise in found.items()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,19 @@ from oprack import Program, Scope
 from oprack.errors import InvalidArgumentError
 from oprack.ir import Graph, VarNode
 
-from oprack_quantization.post_training.calibration import Calibration, Track, output_noise, untracked
+from oprack_quantization.post_training.calibration import Calibration, Track, output_noise, to_integers, untracked
 from oprack_quantization.post_training.enlarged import of_enlarged_maps
 from oprack_quantization.post_training.integers import along, integers, weight_scales
 from oprack_quantization.post_training.layers import OPS, Layer, fold_weights, layers_of
 from oprack_quantization.post_training.report import LayerReport, Quantized
 from oprack_quantization.post_training.scales import METHODS
 
-_MEASURED = 4
+MEASURED = 4
 """Inputs by which the error of each layer is measured."""
+DATA_TYPE = "mkldnn_data_type"
+"""Paddle's attribute of ops for what they multiply in."""
+NAMED = "it was named"
+"""Why a layer stays as it is that the caller left out."""
 
 
 def quantize_post_training(
@@ -63,7 +68,44 @@ def quantize_post_training(
     Raises:
         InvalidArgumentError: There are no inputs, or a name is unknown.
     """
-    _check(method, ops, feeds)
+    check(method, ops, feeds)
+    calibration = Calibration(program, scope, feeds, track)
+    measured = measure(program, scope, fetches, calibration, method, ops, skip, enlarged, per_channel)
+    for report in measured.reports:
+        report.left = report.left or ("" if report.decibels >= least_decibels else f"less than {least_decibels:g} dB")
+        report.precision = "float32" if report.left else "int8"
+    quantized = rewritten(program, scope, fetches, ops, measured.reports, per_channel)
+    errors = output_noise((program, scope), (quantized, scope), track(feeds, "comparing"), fetches)
+    return Quantized(quantized, costliest_first(measured.reports), errors, measured.others)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the layers of a program would cost in int8.
+
+    Attributes:
+        layers: The layers, in the program's order.
+        reports: A report of each; `left` says why it can't be quantised, or may not.
+        others: Why other ops are no layers, by what they write.
+    """
+
+    layers: list[Layer]
+    reports: list[LayerReport]
+    others: dict[str, str]
+
+
+def measure(
+    program: Program,
+    scope: Scope,
+    fetches: Sequence[str],
+    calibration: Calibration,
+    method: str,
+    ops: Collection[str],
+    skip: Collection[str],
+    enlarged: bool,
+    per_channel: bool,
+) -> Measured:
+    """Scales and costs of all layers; arguments as those of quantize_post_training."""
     graph = Graph(program.desc, scope=scope, keep=fetches)
     fold_weights(graph)
     layers, others = layers_of(graph, ops)
@@ -74,45 +116,54 @@ def quantize_post_training(
             f"{len(layers)} layers of types {', '.join(sorted(ops))}"
         )
     reports = {layer: LayerReport(layer.op.type, layer.y.name, layer.weight.name) for layer in layers}
-    calibration = Calibration(program, scope, feeds, track)
-    left = {layer: "it was named" for layer in layers if {layer.y.name, layer.weight.name} & set(skip)}
+    left = {layer: NAMED for layer in layers if {layer.y.name, layer.weight.name} & set(skip)}
     if not enlarged:
         left = {layer: "floats are faster on enlarged maps" for layer in of_enlarged_maps(layers)} | left
     wanted = [layer for layer in layers if layer not in left]
     seen = calibration.histograms(list(dict.fromkeys(layer.x.name for layer in wanted)))
-    measured = [(name, histogram) for name, histogram in seen.items() if histogram.greatest]
-    scales = {name: METHODS[method](histogram) for name, histogram in track(measured, "choosing scales")}
+    found = [(name, histogram) for name, histogram in seen.items() if histogram.greatest]
+    scales = {name: METHODS[method](histogram) for name, histogram in calibration.track(found, "choosing scales")}
     chosen = {layer: scales[layer.x.name] for layer in wanted if layer.x.name in scales}
-    for layer, noise in calibration.noise(chosen, per_channel, _MEASURED).items():
+    roundings = {layer: to_integers(layer, scale, per_channel) for layer, scale in chosen.items()}
+    for layer, noise in calibration.noise(roundings, MEASURED).items():
         reports[layer].scale, reports[layer].decibels = chosen[layer], noise.decibels
     for layer, report in reports.items():
-        report.left = left.get(layer) or _why_left(layer, report, chosen, least_decibels)
+        report.left = left.get(layer) or ("" if layer in chosen else "its input is one pixel, all zeros, or no float32")
+    return Measured(layers, list(reports.values()), others)
+
+
+def rewritten(
+    program: Program,
+    scope: Scope,
+    fetches: Sequence[str],
+    ops: Collection[str],
+    reports: Sequence[LayerReport],
+    per_channel: bool,
+) -> Program:
+    """The program with its layers in the precisions of their reports, which are in the program's order."""
+    graph = Graph(program.desc, scope=scope, keep=fetches)
+    fold_weights(graph)
     rewriting = _Rewriting(graph, per_channel)
-    for layer, report in reports.items():
-        if not report.left:
+    for layer, report in zip(layers_of(graph, ops)[0], reports, strict=True):
+        if report.precision == "int8":
             rewriting.quantize(layer, report.scale)
-    quantized = Program(graph.to_program())
-    ordered = sorted(reports.values(), key=lambda r: (math.isnan(r.decibels), r.decibels))
-    errors = output_noise((program, scope), (quantized, scope), track(feeds, "comparing"), fetches)
-    return Quantized(quantized, ordered, errors, others)
+        if report.precision == "bfloat16":
+            layer.op.desc.set_attr(DATA_TYPE, "bfloat16")
+    return Program(graph.to_program())
 
 
-def _check(method: str, ops: Collection[str], feeds: Sequence[Any]) -> None:
+def costliest_first(reports: Iterable[LayerReport]) -> list[LayerReport]:
+    """Reports by what their layers cost in int8."""
+    return sorted(reports, key=lambda r: (math.isnan(r.decibels), r.decibels))
+
+
+def check(method: str, ops: Collection[str], feeds: Sequence[Any]) -> None:
     if method not in METHODS:
         raise InvalidArgumentError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
     if not feeds:
         raise InvalidArgumentError("there are no feeds; expected inputs like those that the model will see")
     if unknown := sorted(set(ops) - set(OPS)):
         raise InvalidArgumentError(f"ops names {', '.join(map(repr, unknown))}; expected some of {', '.join(OPS)}")
-
-
-def _why_left(layer: Layer, report: LayerReport, chosen: Mapping[Layer, float], least: float) -> str:
-    """Why a layer stays in floats; "" when it does not."""
-    if layer not in chosen:
-        return "its input is one pixel, all zeros, or no float32"
-    if not report.decibels >= least:
-        return f"less than {least:g} dB"
-    return ""
 
 
 class _Rewriting:

@@ -185,9 +185,9 @@ class Updates:
         given = list[LoDTensor]()
         try:
             for p in chosen:
-                # Memory that nobody else sees may take the new value.
-                shared = p._memory is not None and sys.getrefcount(p._value) > _ALONE
-                value = LoDTensor(p._value, place=place, shared=shared)
+                shared = self._is_shared(p)  # before this function has the array, too
+                value = LoDTensor(p._value, place=place)
+                value.shared = shared
                 self.scope.var(str(p.name)).value = value
                 given.append(value)
             if rate is not None:
@@ -202,6 +202,10 @@ class Updates:
             # The tensors alone have their memory, and not what a plan remembers of its last run.
             for value in given:
                 value.array = None
+
+    def _is_shared(self, p: Tensor) -> bool | None:
+        """Whether others see a parameter's memory, which else takes the new value; None: also that of a view does."""
+        return p._memory is not None and sys.getrefcount(p._value) > _ALONE
 
     def _take(self, parameters: Sequence[Tensor]) -> None:
         """Give the tensors what a step left in their variables."""

@@ -93,8 +93,16 @@ class ThreadLimits:
             say_once("Config.set_cpu_math_library_num_threads", reason)
         else:
             numpy = _loaded_math_libraries(threadpoolctl.ThreadpoolController)
-            shared = any(getattr(library, "shares_products", False) for library in libraries)
-            limits.append(numpy.limit_products if shared else numpy.limit)
+            sharing = [library for library in libraries if hasattr(library, "shares_products")]
+
+            def limit(count: int) -> AbstractContextManager[Any]:
+                # to limit them takes as long as a small net: that a library might share products is no reason
+                for library in sharing:
+                    if library.shares_products:  # such products run on the threads that ask for them
+                        return numpy.limit({"blas": 1, "openmp": count})
+                return numpy.limit(count)
+
+            limits.append(limit)
         return limits
 
 
@@ -108,15 +116,8 @@ class _LoadedMathLibraries:
     def __init__(self, controller: Callable[[], Any]) -> None:
         self._find, self._found, self._modules = controller, controller(), len(sys.modules)
 
-    def limit(self, count: int) -> AbstractContextManager[Any]:
-        """The context manager that limits them to `count` threads."""
-        return self._limit(count)
-
-    def limit_products(self, count: int) -> AbstractContextManager[Any]:
-        """As `limit`, where products run on the threads that ask for them, as a library does with shares of them."""
-        return self._limit({"blas": 1, "openmp": count})
-
-    def _limit(self, limits: int | dict[str, int]) -> AbstractContextManager[Any]:
+    def limit(self, limits: int | dict[str, int]) -> AbstractContextManager[Any]:
+        """The context manager that limits them to so many threads, all of them or by their kind."""
         if self._modules != len(sys.modules):  # an import may have loaded one
             self._found, self._modules = self._find(), len(sys.modules)
         # To set a number that is set already, and to take it back, takes a fifth of the time of a net of 0.1 ms

@@ -60,6 +60,8 @@ class NewOp:
 
 Value = VarNode | NewVar | NewParam
 """What a new op may read."""
+_HOW = ("mkldnn_data_type",)
+"""Attributes by which a program says how an op is computed, rather than what; Paddle's names."""
 
 
 class Match:
@@ -211,9 +213,25 @@ class Match:
         }
         # notes that any op may carry, such as where it was created, are those of the op that the match ends at
         notes = {name: self.root.desc.attrs[name] for name in COMMON_ATTRS if name in self.root.desc.attrs}
-        new = NewOp(type, inputs, {**(attrs or {}), **notes})
+        new = NewOp(type, inputs, {**self._how(type), **(attrs or {}), **notes})
         self.new_ops.append(new)
         return new.out(out or next(iter(outputs)))
+
+    def _how(self, type: str) -> dict[str, Any]:
+        """How a new op is computed: as matched ops of its type, or that go by the same attribute, agree on."""
+        found: dict[str, set[Any]] = {}
+        for op in self.found.ops.values():
+            for name in _HOW:
+                same = op.type == type or (self._goes_by(op.type, name) and self._goes_by(type, name))
+                if same and name in op.desc.attrs:
+                    found.setdefault(name, set()).add(op.desc.attrs[name])
+        protos = self.graph.manager.op_info(type).proto.attrs
+        return {name: one.pop() if len(one) == 1 else protos[name].default for name, one in found.items()}
+
+    def _goes_by(self, type: str, name: str) -> bool:
+        """Whether ops of a type go by an attribute; Paddle's extra ones are kept in files, and mean nothing here."""
+        attr = self.graph.manager.op_info(type).proto.attrs.get(name)
+        return attr is not None and not attr.extra
 
     def captured(self) -> list[VarNode]:
         """Variables that names of the pattern stand for.

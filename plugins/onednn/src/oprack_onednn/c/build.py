@@ -14,7 +14,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 _PARTS = ("runner", "pool", "openmp", "compile", "exit", "layout", "product")
-_INFERENCE_PARTS = ("spread", "winograd", "upsampled", "squeeze", "viterbi", "attention", "recurrent")
+_INFERENCE_PARTS = ("spread", "winograd", "upsampled", "pixels", "squeeze", "viterbi", "attention", "recurrent")
 _TRAINING_PARTS = ("update", "lstm", "batch_norm", "rows", "dense")
 SOURCES = [FOLDER / f"{part}.c" for part in (*_PARTS, *_INFERENCE_PARTS, *_TRAINING_PARTS)]
 _EXPORTS = FOLDER / "openmp.map"
@@ -98,7 +98,7 @@ def take_library(target: Path = LIBRARY, plain: bool = False) -> None:
     Raises:
         BuildError: There is no such library; or there is no patchelf or it failed, and the library is on libgomp.
     """
-    source = _installed(_FILE) or (target if target.is_file() else None)
+    source = installed(_WHEEL, _FILE) or (target if target.is_file() else None)
     if source is None:
         raise BuildError(f"it has no oneDNN: {_WHEEL} is not installed")
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
@@ -114,7 +114,19 @@ def take_library(target: Path = LIBRARY, plain: bool = False) -> None:
 
 def licences() -> list[Path]:
     """oneDNN's licence, and those of what it has of others."""
-    return [path for name in _LICENCES if (path := _installed(f"share/doc/onednn/{name}")) is not None]
+    return [path for name in _LICENCES if (path := installed(_WHEEL, f"share/doc/onednn/{name}")) is not None]
+
+
+def installed(distribution: str, end: str) -> Path | None:
+    """A file of an installed distribution, by the end of its path."""
+    from importlib import metadata
+
+    try:
+        files = metadata.files(distribution) or []
+    except metadata.PackageNotFoundError:
+        return None
+    found = (Path(str(file.locate())).resolve() for file in files if str(file).endswith(f"/{end}"))
+    return next((path for path in found if path.is_file()), None)
 
 
 def _patch(source: Path, unfinished: Path, target: Path) -> None:
@@ -162,18 +174,6 @@ def _make(command: list[str], unfinished: Path, target: Path) -> None:
         raise BuildError(f"`{shlex.join(command)}`: {error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def _installed(name: str) -> Path | None:
-    """A file of oneDNN's wheel, by the end of its path."""
-    from importlib import metadata
-
-    try:
-        files = metadata.files(_WHEEL) or []
-    except metadata.PackageNotFoundError:
-        return None
-    found = (Path(str(file.locate())).resolve() for file in files if str(file).endswith(f"/{name}"))
-    return next((path for path in found if path.is_file()), None)
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ Python does the same (BoundChain).
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from ctypes import CDLL, Structure, addressof, c_int, c_int64, c_size_t, c_void_p
 from functools import lru_cache
@@ -17,7 +18,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 18
+_ABI = 19
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -180,8 +181,8 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "exit_install": ((c_void_p,), None),
     "exit_lost": ((), c_int),
     **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
-    "winograd_serves": ((), c_int),
-    **dict.fromkeys(("winograd_forth", "winograd_back", "upsampled", "squeeze", "lstm_step", "take"), _STEP),
+    **dict.fromkeys(("winograd_serves", "pixels_serves"), ((), c_int)),
+    **dict.fromkeys(("winograd_forth", "winograd_back", "upsampled", "squeeze", "lstm_step", "take", "pixels"), _STEP),
 }
 """The same of all functions that the library exports, by their names without oprack_, but for oprack_runner_abi."""
 _SERVED = {"run": "runner_run", "lost": "exit_lost"}
@@ -247,6 +248,8 @@ class Runner:
         again = "`python -m oprack_onednn.c.build` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
             self.problem = f"{SWITCH}=0"
+        elif sys.platform != "linux":
+            self.problem = "it is for Linux alone"
         elif not os.path.isfile(path):
             self.problem = f"there was no C compiler when the plugin was installed; {again}"
         else:

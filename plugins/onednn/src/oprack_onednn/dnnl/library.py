@@ -23,7 +23,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c import build
 from oprack_onednn.c.runner import RUNNER, ThreadState
-from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl import _c, wheels
 from oprack_onednn.threads.compiler import COMPILER
 from oprack_onednn.threads.pool import POOL
 from oprack_onednn.threads.process import EXIT, start_workers
@@ -86,19 +86,14 @@ class Library:
         return not self.problem
 
     def _load(self) -> None:
-        if sys.byteorder != "little" or platform.machine() not in ("x86_64", "AMD64"):
-            raise _UnavailableError(f"there is no wheel of it for {sys.platform} on {platform.machine()}")
-        path = str(FILE)
-        if not os.path.isfile(path):
-            raise _UnavailableError(f"{path} is missing: {_AGAIN}")
+        wheel = wheels.here()
+        path, (lib, openmp) = self._open() if wheel is None else self._open_wheel(wheel)
         try:
-            lib = CDLL(path)
             _c.declare(lib)
-            POOL.find(lib)
-        except (OSError, AttributeError) as error:
+            POOL.find(lib, openmp)
+        except AttributeError as error:
             let_interruptions_pass()
-            missing = "install your system's libgomp (libgomp1, libgomp)" if "libgomp" in str(error) else _AGAIN
-            raise _UnavailableError(f"{path} can't be loaded: {error}; {missing}") from error
+            raise _UnavailableError(f"{path} can't be loaded: {error}; {_AGAIN}") from error
         engine = c_void_p()
         if lib.dnnl_engine_create(engine, _c.CPU_ENGINE, 0):
             raise _UnavailableError(f"{path} has no engine for this CPU")
@@ -109,7 +104,30 @@ class Library:
         RUNNER.load()
         COMPILER.install(lib)
         EXIT.install()
-        os.register_at_fork(after_in_child=self._after_fork)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _open(self) -> tuple[str, tuple[CDLL, None]]:
+        """The library beside the runner."""
+        if sys.byteorder != "little" or sys.platform != "linux" or platform.machine() != "x86_64":
+            raise _UnavailableError(f"there is no wheel of it for {sys.platform} on {platform.machine()}")
+        path = str(FILE)
+        if not os.path.isfile(path):
+            raise _UnavailableError(f"{path} is missing: {_AGAIN}")
+        try:
+            return path, (CDLL(path), None)
+        except OSError as error:
+            let_interruptions_pass()
+            missing = "install your system's libgomp (libgomp1, libgomp)" if "libgomp" in str(error) else _AGAIN
+            raise _UnavailableError(f"{path} can't be loaded: {error}; {missing}") from error
+
+    def _open_wheel(self, wheel: wheels.Wheel) -> tuple[str, tuple[CDLL, CDLL]]:
+        """The library of a wheel, and OpenMP's."""
+        try:
+            return wheel.file, wheels.opened(wheel)
+        except OSError as error:
+            let_interruptions_pass()
+            raise _UnavailableError(str(error)) from error
 
     def _after_fork(self) -> None:
         if not self.ran or self.problem:
@@ -131,7 +149,8 @@ class Library:
 
         OMP_NUM_THREADS limits the latter, as for other libraries; `oprack launch` shares the CPUs out by it.
         """
-        return self._threads or min(len(os.sched_getaffinity(0)), _ASKED)
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self._threads or min(cpus, _ASKED)
 
     def set_num_threads(self, count: int) -> None:
         """Set how many threads a primitive uses, in all Python threads; 0 = the CPUs that this process may use."""

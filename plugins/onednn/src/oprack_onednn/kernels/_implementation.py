@@ -24,6 +24,11 @@ _FILTER = 4
 # windows of up to three taps, and for larger ones. It was 30 % faster for the smallest windows and channels, as fast at
 # these sizes, and up to 20 % slower far above.
 _SMALL_FILTERS = 3 << 16, 1 << 16
+# Channels of a result up to which half a vector saved is worth vectors of half the length, of which there are fewer.
+_FEW_CHANNELS = 56
+# Pixels up to which, and numbers in a 1x1 filter from which on, each is read from outside the caches for next to no
+# arithmetic: brgemm's order of reading then takes up to a third longer than that of the direct implementation.
+_FEW_PIXELS, _LARGE_FILTER = 12, 1 << 18
 
 # By the shape of a depthwise filter and the bytes of its numbers: the layout that the implementation that was taken for
 # it wants. Asked for in that layout, oneDNN does not try those that come before it, for any size of the image.
@@ -39,7 +44,8 @@ def convolution(*arguments: Any, outputs: int, depthwise: bool = False) -> Primi
 
     Depthwise: jit_dw, which comes behind brgemm's, takes 20 to 45 % less time at any stride. On a CPU that computes
     vectors in halves, a last vector of channels that is at most half full costs as much as a full one, which short
-    vectors do without; and the direct implementation suits small filters better, and takes half as long to compile.
+    vectors do without where there are few; and the direct implementation suits small filters better, and takes half as
+    long to compile, and large ones over a few pixels.
 
     Args:
         arguments: What the descriptor's creation takes.
@@ -57,11 +63,21 @@ def _choose(outputs: int, depthwise: bool, halves: bool, *arguments: Any) -> Pri
     if desc.impl.startswith(_LOSING) and BUDGET.taken(LOST) > BUDGET.limit // _MOST_LOST:
         desc = _another_kind(desc, arguments)
     name, _, isa = desc.impl.partition(":")
-    if halves and (name.startswith("brgconv") or name == "jit") and 0 < outputs % 16 <= 8:
+    short = 0 < outputs % 16 <= 8 and outputs <= _FEW_CHANNELS
+    if halves and (name.startswith("brgconv") or name == "jit") and short:
         return _another(f"{name}:avx2", desc, arguments)
+    if halves and (name, isa) == ("brgconv_1x1", "avx512_core") and shape:
+        source = arguments[_FILTER - 1].shape
+        if is_read_once(math.prod(source) // source[1], math.prod(shape)):
+            return _another("jit_1x1:avx512_core", desc, arguments)
     if halves and (name, isa) == ("brgconv", "avx512_core") and _is_small(shape, len(arguments[_FILTER - 1].shape) - 2):
         return _another("jit:avx512_core", desc, arguments)
     return desc
+
+
+def is_read_once(pixels: int, numbers: int) -> bool:
+    """Whether reading a filter of one tap, of so many numbers, is what a convolution of so many pixels takes."""
+    return pixels <= _FEW_PIXELS and numbers >= _LARGE_FILTER
 
 
 def _is_small(shape: tuple[int, ...], dims: int) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import as_output, widened
 from oprack_nn.ops.post_ops import RESIDUAL
-from oprack_nn.ops.precision import is_narrow, rounds_output
+from oprack_nn.ops.precision import BFLOAT16, NAME, is_narrow, rounds_output
 
 from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channels_last
 from oprack_onednn.chain.parameters import Weights, is_constant
@@ -26,6 +27,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
+from oprack_onednn.kernels._pixels import MOST, PixelLayer, PixelWeights, add_pixels, pixel_layer
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -65,7 +67,7 @@ def by_steps(
     for w, layer in zip(filters, layers, strict=True):
         bias = None if layer.bias is None else biases[layer.bias]
         attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
-        attrs["post_ops"] = list(layer.post_ops)
+        attrs |= {"post_ops": list(layer.post_ops), **({NAME: BFLOAT16} if layer.bfloat16 else {})}
         given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
         x = ctx.run_op("conv2d_post_ops", given, attrs)
     return x
@@ -98,6 +100,9 @@ class _Slice(NamedTuple):
     end: int
 
 
+_Step = tuple[ConvShape, tuple["PrimitiveDesc | None", int | None], tuple[int, Any]]
+
+
 class ConvChainPrimitive(ShapedPrimitive):
     """One shape."""
 
@@ -128,7 +133,9 @@ class ConvChainPrimitive(ShapedPrimitive):
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
         self._descs: dict[Any, Any] = {}
-        self._chosen: list[MemoryDesc | None] = [None] * len(layers)
+        self._find_pixel_layers()
+        chosen = (None if layer is None else layer.packed for layer in self._pixel_layers)
+        self._chosen: list[MemoryDesc | None] = list(chosen)
         parts = [(part, self._steps(part)) for part in self._parts()]
         self.chain = PrimitiveChain()
         source = self._declare_operands(x, biases, residual)
@@ -137,6 +144,26 @@ class ConvChainPrimitive(ShapedPrimitive):
             self._add(part, steps, source)
         if self._target is not self._result:
             self.chain.reorder(self._target, self._result)
+
+    def _find_pixel_layers(self) -> None:
+        """Find the layers that steps in C compute, and the last layer of each step."""
+        self._pixel_layers: list[PixelLayer | None] = []
+        for w, layer, shape in zip(self.filters, self.layers, self.shapes[1:], strict=True):
+            plain = layer.strides == (1, 1) and not any(layer.paddings) and layer.groups == 1 and not layer.bfloat16
+            plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops)
+            pixels = shape[0] * math.prod(shape[2:])
+            found = pixel_layer(w, layer.bias is not None, layer.post_ops, pixels) if plain else None
+            self._pixel_layers.append(found)
+        self._last_layers: list[int] = []
+        i = 0
+        while i < len(self.layers):
+            row = list(takewhile(bool, self._pixel_layers[i : i + MOST]))
+            if any(layer.pays for layer in row if layer):
+                i += len(row)
+            else:
+                self._pixel_layers[i] = None
+                i += 1
+            self._last_layers.append(i - 1)
 
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
         """Declare the chain's operands in the order of the op's inputs; returns the images, channels last."""
@@ -147,7 +174,8 @@ class ConvChainPrimitive(ShapedPrimitive):
         for i, (w, chosen) in enumerate(zip(self.filters, self._chosen, strict=True)):
             geometry = self._geometry(w, self.layers[i], self.shapes[i], self.layers[i].paddings)
             assert chosen is not None  # the first part's steps have decided
-            self.weights[1 + i] = Weights(geometry.filter_desc, chosen)
+            pixels = self._pixel_layers[i]
+            self.weights[1 + i] = Weights(geometry.filter_desc, chosen) if pixels is None else PixelWeights(pixels)
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
         self._residual: Memory | None = None if residual is None else chain.input(image_desc(residual))
@@ -162,9 +190,9 @@ class ConvChainPrimitive(ShapedPrimitive):
         """Memory for results in between: two pieces in turns, since a convolution reads one and writes the other."""
         sizes, rounded = [0, 0], 0
         for steps in parts:
-            for i, (geometry, _, (_, shape)) in enumerate(steps):
-                if i < len(steps) - 1:
-                    sizes[i % 2] = max(sizes[i % 2], math.prod(geometry.shape))
+            for turn, last in enumerate(self._last_layers[:-1]):
+                sizes[turn % 2] = max(sizes[turn % 2], math.prod(steps[last][0].shape))
+            for i, (_, _, (_, shape)) in enumerate(steps):
                 if self.layers[i].bfloat16 and not self._reads_bfloat16[i]:
                     rounded = max(rounded, math.prod(shape))
         if rounded:
@@ -196,6 +224,8 @@ class ConvChainPrimitive(ShapedPrimitive):
 
     def _parts(self) -> list[_Slice]:
         n, _, height, _ = self.shape
+        if len(self._last_layers) == 1:
+            return [_Slice(0, n, 0, height)]  # a step in C, which takes some pixels at a time itself
         largest = 4 * max(math.prod(s[1:]) for s in self.shapes[1:-1])
         cache = _CACHE * (THREAD.limit or LIBRARY.num_threads())
         if largest <= cache:
@@ -208,7 +238,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         rows = -(-height // -(-height // rows))  # about equal parts
         return [_Slice(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
 
-    def _steps(self, part: _Slice) -> list[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]]:
+    def _steps(self, part: _Slice) -> list[_Step]:
         """(geometry, descriptor, (first row, shape) of the source) of each convolution of a part."""
         found, (begin, end) = [], (part.begin, part.end)
         for i in range(len(self.layers) - 1, -1, -1):
@@ -219,8 +249,11 @@ class ConvChainPrimitive(ShapedPrimitive):
                 (0, self.shapes[i][2], *layer.paddings[:2]) if whole else self._rows(i, begin, end)
             )
             shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
-            geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
             key = (i, shape, above, below)
+            if key not in self._descs:
+                geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
+                if self._pixel_layers[i] is not None:
+                    self._descs[key] = geometry, (None, 0 if RESIDUAL in layer.post_ops else None)
             if key not in self._descs:
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
                 result = geometry.seen(self._desc(geometry.shape, self._writes_bfloat16[i]))
@@ -230,15 +263,15 @@ class ConvChainPrimitive(ShapedPrimitive):
                 desc = geometry.forward(source, result, row, attributes, self._chosen[i])
                 # The first part decides how the filter is packed, and all others take it so.
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
-                self._descs[key] = desc, at
-            found.append((geometry, self._descs[key], (first, shape)))
+                self._descs[key] = geometry, (desc, at)
+            found.append((*self._descs[key], (first, shape)))
             begin, end = first, last
         return found[::-1]
 
     def _add(
         self,
         part: _Slice,
-        steps: Sequence[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]],
+        steps: Sequence[_Step],
         source: External | Memory,
     ) -> None:
         """Append the convolutions of a part."""
@@ -252,23 +285,39 @@ class ConvChainPrimitive(ShapedPrimitive):
             return chain.alias(memory, self._desc(shape, size == 2), offset)
 
         given = piece(source, self.shapes[0], *steps[0][2])
-        for i, (geometry, (desc, at), _) in enumerate(steps):
-            layer, result = self.layers[i], geometry.shape
-            if layer.bfloat16 and given.desc.itemsize == 4:
-                given = chain.reorder(given, chain.alias(self._rounded, given.desc.bfloat16))
-            memory = {_c.SRC: chain.reinterpret(given, geometry.seen(given.desc)), _c.WEIGHTS: self._weights[i]}
-            if layer.bias is not None:
-                memory[_c.BIAS] = self._biases[layer.bias]
+        first = 0
+        for turn, i in enumerate(self._last_layers):
+            geometry, (desc, at), _ = steps[i]
+            layer, result, added = self.layers[i], geometry.shape, None
             if at is not None:
                 assert self._residual is not None
                 added = piece(self._residual, self.shape, part.begin, result)
-                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
+            if layer.bfloat16 and given.desc.itemsize == 4:
+                given = chain.reorder(given, chain.alias(self._rounded, given.desc.bfloat16))
+            read = given
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
-                given = chain.alias(self._between[i % 2], self._desc(result, self._writes_bfloat16[i]))
-            memory[_c.DST] = chain.reinterpret(given, geometry.seen(given.desc))
-            chain.add(desc, memory)
+                given = chain.alias(self._between[turn % 2], self._desc(result, self._writes_bfloat16[i]))
+            if desc is None:
+                self._add_pixels(range(first, i + 1), read, added, given)
+            else:
+                memory = {_c.SRC: chain.reinterpret(read, geometry.seen(read.desc)), _c.WEIGHTS: self._weights[i]}
+                if layer.bias is not None:
+                    memory[_c.BIAS] = self._biases[layer.bias]
+                if at is not None and added is not None:
+                    memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
+                memory[_c.DST] = chain.reinterpret(given, geometry.seen(given.desc))
+                chain.add(desc, memory)
+            first = i + 1
+
+    def _add_pixels(self, numbers: range, source: Memory, added: Memory | None, target: Memory) -> None:
+        """Append the step in C that computes some layers."""
+        layers = [layer for i in numbers if (layer := self._pixel_layers[i])]
+        biases = [self._biases[bias] for i in numbers if (bias := self.layers[i].bias) is not None]
+        n, _, height, width = target.desc.shape
+        weights = [self._weights[i] for i in numbers]
+        add_pixels(self.chain, layers, n * height * width, source, weights, biases, added, target)
 
 
 def find_primitive(

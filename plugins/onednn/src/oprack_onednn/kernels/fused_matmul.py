@@ -12,17 +12,20 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization
 from oprack_nn.ops.precision import is_narrow
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import rows_of
+from oprack_onednn.chain.memory import channels_last_desc, rows_of
 from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Memory, MemoryDesc
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
+from oprack_onednn.kernels._implementation import convolution, is_read_once
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
+
+_ONE_TAP = (dims((1, 1)), *[dims((0, 0))] * 3)  # strides, dilations and paddings of a convolution
 
 
 class FusedPrimitive(RowMajorPrimitive):
@@ -47,13 +50,24 @@ class FusedPrimitive(RowMajorPrimitive):
     ) -> None:
         self.shape = shape
         k, n = y_shape
-        source, result = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n))
-        weights = MemoryDesc.strided(y_shape, y_strides)
-        row = MemoryDesc.strided((1, n)) if bias else None
+        dense = apart == k and (residual is None or residual[2] == n)
+        if constant and dense and not bfloat16 and is_read_once(m, k * n):
+            # rows as the pixels of an image: the convolution of one tap is the same product
+            source, result = channels_last_desc((1, k, 1, m)), channels_last_desc((1, n, 1, m))
+            weights = MemoryDesc.strided((n, k, 1, 1), (*y_strides[::-1], 1, 1))
+        else:
+            source, result = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n))
+            weights = MemoryDesc.strided(y_shape, y_strides)
         attributes, at = as_post_ops(post_ops, result)
-        wanted = MemoryDesc.any(y_shape, _c.BF16 if bfloat16 else _c.F32) if constant else weights
+        wanted = MemoryDesc.any(weights.shape, _c.BF16 if bfloat16 else _c.F32) if constant else weights
         factor = MemoryDesc.strided((m, k), None, _c.BF16) if bfloat16 else source
-        desc = primitive_desc("matmul", LIBRARY.engine, factor, wanted, row, result, attributes)
+        if len(source.shape) > 2:
+            row = MemoryDesc.strided((n,)) if bias else None
+            kind = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT)
+            desc = convolution(*kind, source, wanted, row, result, *_ONE_TAP, attributes, outputs=n)
+        else:
+            row = MemoryDesc.strided((1, n)) if bias else None
+            desc = primitive_desc("matmul", LIBRARY.engine, factor, wanted, row, result, attributes)
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(weights, chosen)} if constant else {}
         chain = self.chain = PrimitiveChain()
@@ -66,7 +80,7 @@ class FusedPrimitive(RowMajorPrimitive):
         if at is not None:
             assert residual is not None
             # a post-op reads what is without gaps
-            added = chain.input(MemoryDesc.strided((m, n), (residual[2], 1)))
+            added = chain.input(result if residual[2] == n else MemoryDesc.strided((m, n), (residual[2], 1)))
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else chain.reorder(added, result)
         memory[_c.DST] = chain.output(result)
         chain.add(desc, memory)

@@ -7,7 +7,7 @@ from typing import Any
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.op.families import resolve_pads
-from oprack_nn.passes.post_ops import CONVOLUTIONS
+from oprack_nn.passes.post_ops import CONVOLUTIONS, precision_attrs
 
 _LONGEST = 8
 # Convolutions whose windows overlap: each makes neighbouring parts need more rows of what comes before.
@@ -52,8 +52,15 @@ def _chain_from(graph: Graph, op: OpNode) -> list[OpNode]:
         reader = _follower(graph, run[-1])
         if reader is None or sum(map(_overlaps, [*run[1:], reader])) > _OVERLAPPING:
             break
+        if len(_precisions([*run, reader])) > 1:
+            break
         run.append(reader)
     return run
+
+
+def _precisions(run: Sequence[OpNode]) -> set[tuple[str, str]]:
+    """What convolutions say of their precision; the op has one attribute for all of them."""
+    return {said for op in run for said in precision_attrs(op).items()}
 
 
 def _replace(graph: Graph, run: Sequence[OpNode]) -> bool:
@@ -88,6 +95,7 @@ def _attrs(run: Sequence[OpNode]) -> dict[str, Any]:
         "paddings": [p for pairs in pads for pair in pairs for p in pair],
         "post_op_counts": list(map(len, post_ops)),
         "post_ops": [text for texts in post_ops for text in texts],
+        **dict(_precisions(run)),
     }
 
 

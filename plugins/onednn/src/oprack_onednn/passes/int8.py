@@ -14,7 +14,7 @@ import numpy as np
 from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
 from oprack_nn.ops.with_post_ops import WINDOW
-from oprack_nn.passes.post_ops import CONVOLUTIONS, PRODUCTS, plain_product
+from oprack_nn.passes.post_ops import CONVOLUTIONS, PRODUCTS, plain_product, product_attrs
 
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.ops.quantized import GREATEST, LEAST
@@ -173,10 +173,7 @@ def _as_product(graph: Graph, op: OpNode) -> bool:
     grid = multiples(w.T)
     if grid is None:
         return False
-    rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
-    swapped = op.attr("transpose_X", op.attr("trans_x", False))
-    attrs = {"x_num_col_dims": rows, "trans_x": swapped}
-    _replace(graph, op, _PRODUCT, found, "Y", np.ascontiguousarray(grid[0].T), grid[1], attrs)
+    _replace(graph, op, _PRODUCT, found, "Y", np.ascontiguousarray(grid[0].T), grid[1], product_attrs(op))
     return True
 
 

@@ -9,6 +9,7 @@ from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.ir.generic import remove_dead_code
 from oprack.python.records import dataclass
 from oprack_nn.ops.post_ops import RESIDUAL
+from oprack_nn.passes.post_ops import precision_attrs
 
 from oprack_onednn.passes.int8 import known_attr
 
@@ -77,6 +78,7 @@ def _rewrite(graph: Graph, op: OpNode) -> bool:
     }
     inputs = {slot: nodes for slot, nodes in inputs.items() if nodes}
     attrs = {"factors": [leaf.factor for leaf in leaves], **which, "post_ops": op.attr("post_ops", [])}
+    attrs |= precision_attrs(op)
     graph.add_op("onednn_upsampled_conv2d", inputs, {"Output": op.outputs["Output"]}, attrs, before=op)
     graph.remove_op(op)
     return True

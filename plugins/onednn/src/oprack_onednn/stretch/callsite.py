@@ -231,17 +231,17 @@ class CallSite:
             if entry is not None:
                 self._ahead.keep(key, entry)
                 entry.link.chain.compile_ahead()
-        return entry.take()[0] if entry else None
+        return tuple([outlet.blank() for outlet in entry.link.outlets]) if entry else None
 
     def link(self, x: Any, *others: Any) -> Link | None:
-        """What is bound for these inputs, with which the op was computed."""
+        """What is bound for these inputs."""
         if not self.reads(x, others) or not THREAD.ready():
             return None
         key = self.key(x, others)
         entry = self.entries[key]
-        if entry is None:
+        if entry is None or (entry and not entry.fits(others)):
             entry = self.enter(key, (x, *others))
-        return entry.link if entry and entry.fits(others) else None
+        return entry.link if entry else None
 
 
 def call_site(

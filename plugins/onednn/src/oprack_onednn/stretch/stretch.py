@@ -8,12 +8,12 @@ The steps are planned by `wiring`, and where their arrays lie by `bound_stretch`
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from operator import is_, itemgetter
 from typing import Any, Protocol
 
 from oprack.kernel.specialization import JoinedSteps, StretchStep
+from oprack.python.implementation import without_collecting
 
 from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER
 from oprack_onednn.chain.memory import memory_order
@@ -93,21 +93,18 @@ class _StretchFunction:
             starts.append(start)
             misplaced |= start
         entry = self._entries[key]
-        if not entry:
-            return self._bind(key, values) if entry is None else None
+        if entry is None or (
+            # the same objects as before, so no other memory
+            entry.__class__ is BoundStretch and not all(map(is_, entry.parameters, self._parameters_of(values)))
+        ):
+            entry, results = without_collecting(_bind, self._wiring, values, self._parameters_of(values))
+            self._entries.keep(key, entry, CHAIN * len(self._wiring.steps))
+            if entry.__class__ is not BoundStretch:
+                return results
         if entry.__class__ is _SplitStretch:
             return entry.run(values)
-        # the same objects as before, so no other memory
-        if not all(map(is_, entry.parameters, self._parameters_of(values))):
-            return self._bind(key, values)
         # primitives were chosen for elements at multiples of four bytes
-        return None if misplaced & _MISALIGNED else self._run(key, entry, values, starts)
-
-    def _bind(self, key: tuple[Any, ...], values: Sequence[Any]) -> Sequence[Any] | None:
-        """Run the ops one by one for shapes or parameters that are new, and keep what that bound."""
-        bound, results = _run_and_bind(self._wiring, values, self._parameters_of(values))
-        self._entries.keep(key, _NONE if bound is None else bound, CHAIN * len(self._wiring.steps))
-        return results
+        return None if not entry or misplaced & _MISALIGNED else self._run(key, entry, values, starts)
 
     def _run(self, key: tuple[Any, ...], entry: BoundStretch, values: Sequence[Any], starts: Sequence[int]) -> Any:
         table, results = entry.native.values, []
@@ -134,10 +131,8 @@ class _StretchFunction:
         return None
 
 
-def _run_and_bind(
-    wiring: Wiring, values: Sequence[Any], parameters: Any
-) -> tuple[BoundStretch | _SplitStretch | None, Sequence[Any] | None]:
-    """Run the ops one by one, and bind their chains.
+def _bind(wiring: Wiring, values: Sequence[Any], parameters: Any) -> tuple[Any, Sequence[Any] | None]:
+    """Bind the chains of a stretch by a dry run; where an op has to run on its own, the stretch is split.
 
     Args:
         wiring: The steps.
@@ -145,51 +140,65 @@ def _run_and_bind(
         parameters: Those of them that stay.
 
     Returns:
-        What was bound, and the arrays that leave; None for either where there is none.
+        What was bound, _NONE where nothing can be, and the arrays that leave where all ops ran.
     """
-    arrays: list[Any] = [*values]
-    contents, alone = StretchContents([], [], {}, {}), list[int]()
-    for i, step in enumerate(wiring.steps):
-        inputs = [None if number is None else arrays[number] for number in wiring.inputs[i]]
-        x = inputs[0]
-        made = None if x is None else wiring.call(i, arrays)
-        if x is None or made is None:
-            return None, None
-        joinable = wiring.joinables[i]
-        if joinable is None:
-            served = _place_results(wiring, i, x, made, contents)
-        else:
-            is_native = x.size >= step.smallest or joinable.is_exact
-            served = is_native and _bind_chain(joinable, inputs, made, contents)
-        if not served:
-            alone.append(i)
-        arrays += made
-    results = [arrays[number] for number in wiring.leaving]
-    if alone:
-        return _split(wiring, alone), results
-    stretch = BoundStretch(wiring, contents, parameters)
-    return (stretch if stretch.size <= _MOST else None), results
+    contents, split, begin = StretchContents([], [], {}, {}), _SplitStretch(wiring), 0
+    arrays, computed, count = [*values], split.room(values), len(wiring.steps)
+    for i in range(count):
+        made = _dry_run(wiring, i, arrays, contents)
+        if made is not None:
+            arrays += made
+            continue
+        split.divide(begin, i)
+        if not split.compute(computed, begin, i + 1):
+            return _NONE, None
+        arrays, begin = computed[: wiring.first[i] + wiring.steps[i].results], i + 1
+    if not begin:
+        stretch = BoundStretch(wiring, contents, parameters)
+        return (stretch if stretch.size <= _MOST else _NONE), None
+    split.divide(begin, count)
+    results = split.leaving(computed) if split.compute(computed, begin, count) else None
+    return (split if split.between else _NONE), results
 
 
 class _SplitStretch:
     """A stretch some of whose ops run on their own for certain shapes, and the others as stretches between them.
 
-    Args:
-        wiring: The whole stretch.
+    Attributes:
         between: The stretches between those ops, each by the number of its first step.
     """
 
-    def __init__(self, wiring: Wiring, between: Mapping[int, tuple[SubStretch, _StretchFunction]]) -> None:
-        self._wiring, self._blank = wiring, [None] * (wiring.count - wiring.entering)
-        self._between = between
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self.between: dict[int, tuple[SubStretch, _StretchFunction]] = {}
+
+    def divide(self, begin: int, end: int) -> None:
+        """Make a stretch of some steps, behind which one has to run on its own, where two of them have chains."""
+        assert RUNNER.run is not None
+        natives = [i for i in range(begin, end) if self._wiring.joinables[i] is not None]
+        if len(natives) > 1:
+            steps = self._wiring.sub_stretch(natives[0], natives[-1] + 1)
+            self.between[natives[0]] = steps, _StretchFunction(steps.wiring, RUNNER.run)
+
+    def room(self, values: Sequence[Any]) -> list[Any]:
+        """All arrays of the stretch, of which those that enter are known."""
+        return [*values, *[None] * (self._wiring.count - self._wiring.entering)]
+
+    def leaving(self, arrays: Sequence[Any]) -> list[Any]:
+        """Those of all arrays that leave."""
+        return [arrays[k] for k in self._wiring.leaving]
 
     def run(self, values: Sequence[Any]) -> Sequence[Any] | None:
         """The arrays that leave; None where the plan has to call the ops itself."""
-        wiring, arrays = self._wiring, [*values, *self._blank]
-        i, count = 0, len(wiring.steps)
-        while i < count:
-            if i in self._between:
-                steps, function = self._between[i]
+        arrays = self.room(values)
+        return self.leaving(arrays) if self.compute(arrays, 0, len(self._wiring.steps)) else None
+
+    def compute(self, arrays: list[Any], begin: int, end: int) -> bool:
+        """Fill in the results of some steps, which neither begin nor end within a stretch; False where one can't be."""
+        wiring, i = self._wiring, begin
+        while i < end:
+            if i in self.between:
+                steps, function = self.between[i]
                 found = function(*[arrays[k] for k in steps.taken])
                 if found is not None:
                     for k, y in zip(steps.left, found, strict=True):
@@ -198,50 +207,38 @@ class _SplitStretch:
                     continue
             made = wiring.call(i, arrays)
             if made is None:
-                return None
+                return False
             arrays[wiring.first[i] : wiring.first[i] + len(made)] = made
             i += 1
-        return [arrays[k] for k in wiring.leaving]
+        return True
 
 
-def _split(wiring: Wiring, alone: Sequence[int]) -> _SplitStretch | None:
-    """The steps between those that run on their own, as stretches; None where none of them has two chains."""
-    assert RUNNER.run is not None
-    between: dict[int, tuple[SubStretch, _StretchFunction]] = {}
-    for before, end in pairwise([-1, *alone, len(wiring.steps)]):
-        natives = [i for i in range(before + 1, end) if wiring.joinables[i] is not None]
-        if len(natives) > 1:
-            steps = wiring.sub_stretch(natives[0], natives[-1] + 1)
-            between[natives[0]] = steps, _StretchFunction(steps.wiring, RUNNER.run)
-    return _SplitStretch(wiring, between) if between else None
-
-
-def _bind_chain(joinable: Joinable, inputs: Sequence[Any], made: list[Any], contents: StretchContents) -> bool:
-    """Add the chain of an op that computed `made` to the contents; False where none can be bound."""
-    link = joinable.link(*inputs)
-    if link is None or link.chain.native is None:
-        return False
-    if [(y.shape, y.dtype) for y in made] != [(o.shape, o.dtype) for o in link.outlets]:
-        return False
-    for k, (y, outlet) in enumerate(zip(made, link.outlets, strict=True)):
-        # where the function declined, because of a NaN for one, another one gave the result in its own layout; the ops
-        # behind are bound to what the chain will write
-        if y.strides != outlet.strides:
-            made[k] = outlet.take()[0]
-            made[k][...] = y
-    looked = inputs[0] if joinable.looks_at == "input" else made[0]
+def _dry_run(wiring: Wiring, i: int, arrays: Sequence[Any], contents: StretchContents) -> list[Any] | None:
+    """Add a step to the contents; arrays like its results, or None where it has to run on its own."""
+    inputs = [None if number is None else arrays[number] for number in wiring.inputs[i]]
+    x, step, joinable = inputs[0], wiring.steps[i], wiring.joinables[i]
+    if x is None:
+        return None
+    if joinable is None:
+        return _place_views(wiring, i, x, arrays, contents)
+    link = joinable.link(*inputs) if x.size >= step.smallest or joinable.is_exact else None
+    if link is None or link.chain.native is None or len(link.outlets) != step.results:
+        return None
+    made = [outlet.blank() for outlet in link.outlets]
+    looked = x if joinable.looks_at == "input" else made[0]
     if joinable.looks_at and memory_order(looked.shape, looked.strides) is None:
-        return False
+        return None
     contents.links.append(link)
     contents.looks.append(looked.size)
-    return True
+    return made
 
 
-def _place_results(wiring: Wiring, i: int, x: Any, made: list[Any], contents: StretchContents) -> bool:
-    """Find out where the results of view number `i` lie; False where they may be anything."""
+def _place_views(wiring: Wiring, i: int, x: Any, arrays: Sequence[Any], contents: StretchContents) -> list[Any] | None:
+    """The results of view number `i`, after it was noted where they lie; None where they may be anything."""
     link, source = None, wiring.inputs[i][0]
+    made = wiring.call(i, arrays)
     assert source is not None  # x is there
-    for k, y in enumerate(made):
+    for k, y in enumerate(made or ()):
         number = wiring.first[i] + k
         if not y.size:
             contents.empty[number] = y
@@ -252,11 +249,11 @@ def _place_results(wiring: Wiring, i: int, x: Any, made: list[Any], contents: St
             continue
         copy = None if k else copied(wiring.steps[i].op_type, x, y)
         if copy is None:
-            return False
-        link, made[k] = copy
+            return None
+        link, made[k] = copy  # type: ignore[index]
     contents.links.append(link)
     contents.looks.append(0)
-    return True
+    return made
 
 
 def _failure(wiring: Wiring, entry: BoundStretch, status: int) -> str:

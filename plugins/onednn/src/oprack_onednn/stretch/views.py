@@ -66,14 +66,13 @@ def view_of(x: Array, y: Array, source: int, function: Callable[[Array], Array])
 
 
 def copied(op_type: str, x: Array, y: Array) -> tuple[Link, Array] | None:
-    """What copies x where a view of this type gave the array y, and the copy; None when it may be something else."""
+    """What copies x where a view of this type gave the array y, and room for it; None when it may be something else."""
     if op_type not in _RESHAPES or y.dtype is not FLOAT or x.size != y.size:
         return None
     room, seen = _room(x, y.shape)
     found: _Copy | None = THREAD.primitive(("copy", x.shape, x.strides, seen.strides), _Copy, x, seen)
     if found is None:
         return None
-    room[...] = y
     return Link(found.chain.bound(), (Outlet(room.shape, room.strides),), (0,)), room
 
 

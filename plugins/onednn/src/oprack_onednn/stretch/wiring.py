@@ -64,6 +64,8 @@ class Wiring:
         """What step `i` computes, by its function or by those that take over; None where it can't be told."""
         step, arguments = self.steps[i], self.arguments(i, arrays)
         first = arguments[0][0] if isinstance(arguments[0], list) else arguments[0]
+        if first is None:
+            return None
         results = step.function(*arguments) if first.size >= step.smallest else NotImplemented
         if results is NotImplemented:
             results = step.otherwise(*arguments) if step.otherwise is not None else NotImplemented

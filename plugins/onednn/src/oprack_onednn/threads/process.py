@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import atexit
 import signal
+import sys
 import threading
 from ctypes import (
     CDLL,
@@ -45,14 +46,21 @@ from oprack.python.interruption import let_interruptions_pass
 from oprack_onednn.c.runner import RUNNER
 
 _SIZE = 1 << 16
-_DISABLE = 2
+# SS_DISABLE, and the order of the fields of a stack_t, which are macOS's own
+_DISABLE = 4 if sys.platform == "darwin" else 2
 
 # Memory that a thread may still use, although the object that owned it has gone; see SignalStack.__del__.
 _ABANDONED: list[Array[c_char]] = []
 
 
 class _Stack(Structure):
-    _fields_ = (("pointer", c_void_p), ("flags", c_int), ("size", c_size_t))
+    pointer: int | None
+    flags: int
+
+    if sys.platform == "darwin":
+        _fields_ = (("pointer", c_void_p), ("size", c_size_t), ("flags", c_int))
+    else:
+        _fields_ = (("pointer", c_void_p), ("flags", c_int), ("size", c_size_t))
 
 
 class SignalStack:
@@ -71,7 +79,7 @@ class SignalStack:
         if self._set(None, byref(present)) or not present.flags & _DISABLE:
             return  # someone else's, such as faulthandler's, serves as well
         memory = create_string_buffer(_SIZE)
-        if not self._set(byref(_Stack(addressof(memory), 0, _SIZE)), None):
+        if not self._set(byref(_Stack(pointer=addressof(memory), size=_SIZE)), None):
             self._memory = memory
 
     def __del__(self) -> None:
@@ -82,7 +90,7 @@ class SignalStack:
             # Another thread drops it, or a forked child does: whether the stack is still in use can't be known.
             _ABANDONED.append(memory)
         elif not self._set(None, byref(present)) and present.pointer == addressof(memory):
-            self._set(byref(_Stack(None, _DISABLE, 0)), None)
+            self._set(byref(_Stack(flags=_DISABLE)), None)
 
 
 def start_workers(library: CDLL, count: int) -> None:

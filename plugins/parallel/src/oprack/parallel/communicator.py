@@ -261,13 +261,13 @@ class Communicator(ABC):
             different collectives, it raises.
         """
         started = self._started("all_gather", "all_gather", whole, tuple(whole.shape), list(counts))
-        if started is None:
+        if started is None and self.size > 1:
             start = sum(counts[: self.rank])
             whole[...] = self.all_gather(whole[start : start + counts[self.rank]], counts)
         return started or Transfer.done(whole)
 
     def memory(self, size: int, like: Any) -> Any:
-        """An array for results of `start_all_gather`, collective: other ranks of the machine may read it where it lies.
+        """An array for results of `start_all_gather`, collective: on one machine it may be one for all ranks.
 
         Args:
             size: Its number of elements, in one dim.
@@ -277,6 +277,10 @@ class Communicator(ABC):
             The array, not initialised.
         """
         return np.empty_like(like, shape=(size,), order="C")
+
+    def is_one(self, whole: Any) -> bool:
+        """Whether an array of `memory` is one for all ranks, so that what a rank writes, between barriers, all have."""
+        return False
 
     def start_reduce_scatter(self, x: Any, counts: Sequence[int], factor: float = 1.0) -> Transfer:
         """As `reduce_scatter`, of an array that stays as it is meanwhile; it goes on while the rank computes.

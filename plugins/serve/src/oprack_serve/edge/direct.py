@@ -89,30 +89,8 @@ class Direct:
         Exchange(connection, self, head, body).begin()
 
 
-class _DirectCall(HttpCall):
-    """A request whose body is there, and whose exchange is told what comes of it, unless a task waits for that."""
-
-    __slots__ = ("_data", "exchange")
-    told_of_leaving = True
-
-    def __init__(self, exchange: Exchange, head: HttpHead, source: Any, data: bytes | memoryview, seconds: float):
-        super().__init__(head, source, None, seconds)
-        self.exchange: Exchange | None = exchange
-        self._data = data
-
-    def finish(self, result: Result) -> None:
-        if self.result is not None:
-            super().finish(result)
-        elif self.exchange is not None:
-            exchange, self.exchange = self.exchange, None
-            exchange.conclude(result)
-
-    async def read(self, bodies: Bodies) -> Body:
-        return bodies.whole(self._data)
-
-
-class Exchange:
-    """A request and its answer on a connection, in the place of uvicorn's RequestResponseCycle.
+class Exchange(HttpCall):
+    """A request that is whole, and its answer on a connection, in the place of uvicorn's RequestResponseCycle.
 
     Args:
         connection: Where it came from.
@@ -122,17 +100,23 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_call", "_connection", "_data", "_direct", "_inference", "_task", "disconnected"),
-        *("keep_alive", "message_event", "response_complete"),
+        *("_connection", "_data", "_direct", "_inference", "_task", "_waits", "disconnected"),
+        *("keep_alive", "response_complete"),
     )
+    told_of_leaving = True
 
     def __init__(self, connection: HttpToolsProtocol, direct: Direct, head: HttpHead, body: bytes | memoryview) -> None:
+        super().__init__(head, connection.client, None, direct.read_timeout)
         self._connection, self._direct, self._inference = connection, direct, direct.inference
         self.keep_alive, self.disconnected, self.response_complete = True, False, False
-        self.message_event = self  # set when the connection is lost
-        self._call = _DirectCall(self, head, connection.client, body, direct.read_timeout)
         self._data = body
         self._task: asyncio.Task[None] | None = None
+        self._waits = True  # for what comes of it
+
+    @property
+    def message_event(self) -> Exchange:
+        """What is set when the connection is lost. Not kept: a request that has itself ends by the collector alone."""
+        return self
 
     def begin(self) -> None:
         """Queue the request, or have a task see to that."""
@@ -140,12 +124,24 @@ class Exchange:
         connection.cycle = self  # type: ignore[assignment]
         connection.tasks.add(self)  # type: ignore[arg-type]
         try:
-            if not self._inference.take(self._call, self._data):
+            if not self._inference.take(self, self._data):
                 self._go_on(self._respond())
+                return
         except Exception as error:
             # not now: the parser may be at work on what comes behind
-            connection.loop.call_soon(self._answered, self._inference.failed(self._call, error))
+            connection.loop.call_soon(self._answered, self._inference.failed(self, error))
         self._data = b""
+
+    async def read(self, bodies: Bodies) -> Body:
+        data, self._data = self._data, b""
+        return bodies.whole(data)
+
+    def finish(self, result: Result) -> None:
+        if self.result is not None:
+            super().finish(result)
+        elif self._waits:
+            self._waits = False
+            self._conclude(result)
 
     def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
         self._task = self._connection.loop.create_task(work)
@@ -153,40 +149,40 @@ class Exchange:
     def set(self) -> None:
         """The connection is lost."""
         if not self.response_complete:
-            self._call.finish(ClientLeftError())
+            self.finish(ClientLeftError())
 
     def cancel(self, msg: str | None = None) -> None:
         """The server ends, and has waited for long enough. uvicorn goes through all tasks meanwhile."""
         if self._task is not None:
             self._task.cancel(msg)
         else:
-            self._connection.loop.call_soon(self._call.finish, RequestError(*self._call.when_cancelled))
+            self._connection.loop.call_soon(self.finish, RequestError(*self.when_cancelled))
 
-    def conclude(self, result: Result) -> None:
+    def _conclude(self, result: Result) -> None:
         """Answer with what the lane has made of the request."""
-        if isinstance(result, dict) and self._call.encodes_long(result):
+        if isinstance(result, dict) and self.encodes_long(result):
             self._go_on(self._conclude_apart(result))
         else:
-            self._answered(self._inference.conclude(self._call, result))
+            self._answered(self._inference.conclude(self, result))
 
     async def _respond(self) -> None:
-        await self._send(await self._inference.answer(self._call))
+        await self._send(await self._inference.answer(self))
 
     async def _conclude_apart(self, result: Result) -> None:
-        await self._send(await self._inference.conclude_apart(self._call, result))
+        await self._send(await self._inference.conclude_apart(self, result))
 
     def _answered(self, answer: Answer) -> None:
         """Send an answer, by a task where the client has to take one part before the next."""
-        if sum(map(len, answer.pieces)) >= GATHERED:
+        if answer.size >= GATHERED:
             self._go_on(self._send(answer))
             return
         try:
             if answer.status != 499 and not self.disconnected:
-                known = self._call.known_headers(answer) if self.keep_alive else b""
+                known = self.known_headers(answer) if self.keep_alive else b""
                 if known:
                     data = b"".join([self._direct.begins(self._connection), known, b"\r\n", *answer.pieces])
                 else:
-                    headers, body = self._call.told(answer)
+                    headers, body = self.told(answer)
                     data = b"".join([self._head(answer.status, headers), *body])
                 self._connection.transport.write_whole(data)  # type: ignore[attr-defined]
         except Exception:
@@ -199,7 +195,7 @@ class Exchange:
         transport, flow = self._connection.transport, self._connection.flow
         try:
             if answer.status != 499 and not self.disconnected:
-                headers, body = self._call.told(answer)
+                headers, body = self.told(answer)
                 transport.write(self._head(answer.status, headers))
                 for piece in pieces_of(body):
                     if flow.write_paused:
@@ -230,7 +226,7 @@ class Exchange:
     def _end(self, answer: Answer) -> None:
         connection = self._connection
         try:
-            self._inference.end(self._call, answer)
+            self._inference.end(self, answer)
         except Exception:  # whoever called has others to answer
             self._failed()
         connection.tasks.discard(self)

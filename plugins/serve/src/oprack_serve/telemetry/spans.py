@@ -54,8 +54,8 @@ class Spans:
             if status >= 500:
                 span.set_status(trace.StatusCode.ERROR, error[:200])
             below = trace.set_span_in_context(span)
-            for stage, (start, end) in call.stages.items():
-                self._tracer.start_span(stage, below, start_time=ns(start)).end(ns(max(start, end)))
+            for stage, (start, end) in call.stages().items():
+                self._tracer.start_span(stage, below, start_time=ns(start)).end(ns(end))
         span.end(ns(now))
 
     def close(self) -> None:

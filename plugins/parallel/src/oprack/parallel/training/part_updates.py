@@ -65,6 +65,7 @@ class PartUpdates(Updates):
         super().__init__(optimizer, [self._part_of(p, spans) for p, spans in zip(whole, pieces, strict=True)], paths)
         self._names = StateNames(optimizer, self.whole, paths)
         self._versions = [-1] * len(self.whole)  # of the parameters whose values the parts have
+        self._homes = list[Any]()
 
     @classmethod
     def of(cls, updates: Updates, pieces: Pieces, ranks: Communicator, owner: str) -> PartUpdates:
@@ -92,19 +93,38 @@ class PartUpdates(Updates):
         """This rank's elements of an array of a parameter's shape, on the same memory where that has no gaps."""
         return array.reshape(-1)[slice(*self._pieces[position][self._ranks.rank])]
 
+    def lie_in(self, homes: Sequence[Any]) -> None:
+        """Let the parts lie in memory of others, where steps update them in place.
+
+        Args:
+            homes: For each parameter an array of its shape, in which this rank's elements are updated.
+        """
+        self._homes = [self.elements(k, home) for k, home in enumerate(homes)]
+
     def given_back(self, position: int) -> None:
         """Note that a parameter has got the elements that this rank has updated."""
         self._versions[position] = self.whole[position]._version
 
     def step(self) -> None:
         """Update this rank's elements of every parameter whose part has a gradient; collective."""
-        for k, (p, part) in enumerate(zip(self.whole, self.parameters, strict=True)):
-            if self._versions[k] != p._version:  # set by others since
-                part._value = self.elements(k, p._value).copy()  # of its own, so that it is updated in place
-            part.requires_grad = p.requires_grad
+        self._bring_home()
         chosen = [p for p in self._with_gradient() if p.size]
         gradients = [LoDTensor(p._grad._value, place=p.place, shared=True) for p in chosen if p._grad is not None]
         self._update(chosen, gradients, True)
+        self._bring_home()
+
+    def _bring_home(self) -> None:
+        """Let all parts lie where they are to: some may have been set by others, some updated in other memory."""
+        for k, (p, part, home) in enumerate(zip(self.whole, self.parameters, self._homes, strict=True)):
+            if self._versions[k] != p._version:  # set by others since
+                home[...] = self.elements(k, p._value)
+                self.given_back(k)
+            elif part._value is not home:
+                home[...] = part._value
+            part._value, part.requires_grad = home, p.requires_grad
+
+    def _is_shared(self, p: Tensor) -> bool | None:
+        return None
 
     def _summed(self, squares: np.ndarray, chosen: set[int]) -> np.ndarray:
         found: np.ndarray = self._ranks.all_reduce(squares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import weakref
 import zlib
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from oprack.parallel.communicator import Communicator
 from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
 from oprack.parallel.training.data_parallel import copy_from_first, require_made
 from oprack.parallel.training.exchange import Exchange, add_gradient
-from oprack.parallel.transfers import Transfer
+from oprack.parallel.transfers import Transfer, waited
 from oprack.parallel.world import world
 
 _COMPARED = 2
@@ -85,6 +86,11 @@ class Zero:
         self._compared = _COMPARED if self._ranks.size > 1 else 0
         self._beside = self._ranks.beside()
         self._flats = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
+        self._are_one = [self._beside.is_one(flat) for flat in self._flats]
+        lying = zip(self._buckets, self._flats, strict=True)
+        homes = {id(p): home for b, flat in lying for p, home in zip(b.tensors, b.views(flat), strict=True)}
+        self._updates.lie_in([homes[id(p)] for p in whole])
+        self._homes = [_for_reading(homes[id(p)]) for p in whole]
         copy_from_first("Zero", [(str(k), p) for k, p in enumerate(whole)], self._ranks)
         self._parts = _Parts("Zero", self) if stage == 2 else None
 
@@ -122,34 +128,23 @@ class Zero:
             raise PreconditionNotMetError(
                 f"Zero: no parameter of {type(self._optimizer).__name__} has a gradient; call backward() before step()"
             )
-        self._bring_home()
+        if any(self._are_one):
+            self._ranks.barrier()  # until then, other ranks may read the parameters
         self._updates.step()
         self._updates.forget_restored(self._present)
         gathered = []
-        for bucket, positions, flat in zip(self._buckets, self._positions, self._flats, strict=True):
-            if not self._present.isdisjoint(positions):
-                counts = bucket.counts(self._ranks.size)
+        having = [n for n, positions in enumerate(self._positions) if not self._present.isdisjoint(positions)]
+        for n in having:
+            if not self._are_one[n]:
+                bucket = self._buckets[n]
                 with context(bucket.tensors[0].place).activate():
-                    own = flat[sum(counts[: self._ranks.rank]) :][: counts[self._ranks.rank]]
-                    at = 0
-                    for k in positions:
-                        value = self._updates.parameters[k]._value
-                        own[at : at + value.size] = value
-                        at += value.size
-                    gathered.append((bucket, positions, self._beside.start_all_gather(flat, counts)))
-        for bucket, positions, transfer in gathered:
-            views = bucket.views(transfer.wait())
-            for k, p, value in zip(positions, bucket.tensors, views, strict=True):
-                p._overwrite(value, None, "Zero.step")
-                self._updates.given_back(k)
-
-    def _bring_home(self) -> None:
-        """Let parameters lie in the memory of their buckets, from which they may have been replaced."""
-        for bucket, flat in zip(self._buckets, self._flats, strict=True):
-            for p, home in zip(bucket.tensors, bucket.views(flat), strict=True):
-                if not _is_at(p._value, home):
-                    home[...] = p._value
-                    p._overwrite(home, None, "Zero.step")
+                    gathered.append(self._beside.start_all_gather(self._flats[n], bucket.counts(self._ranks.size)))
+        waited(gathered)
+        if any(self._are_one):
+            self._ranks.barrier()  # until then, they may not have written their parts
+        for k in itertools.chain.from_iterable(self._positions[n] for n in having):
+            self._whole[k]._overwrite(self._homes[k], None, "Zero.step")
+            self._updates.given_back(k)
 
     def _take_gradients(self) -> None:
         self._present = {k for k, p in enumerate(self._whole) if p.requires_grad and p._grad is not None}
@@ -242,11 +237,12 @@ class Zero:
         self.set_state_dict(state, strict)
 
 
-def _is_at(value: Any, place: Any) -> bool:
-    """Whether an array lies at a place, so that nothing has to be copied there."""
-    if type(value) is not np.ndarray or type(place) is not np.ndarray:
-        return value is place
-    return value.ctypes.data == place.ctypes.data and value.strides == place.strides
+def _for_reading(home: Any) -> Any:
+    """What a parameter has of its home: other ranks may read the same memory, so nothing else may write to it."""
+    if isinstance(home, np.ndarray):
+        home = home.view()
+        home.flags.writeable = False
+    return home
 
 
 class _Parts(Exchange):
