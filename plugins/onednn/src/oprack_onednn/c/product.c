@@ -11,6 +11,7 @@
 #define NAMED(name) name##_narrow
 #define TARGET
 #define LANES 4
+#define EACH(x) ((floats){x, x, x, x})
 #define PLUS_PRODUCT(sum, a, b) ((sum) + (a) * (b))
 #define ROWS 6
 #define PAIRED 3
@@ -23,6 +24,7 @@
 #define NAMED(name) name##_wide
 #define TARGET __attribute__((target("avx2,fma")))
 #define LANES 8
+#define EACH(x) ((floats)_mm256_set1_ps(x))
 #define PLUS_PRODUCT(sum, a, b) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum)))
 #define ROWS 6
 #define PAIRED 3
@@ -32,6 +34,7 @@
 #define NAMED(name) name##_widest
 #define TARGET WIDEST
 #define LANES 16
+#define EACH(x) ((floats)_mm512_set1_ps(x))
 #define PLUS_PRODUCT(sum, a, b) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum)))
 #define ROWS 12
 #define PAIRED 12

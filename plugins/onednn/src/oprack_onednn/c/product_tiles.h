@@ -1,6 +1,6 @@
-/* Part of product.c, once for each kind of CPU. floats: a register of LANES numbers. PLUS_PRODUCT(sum, a, b). ROWS: the
-   most rows that are computed at a time; PAIRED and FEW: the most of which two and four blocks of columns are, since sums
-   have to stay in registers. */
+/* Part of product.c, once for each kind of CPU. floats: a register of LANES numbers. EACH(x): one number in all lanes.
+   PLUS_PRODUCT(sum, a, b). ROWS: the most rows that are computed at a time; PAIRED and FEW: the most of which two and four
+   blocks of columns are, since sums have to stay in registers. */
 
 #define PER_BLOCK (COLUMNS / LANES)
 #define floats NAMED(floats)
@@ -10,21 +10,21 @@ INLINE TARGET void NAMED(tile)(const float *a, int64_t a_row, const float *w, in
                                int64_t out_row, const int rows, const int blocks)
 {
     floats sums[ROWS][4 * PER_BLOCK];
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < blocks * PER_BLOCK; v++)
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < blocks * PER_BLOCK; v++)
             sums[r][v] = bias ? ((const floats *)bias)[v] : (floats){0};
     for (int64_t k = 0; k < inner; k++, w += COLUMNS) {
         floats columns[4 * PER_BLOCK];
-        for (int v = 0; v < blocks * PER_BLOCK; v++)
+        UNROLL for (int v = 0; v < blocks * PER_BLOCK; v++)
             columns[v] = ((const floats *)(w + (v / PER_BLOCK) * inner * COLUMNS))[v % PER_BLOCK];
-        for (int r = 0; r < rows; r++) {
-            floats x = a[r * a_row + k] - (floats){0};
-            for (int v = 0; v < blocks * PER_BLOCK; v++)
+        UNROLL for (int r = 0; r < rows; r++) {
+            floats x = EACH(a[r * a_row + k]);
+            UNROLL for (int v = 0; v < blocks * PER_BLOCK; v++)
                 sums[r][v] = PLUS_PRODUCT(sums[r][v], x, columns[v]);
         }
     }
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < blocks * PER_BLOCK; v++)
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < blocks * PER_BLOCK; v++)
             ((floats *)(out + r * out_row))[v] = sums[r][v];
 }
 
@@ -87,6 +87,7 @@ static TARGET void NAMED(product)(const float *a, int64_t a_row, int64_t rows, c
 #undef TARGET
 #undef NAMED
 #undef LANES
+#undef EACH
 #undef PLUS_PRODUCT
 #undef ROWS
 #undef PAIRED
