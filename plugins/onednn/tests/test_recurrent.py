@@ -22,7 +22,7 @@ from oprack_onednn.kernels._recurrent import CELLS, Cell, Direction, order_of, s
 from oprack_onednn.kernels.declare import no_limits
 
 LIBRARY.usable()
-pytestmark = pytest.mark.skipif(not serves(), reason=f"native code does not serve: {RUNNER.problem or 'no AVX2'}")
+pytestmark = pytest.mark.skipif(not serves(), reason=f"native code does not serve: {RUNNER.problem}")
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 GATES = {"gru": 3, "lstm": 4}
@@ -241,7 +241,7 @@ def test_packed_weights_count_against_the_budget():
     before = packed()
     layers([given])
     blocks = 24 * 64 + 20 * 48 + 20 * 32  # rows of the weights of x, of h for u and r, and for c, by whole columns
-    assert packed() - before == 2 * 4 * (blocks + 64)
+    assert packed() - before == 2 * 4 * (blocks + 60)
     del given
     assert packed() == before
 

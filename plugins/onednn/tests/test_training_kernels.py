@@ -24,6 +24,7 @@ from oprack_onednn.kernels.batch_norm import (
 )
 from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.kernels.conv2d_grad import conv2d_grad
+from oprack_onednn.kernels.declare import no_limits
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.kernels.table_grad import sgd_rows, table_grad
 
@@ -163,11 +164,9 @@ def test_batch_norm_of_a_large_mean_by_its_formula():
     # the last ones: more blocks of columns than one, and more rows than are multiplied together
     [(1, 1, 1, 3, 5, 7), (2, 2, 4, 1, 5, 7), (3, 1, 3, 3, 5, 7), (1, 2, 40, 5, 70, 36), (1, 2, 11, 17, 5, 70)],
 )
-@pytest.mark.parametrize("shared", [False, True])
-def test_training_an_lstm(layers, sides, steps, batch, inputs, size, shared, monkeypatch):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_training_an_lstm(layers, sides, steps, batch, inputs, size, threads):
     count = layers * sides
-    if shared:
-        monkeypatch.setattr(rnn_training, "_SHARED", 0)
     weights, small = [], np.float32(size**-0.5)
     for k in range(count):
         shapes = (4 * size, inputs if k < sides else sides * size), (4 * size, size)
@@ -178,12 +177,14 @@ def test_training_an_lstm(layers, sides, steps, batch, inputs, size, shared, mon
     arrays = {"Input": normal(batch, steps, inputs).transpose(1, 0, 2), "PreState": states, "WeightList": weights}
     attrs = dict(hidden_size=size, input_size=inputs, num_layers=layers, is_bidirec=sides == 2, mode="LSTM")
     attrs |= dict(dropout_prob=0.0, is_test=False)
-    got, want = both(rnn, arrays, **attrs)
+    with no_limits(), THREAD.limited(threads):
+        got, want = both(rnn, arrays, **attrs)
     same(got, want, rtol=1e-5, atol=2e-6)
     arrays |= {"Reserve": want["Reserve"], "DropoutState": want["DropoutState"], "SequenceLength": None}
     arrays["Out_grad"] = normal(batch, steps, sides * size, seed=4).transpose(1, 0, 2)
     arrays["State_grad"] = [normal(count, batch, size, seed=5), None]
-    got, want = both(rnn_training.rnn_grad, arrays, **attrs)
+    with no_limits(), THREAD.limited(threads):
+        got, want = both(rnn_training.rnn_grad, arrays, **attrs)
     same(got, want, rtol=1e-4, atol=1e-5)
 
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-_PARTS = ("runner", "pool", "openmp", "compile", "exit", "layout")
+_PARTS = ("runner", "pool", "openmp", "compile", "exit", "layout", "product")
 _INFERENCE_PARTS = ("spread", "winograd", "upsampled", "pixels", "squeeze", "viterbi", "attention", "recurrent")
 _TRAINING_PARTS = ("update", "lstm", "batch_norm", "rows", "dense")
 SOURCES = [FOLDER / f"{part}.c" for part in (*_PARTS, *_INFERENCE_PARTS, *_TRAINING_PARTS)]

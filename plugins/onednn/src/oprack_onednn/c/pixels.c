@@ -24,11 +24,6 @@
 #define POINTS 32
 #define LAST_POINT 5.5f
 #define WIDTH __attribute__((target("avx512f")))
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 9")
-#endif
 
 typedef __m512 vec;
 

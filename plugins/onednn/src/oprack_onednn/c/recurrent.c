@@ -1,21 +1,22 @@
 /* Recurrent layers for inference: all steps of some sequences in one direction, in one call.
 
    Sequences come longest first, so that those which still run are the first rows of the states. What depends on the
-   input alone is one product for all rows; a step multiplies the states by weights that stay in the caches. Weights are
-   packed in blocks of COLUMNS columns, the rows of a block one after the other. */
+   input alone is one product for all rows; a step multiplies the states by weights that stay in the caches. */
+
+/* Sums of products are rounded once where the CPU can do so: functions of gates take a good part of the time. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT ON
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=fast")
+#endif
 
 #include "native.h"
 #include "numbers.h"
 #include "pool.h"
+#include "product.h"
 
 #include <stdint.h>
 #include <string.h>
-
-#ifdef POOL
-#include <immintrin.h>
-#endif
-
-#define COLUMNS 16 /* of a block of weights: a cache line */
 
 enum cell { GRU, LBR_GRU, LSTM, RNN };
 enum function { IDENTITY, SIGMOID, TANH, RELU };
@@ -28,22 +29,18 @@ enum function { IDENTITY, SIGMOID, TANH, RELU };
    added to the candidate's part of h. peepholes: 3 size numbers, or NULL. gates: where a GRU's u, r, c, or an LSTM's i, f,
    g, o begin in a row of x's products, in units of size. origin: whether u keeps the old state.
 
-   h, c: [count, size], states before, and after. out, out_c: rows of states, or NULL. Of scratch x's products take as many
-   rows as x has where weights_x is given, and then each of `count` rows takes `row` numbers, and size more. */
+   h, c: [count, size], states before, and after. out, out_c: rows of states, or NULL. kept: for the way back of an LSTM
+   rows of its gates, c and h, [6 size], or NULL. Of scratch x's products take `wide` numbers for each row of x where
+   weights_x is given, and then each of `count` sequences takes `wide` numbers, and size more. */
 struct recurrent {
     int64_t cell, count, rows, size, inputs, wide, stride, origin;
-    int64_t x_row, out_row, row;
+    int64_t x_row, out_row;
     int64_t functions[3]; /* of gates, of the candidate or of a plain cell, and of an LSTM's cell that is shown */
     int64_t gates[4];
     const int64_t *first, *lengths;
     const float *x, *weights_x, *bias, *weights_h, *weights_c, *candidate_bias, *peepholes;
-    float *h, *c, *out, *out_c, *scratch;
+    float *h, *c, *out, *out_c, *kept, *scratch;
 };
-
-static int64_t whole(int64_t columns)
-{
-    return (columns + COLUMNS - 1) / COLUMNS * COLUMNS;
-}
 
 INLINE void apply(int64_t function, float *x, int64_t count)
 {
@@ -66,57 +63,10 @@ INLINE void apply(int64_t function, float *x, int64_t count)
     }
 }
 
-/* What is compiled for some set of instructions. */
 typedef void (*activate_function)(int64_t function, float *x, int64_t count);
-typedef void (*product_function)(const float *a, int64_t a_row, int64_t rows, const float *w, int64_t inner,
-                                 int64_t columns, const float *bias, float *out, int64_t out_row);
-
-#ifdef POOL
-typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
-
-#define AVX2 __attribute__((target("avx2,fma")))
-static AVX2 void activate_wide(int64_t function, float *x, int64_t count) { apply(function, x, count); }
+static void activate_narrow(int64_t function, float *x, int64_t count) { apply(function, x, count); }
+static WIDE void activate_wide(int64_t function, float *x, int64_t count) { apply(function, x, count); }
 static WIDEST void activate_widest(int64_t function, float *x, int64_t count) { apply(function, x, count); }
-
-#define PRODUCT product_wide
-#define TILE tile_wide
-#define INSTRUCTIONS AVX2
-#define vector eight
-#define LANES 8
-#define EACH(x) ((eight)_mm256_set1_ps(x))
-#define PLUS_PRODUCT(sum, a, b) ((eight)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum)))
-#define ROWS 6
-#define PAIRED 3
-#define FEW 1
-#include "product.h"
-
-#define PRODUCT product_widest
-#define TILE tile_widest
-#define INSTRUCTIONS WIDEST
-#define vector sixteen
-#define LANES 16
-#define EACH(x) ((sixteen)_mm512_set1_ps(x))
-#define PLUS_PRODUCT(sum, a, b) ((sixteen)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum)))
-#define ROWS 12
-#define PAIRED 12
-#define FEW 6
-#include "product.h"
-#else
-typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
-
-#define PRODUCT product_narrow
-#define TILE tile_narrow
-#define INSTRUCTIONS
-#define vector four
-#define LANES 4
-#define EACH(x) ((four){x, x, x, x})
-#define PLUS_PRODUCT(sum, a, b) ((sum) + (a) * (b))
-#define ROWS 6
-#define PAIRED 3
-#define FEW 1
-#include "product.h"
-#endif
 
 INLINE void add(float *to, const float *from, int64_t count)
 {
@@ -199,17 +149,17 @@ INLINE void lstm(const struct recurrent *r, activate_function activate, const fl
         h[j] *= show[j];
 }
 
-INLINE void run(const struct recurrent *r, product_function product, activate_function activate)
+INLINE void run(const struct recurrent *r, activate_function activate)
 {
-    const int64_t n = r->size, row = r->row, hidden = r->cell == GRU ? 2 * n : r->cell == LBR_GRU ? 3 * n : r->wide;
+    const int64_t n = r->size, row = r->wide, hidden = r->cell == GRU ? 2 * n : row;
     const float *x = r->x;
     float *sums = r->scratch, *reset;
     int64_t x_row = r->x_row, running = r->count;
     if (r->weights_x) {
-        x_row = whole(r->wide);
-        product(r->x, r->x_row, r->rows, r->weights_x, r->inputs, r->wide, r->bias, sums, x_row);
+        product(r->x, r->x_row, r->rows, r->weights_x, r->inputs, row, r->bias, sums, row);
         x = sums;
-        sums += r->rows * x_row;
+        x_row = row;
+        sums += r->rows * row;
     }
     reset = sums + r->count * row;
     for (int64_t t = 0; running; t++) {
@@ -232,7 +182,7 @@ INLINE void run(const struct recurrent *r, product_function product, activate_fu
             }
         }
         if (r->cell == GRU) {
-            float *candidates = sums + whole(2 * n);
+            float *candidates = sums + 2 * n;
             product(reset, n, running, r->weights_c, n, n, NULL, candidates, row);
             for (int64_t s = 0; s < running; s++) {
                 const float *of_x = x + (r->first[s] + t * r->stride) * x_row;
@@ -241,22 +191,29 @@ INLINE void run(const struct recurrent *r, product_function product, activate_fu
             }
         }
         for (int64_t s = 0; s < running; s++) {
-            const int64_t at = (r->first[s] + t * r->stride) * r->out_row;
+            const int64_t place = r->first[s] + t * r->stride, at = place * r->out_row;
             if (r->out)
                 memcpy(r->out + at, r->h + s * n, (size_t)n * sizeof(float));
             if (r->out_c)
                 memcpy(r->out_c + at, r->c + s * n, (size_t)n * sizeof(float));
+            if (r->kept) {
+                float *kept = r->kept + place * 6 * n;
+                memcpy(kept, sums + s * row, (size_t)(4 * n) * sizeof(float));
+                memcpy(kept + 4 * n, r->c + s * n, (size_t)n * sizeof(float));
+                memcpy(kept + 5 * n, r->h + s * n, (size_t)n * sizeof(float));
+            }
         }
     }
 }
 
-#ifdef POOL
-static AVX2 void run_wide(const struct recurrent *r) { run(r, product_wide, activate_wide); }
+static void run_narrow(const struct recurrent *r) { run(r, activate_narrow); }
+static WIDE void run_wide(const struct recurrent *r) { run(r, activate_wide); }
+static WIDEST void run_widest(const struct recurrent *r) { run(r, activate_widest); }
 
-static WIDEST void run_widest(const struct recurrent *r) { run(r, product_widest, activate_widest); }
-#else
-static void run_narrow(const struct recurrent *r) { run(r, product_narrow, apply); }
-#endif
+static void run_one(const struct recurrent *r)
+{
+    (HAS_WIDEST ? run_widest : HAS_WIDE ? run_wide : run_narrow)(r);
+}
 
 struct jobs {
     const struct recurrent *jobs;
@@ -266,26 +223,35 @@ struct jobs {
 static void share(void *data)
 {
     const struct jobs *all = data;
-#ifdef POOL
-    void (*run_job)(const struct recurrent *) = HAS_WIDEST ? run_widest : run_wide;
-#else
-    void (*run_job)(const struct recurrent *) = run_narrow;
-#endif
     for (int64_t i = pool_number(); i < all->count; i += pool_count())
-        run_job(all->jobs + i);
-}
-
-EXPORTED int oprack_recurrent_serves(void)
-{
-#ifdef POOL
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return 1;
-#endif
+        run_one(all->jobs + i);
 }
 
 EXPORTED void oprack_recurrent(const struct recurrent *jobs, int64_t count, int64_t threads)
 {
     struct jobs all = {jobs, count};
     pool_run(share, &all, threads);
+}
+
+/* A step of an LSTM among primitives. places: `count` times 0, 1, .. for `first`, then as many times 1 for `lengths`. */
+struct lstm_step {
+    int64_t count, size, inputs, places[];
+};
+
+/* memory: x, h and c before; the packed weights of x and h, and the bias; scratch memory, for each sequence 9 size numbers;
+   h and c. */
+EXPORTED int oprack_lstm_step(const struct lstm_step *s, void *const *memory, int64_t threads)
+{
+    const int64_t count = s->count, n = s->size;
+    const struct recurrent r = {
+        .cell = LSTM, .count = count, .rows = count, .size = n, .inputs = s->inputs, .wide = 4 * n, .x_row = s->inputs,
+        .functions = {SIGMOID, TANH, TANH}, .gates = {0, 1, 2, 3}, .first = s->places, .lengths = s->places + count,
+        .x = memory[0], .weights_x = memory[3], .weights_h = memory[4], .bias = memory[5], .scratch = memory[6],
+        .h = memory[7], .c = memory[8],
+    };
+    (void)threads; /* a step is too little to be shared */
+    memcpy(r.h, memory[1], (size_t)(count * n) * sizeof(float));
+    memcpy(r.c, memory[2], (size_t)(count * n) * sizeof(float));
+    run_one(&r);
+    return 0;
 }

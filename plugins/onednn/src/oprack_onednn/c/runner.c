@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define ABI 18
+#define ABI 19
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);
@@ -51,7 +51,7 @@ struct argument {
     const void *memory;
 };
 
-#define MOST_ARGUMENTS 8
+#define MOST_ARGUMENTS 9
 
 /* A primitive with its arguments. Without a primitive, a copy from scratch memory into operand `operand`, with the
    struct spread for arguments; or, without both, a look at `count` floats of that operand, which end the run when one of

@@ -18,7 +18,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 18
+_ABI = 19
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -160,10 +160,11 @@ class NativeStretch:
 
 _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
-    **dict.fromkeys(("update", "add_rows", "dense", "lstm", "batch_norm", "viterbi"), _LOOP),
+    **dict.fromkeys(("update", "add_rows", "dense", "lstm_back", "batch_norm", "viterbi"), _LOOP),
     **dict.fromkeys(("plain_filter", "attention"), ((c_void_p, c_int64), c_int64)),
     "recurrent": ((c_void_p, c_int64, c_int64), None),
     **dict.fromkeys(("sgd_rows", "product"), ((c_void_p,), c_int64)),
+    "pack": ((c_void_p,), None),
 }
 """Arguments and result of the functions that kernels call beside the runner; each is an attribute of Runner."""
 _STEP = (c_void_p, c_void_p, c_int64), c_int
@@ -180,8 +181,8 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "exit_install": ((c_void_p,), None),
     "exit_lost": ((), c_int),
     **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
-    **dict.fromkeys(("winograd_serves", "recurrent_serves", "pixels_serves"), ((), c_int)),
-    **dict.fromkeys(("winograd_forth", "winograd_back", "upsampled", "squeeze", "lstm_cell", "take", "pixels"), _STEP),
+    **dict.fromkeys(("winograd_serves", "pixels_serves"), ((), c_int)),
+    **dict.fromkeys(("winograd_forth", "winograd_back", "upsampled", "squeeze", "lstm_step", "take", "pixels"), _STEP),
 }
 """The same of all functions that the library exports, by their names without oprack_, but for oprack_runner_abi."""
 _SERVED = {"run": "runner_run", "lost": "exit_lost"}
@@ -200,13 +201,15 @@ class Runner:
             it had locked. None where the runner does not serve.
         sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
             no memory. None where the runner does not serve.
-        update, add_rows, dense, viterbi: Do what the struct says whose address they get, with so many threads
-            (`kernels.update`, `kernels.table_grad`, `kernels._dense`, `kernels.crf_decoding`). None where the runner
-            does not serve.
+        update, add_rows, dense, viterbi, lstm_back: Do what the struct says whose address they get, with so many
+            threads (`kernels.update`, `kernels.table_grad`, `kernels._dense`, `kernels.crf_decoding`,
+            `kernels.rnn_training`). None where the runner does not serve.
+        pack: Packs the matrix of the struct whose address it gets (`kernels._recurrent`). None where the runner does
+            not serve.
         product: Multiplies by the struct whose address it gets (`kernels._dense`); returns oneDNN's status. None where
             the runner does not serve.
-        lstm, batch_norm: Compute what the struct says whose address they get, forward (0) or back (1)
-            (`kernels.rnn_training`, `kernels._batch_norm`). None where the runner does not serve.
+        batch_norm: Computes what the struct says whose address it gets, forward (0) or back (1)
+            (`kernels._batch_norm`). None where the runner does not serve.
         attention: Computes what the struct says whose address it gets (`kernels.sequence_attention`), with so many
             threads; returns 0, or 1 when there is no memory. None where the runner does not serve.
         plain_filter: Copies a filter by the struct whose address it gets, with so many threads (`kernels.conv2d_grad`).
@@ -225,7 +228,8 @@ class Runner:
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
         self.dense: Callable[[int, int], None] | None = None
-        self.lstm: Callable[[int, int], None] | None = None
+        self.pack: Callable[[int], None] | None = None
+        self.lstm_back: Callable[[int, int], None] | None = None
         self.batch_norm: Callable[[int, int], None] | None = None
         self.viterbi: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None

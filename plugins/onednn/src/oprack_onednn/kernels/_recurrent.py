@@ -15,12 +15,13 @@ import numpy as np
 from oprack.kernel import Array
 
 from oprack_onednn.c.runner import RUNNER, array_type
-from oprack_onednn.chain.memory import BUFFERS
+from oprack_onednn.chain.memory import BUFFERS, TRAINING_BUFFERS
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
 from oprack_onednn.kernels.declare import Limits
 
-_COLUMNS = 16  # of a block of weights
+COLUMNS = 16
+"""Columns of a block of a packed matrix."""
 _ROWS = 6  # of a product that are computed at a time
 CELLS = {"gru": 0, "lbr_gru": 1, "lstm": 2, "rnn": 3}
 """As recurrent.c numbers them."""
@@ -34,34 +35,47 @@ class _Recurrent(Structure):
 
     _fields_ = (
         *((name, c_int64) for name in ("cell", "count", "rows", "size", "inputs", "wide", "stride", "origin")),
-        *((name, c_int64) for name in ("x_row", "out_row", "row")),
+        *((name, c_int64) for name in ("x_row", "out_row")),
         ("functions", c_int64 * 3),
         ("gates", c_int64 * 4),
         *((name, c_void_p) for name in ("first", "lengths", "x", "weights_x", "bias", "weights_h", "weights_c")),
-        *((name, c_void_p) for name in ("candidate_bias", "peepholes", "h", "c", "out", "out_c", "scratch")),
+        *((name, c_void_p) for name in ("candidate_bias", "peepholes", "h", "c", "out", "out_c", "kept", "scratch")),
+    )
+
+
+class _Matrix(Structure):
+    """The struct of product.c, field by field."""
+
+    _fields_ = (
+        *((name, c_int64) for name in ("row", "column", "inner", "columns")),
+        *((name, c_void_p) for name in ("source", "target")),
     )
 
 
 def serves() -> bool:
     """Whether native code serves here."""
-    return RUNNER.recurrent is not None and bool(RUNNER.library.oprack_recurrent_serves())  # type: ignore[union-attr]
+    return RUNNER.recurrent is not None
 
 
-def _whole(columns: int) -> int:
-    return -(-columns // _COLUMNS) * _COLUMNS
+def packed(matrix: Array) -> Array:
+    """A matrix as native products read it: blocks of columns, a cache line to a row; missing columns are 0.
 
-
-def _packed(matrix: Array) -> Array:
-    """Blocks of _COLUMNS columns, and within a block one row after the other; missing columns are 0."""
+    Raises:
+        OperandError: It is not float32.
+    """
+    assert RUNNER.pack is not None
+    if matrix.dtype != FLOAT:
+        raise OperandError(f"a matrix to be packed is {matrix.dtype}; expected {FLOAT}")
+    if not matrix.flags.aligned:
+        matrix = matrix.copy()
     inner, columns = matrix.shape
-    padded = np.zeros((inner, _whole(columns)), np.float32)
-    padded[:, :columns] = matrix
-    blocks = padded.reshape(inner, -1, _COLUMNS).transpose(1, 0, 2)
-    # a row of a block is a cache line
-    raw = np.empty(blocks.size + _COLUMNS, np.float32)
-    start = -address(raw) % (_COLUMNS * FLOAT.itemsize) // FLOAT.itemsize
-    found = raw[start : start + blocks.size].reshape(blocks.shape)
-    found[...] = blocks
+    size = inner * -(-columns // COLUMNS) * COLUMNS
+    raw = TRAINING_BUFFERS.take((size + COLUMNS,))
+    start = -address(raw) % (COLUMNS * FLOAT.itemsize) // FLOAT.itemsize
+    found = raw[start : start + size]
+    row, column = (stride // FLOAT.itemsize for stride in matrix.strides)
+    settings = _Matrix(row, column, inner, columns, address(matrix), address(found))
+    RUNNER.pack(addressof(settings))
     return found
 
 
@@ -116,16 +130,12 @@ class Direction:
                 raise OperandError(f"weights of {cell.kind} are {array.dtype}{list(array.shape)}; expected {shape}")
         hidden = w_state.reshape(size, -1)
         split = 2 * size if cell.kind == "gru" else self.wide
-        self.weights_h = _packed(hidden[:, :split])
-        self.weights_c = _packed(hidden[:, split:]) if split < self.wide else None
-        self.weights_x = None if w_input is None else _packed(w_input)
-        self.bias = None
-        if bias is not None:
-            self.bias = np.zeros(_whole(self.wide), np.float32)
-            self.bias[: self.wide] = bias
+        self.weights_h = packed(hidden[:, :split])
+        self.weights_c = packed(hidden[:, split:]) if split < self.wide else None
+        self.weights_x = None if w_input is None else packed(w_input)
+        self.bias = None if bias is None else np.ascontiguousarray(bias)
         self.candidate_bias = None if candidate_bias is None else np.ascontiguousarray(candidate_bias)
         self.peepholes = None if peepholes is None else np.ascontiguousarray(peepholes)
-        self.row = sum(map(_whole, (split, self.wide - split)))
 
     @property
     def operations(self) -> int:
@@ -179,6 +189,7 @@ def walk(
     out: Array,
     *,
     out_c: Array | None = None,
+    kept: Array | None = None,
     before: Sequence[Sequence[Array | None]] = (),
     after: Sequence[Sequence[Array]] = (),
 ) -> None:
@@ -191,6 +202,7 @@ def walk(
         order: The sequences.
         out: Gets the rows of h, [N, directions size], row-major.
         out_c: The same of c.
+        kept: Gets what the way back of LSTMs reads, rows of gates, c and h, [directions, N, 6 size].
         before: For each direction the first h, and c, [order.count, size]; () and None stand for zeros.
         after: For each direction where the last h, and c, are written, rows of sequences that are not empty.
     """
@@ -200,10 +212,10 @@ def walk(
         threads = 1
     # a direction is shared where there are threads left, and sequences for products of several rows
     parts = max(1, min(threads // sides, len(order.numbers) // _ROWS))
-    jobs, kept, ends = array_type(_Recurrent, sides * parts)(), list[object](), []
+    jobs, held, ends = array_type(_Recurrent, sides * parts)(), list[object](), []
     for k, (direction, reverse) in enumerate(zip(directions, reversals, strict=True)):
         # the products with the input are made for all parts together
-        products = None if parts == 1 or direction.weights_x is None else _products(direction, x, threads, kept)
+        products = None if parts == 1 or direction.weights_x is None else _products(direction, x, threads, held)
         for i in range(parts):
             part, job = slice(i, None, parts), jobs[k * parts + i]
             states = _states(direction, order.numbers[part], before[k] if before else ())
@@ -211,11 +223,11 @@ def walk(
                 _fill(job, direction, x)
             else:
                 _fill(job, direction, products, are_products=True)
-            _walk(job, direction, order.walk(reverse, part), states, kept)
+            _walk(job, direction, order.walk(reverse, part), states, held)
             for field, rows in (("out", out), ("out_c", out_c)):
                 if rows is not None:
                     setattr(job, field, address(rows) + k * direction.size * FLOAT.itemsize)
-            job.out_row = out.shape[1]
+            job.out_row, job.kept = out.shape[1], None if kept is None else address(kept[k])
             ends.append((k, order.numbers[part], states))
     RUNNER.recurrent(addressof(jobs), len(jobs), min(threads, len(jobs)))
     for k, numbers, states in ends if after else ():
@@ -234,7 +246,7 @@ def _fill(job: _Recurrent, direction: Direction, x: Array, are_products: bool = 
     """Say what a job has of its weights and rows."""
     cell = direction.cell
     job.cell, job.size, job.inputs, job.wide = CELLS[cell.kind], direction.size, direction.inputs, direction.wide
-    job.origin, job.row, job.rows, job.x_row = cell.origin, direction.row, len(x), x.shape[1]
+    job.origin, job.rows, job.x_row = cell.origin, len(x), x.shape[1]
     job.functions[:] = [FUNCTIONS[name] for name in cell.functions]
     job.gates[: len(cell.gates)] = cell.gates
     job.x = address(x)
@@ -255,8 +267,8 @@ def _walk(
     """Say which sequences a job walks, and give it room for what it makes of them."""
     first, lengths, job.stride = walked
     job.count = len(first)
-    products = job.rows * _whole(direction.wide) if job.weights_x else 0
-    scratch = BUFFERS.take((products + job.count * (direction.row + direction.size) + _COLUMNS,))
+    products = job.rows * direction.wide if job.weights_x else 0
+    scratch = BUFFERS.take((products + job.count * (direction.wide + direction.size),))
     job.first, job.lengths, job.scratch = address(first), address(lengths), address(scratch)
     job.h, job.c = address(states[0]), address(states[-1])
     kept += [first, lengths, scratch]
@@ -265,14 +277,13 @@ def _walk(
 def _products(direction: Direction, x: Array, threads: int, kept: list[object]) -> Array:
     """The products of all rows with the weights of the input, of which threads make some each."""
     assert RUNNER.recurrent is not None
-    wide = _whole(direction.wide)
-    found = BUFFERS.take((len(x), wide))
+    found = BUFFERS.take((len(x), direction.wide))
     jobs = array_type(_Recurrent, threads)()
     for i, job in enumerate(jobs):
         begin, end = len(x) * i // threads, len(x) * (i + 1) // threads
         if end > begin:
             _fill(job, direction, x[begin:end])
-            job.scratch = address(found) + begin * wide * FLOAT.itemsize
+            job.scratch = address(found[begin:])
     RUNNER.recurrent(addressof(jobs), threads, threads)
     kept.append(found)
     return found

@@ -11,16 +11,15 @@ from oprack.kernel import Array, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import Outlet
 from oprack_onednn.chain.native_steps import NativeStep
-from oprack_onednn.chain.parameters import Weights, is_constant
+from oprack_onednn.chain.parameters import FromConstants, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import contiguous_strides
-from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
+from oprack_onednn.dnnl.objects import Memory, MemoryDesc
+from oprack_onednn.kernels._recurrent import COLUMNS, packed
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, attempt, call_site
 
@@ -30,32 +29,26 @@ def _fits(*arrays: Array) -> bool:
 
 
 # onednn_lstm_step -----------------------------------------------------------------------------------------------------
-class _LstmStepPrimitive(ShapedPrimitive):
-    """Two products, of which the second adds up, and a native step; results are h and c."""
+_PACKED = FromConstants(lambda arrays: packed(*arrays))
 
-    def __init__(self, x: Array, h: Array, c: Array, wx: Array, wh: Array, bias: Array) -> None:
-        batch, size, wide = x.shape[1], h.shape[2], wx.shape[1]
-        self.shape = h.shape
-        sums, row, rows = (MemoryDesc.strided(dims) for dims in ((batch, wide), (1, wide), (batch, size)))
-        descs = []
-        for w, attributes in ((wx, Attributes()), (wh, Attributes([("binary", _c.BINARY_ADD, sums)]))):
-            source, wanted = MemoryDesc.strided((batch, w.shape[0])), MemoryDesc.any(w.shape)
-            added = row if w is wx else None
-            descs.append(primitive_desc("matmul", LIBRARY.engine, source, wanted, added, sums, attributes))
-        chosen = [desc.desc(_c.QUERY_WEIGHTS_MD) for desc in descs]
-        self.weights = {
-            i: Weights(MemoryDesc.strided(w.shape), d) for i, w, d in zip((3, 4), (wx, wh), chosen, strict=True)
-        }
+
+class _LstmStepPrimitive(ShapedPrimitive):
+    """A native step; results are h and c."""
+
+    def __init__(self, x: Array, h: Array) -> None:
+        self.shape, self.weights = h.shape, {}
+        (batch, inputs), size, strided = x.shape[1:], h.shape[2], MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
-        given = [chain.input(MemoryDesc.strided((batch, x.shape[2]))), chain.input(rows), chain.input(rows)]
-        packed, b = [chain.input(d) for d in chosen], chain.input(row)
-        results = [chain.output(rows), chain.output(rows)]
-        first, gates = chain.temporary(sums), chain.temporary(sums)
-        chain.add(descs[0], {_c.SRC: given[0], _c.WEIGHTS: packed[0], _c.BIAS: b, _c.DST: first})
-        memory = {_c.SRC: given[1], _c.WEIGHTS: packed[1], _c.POST_OP | _c.SRC_1: first, _c.DST: gates}
-        chain.add(descs[1], memory)
-        memory = dict(enumerate([gates, given[2], *results]))
-        chain.add(NativeStep("oprack_lstm_cell", (batch, size)), memory)
+        rows, columns = strided((batch, size)), -(-4 * size // COLUMNS) * COLUMNS
+        given = strided((batch, inputs)), rows, rows, strided((inputs * columns,)), strided((size * columns,))
+        memory: list[Memory] = [chain.input(desc) for desc in (*given, strided((1, 4 * size)))]
+        memory += [chain.temporary(strided((batch, 9 * size))), chain.output(rows), chain.output(rows)]
+        # the settings have the rows in which sequences begin, and their lengths
+        settings = batch, size, inputs, *range(batch), *[1] * batch
+        chain.add(NativeStep("oprack_lstm_step", settings), dict(enumerate(memory)))
+
+    def operand(self, i: int, array: Array) -> Array:
+        return _PACKED((array,)) if i in (3, 4) else array
 
     def outlets(self) -> Sequence[Outlet]:
         return [Outlet(self.shape, tuple(4 * s for s in contiguous_strides(self.shape)))] * 2
@@ -88,7 +81,7 @@ def _find_step(x: Array, h: Array, c: Array, wx: Array, wh: Array, bias: Array) 
     ):
         return None
     key = ("lstm_step", x.shape, h.shape)
-    found: _LstmStepPrimitive | None = THREAD.primitive(key, _LstmStepPrimitive, x, h, c, wx, wh, bias)
+    found: _LstmStepPrimitive | None = THREAD.primitive(key, _LstmStepPrimitive, x, h)
     return found
 
 

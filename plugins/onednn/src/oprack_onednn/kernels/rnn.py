@@ -1,4 +1,4 @@
-"""rnn: for inference a layer of the stack, with both directions, is one primitive where all sequences are full."""
+"""rnn: a layer of the stack, with both directions, is a native call; in training one of LSTMs over full sequences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
 from oprack_onednn.kernels._recurrent import Cell, Direction, Order, serves, walk
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.kernels.rnn_training import training
 
 _CELLS = {
     "LSTM": Cell("lstm"),
@@ -21,19 +20,22 @@ _CELLS = {
     "RNN_RELU": Cell("rnn", ("identity", "relu", "identity")),
     "RNN_TANH": Cell("rnn"),
 }
-_GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}
+_GATES: dict[str, slice | list[int]] = {"LSTM": slice(4), "GRU": [1, 0, 2], "RNN_RELU": slice(1), "RNN_TANH": slice(1)}
 """The op's gates in the order of `Cell`."""
+KEPT = 6
+"""Numbers that the way back reads of each number of an LSTM's state: i, f, g, o, c and h."""
 
 
 def rnn_layer(arrays: Sequence[Array], mode: str) -> list[Direction]:
     """From W_ih, W_hh, b_ih and b_hh of one direction after the other."""
     order, found = _GATES[mode], []
     for w_input, w_state, b_input, b_state in zip(*(arrays[i::4] for i in range(4)), strict=True):
-        size, rows = w_state.shape[-1], len(order) * w_state.shape[-1]
+        size, gates = w_state.shape[-1], len(range(4)[order]) if isinstance(order, slice) else len(order)
+        rows = gates * size
         shapes = [w_input.shape[:1], w_state.shape, b_input.shape, b_state.shape]
         if w_input.ndim != 2 or shapes != [(rows,), (rows, size), (rows,), (rows,)]:
             raise OperandError(f"weights of {mode} have shapes {shapes}")
-        of_input, of_state = (w.reshape(len(order), size, -1)[order] for w in (w_input, w_state))
+        of_input, of_state = (w.reshape(gates, size, w.shape[1])[order] for w in (w_input, w_state))
         bias, of_candidate = b_input + b_state, None
         if mode == "GRU":
             # what is added to h's part of the candidate lies within the product with the reset gate
@@ -70,11 +72,9 @@ def rnn(
 ) -> dict[str, Array | list[Array] | None]:
     steps, batch = Input.shape[:2]
     sides = 2 if is_bidirec else 1
-    if not is_test:
-        if SequenceLength is not None:
-            return NotImplemented
-        return training(Input, PreState, WeightList, mode, dropout_prob, sides, num_layers, hidden_size)
-    if not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
+    if not is_test and (SequenceLength is not None or not is_trained(mode, dropout_prob, num_layers)):
+        return NotImplemented
+    if not fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
         return NotImplemented
     lengths: Array | None = np.full(batch, steps)
     if SequenceLength is not None:
@@ -93,6 +93,7 @@ def rnn(
     # Copies: last states go there, and the op's inputs stay as they are.
     after = [np.array(s, order="C") for s in PreState]
     order = Order(np.arange(batch), lengths, batch)
+    reserve: Array | None = None if is_test else BUFFERS.take((num_layers * sides, steps * batch, KEPT * hidden_size))
     x = np.ascontiguousarray(Input).reshape(steps * batch, -1)
     for k, layer in enumerate(layers):
         own = range(k * sides, (k + 1) * sides)
@@ -100,16 +101,29 @@ def rnn(
         if (lengths < steps).any():
             out.fill(0)
         states = [[s[d] for s in after] for d in own]
-        walk(layer, (False, True)[:sides], x, order, out, before=[[s[d] for s in PreState] for d in own], after=states)
+        before, kept = (
+            [[s[d] for s in PreState] for d in own],
+            None if reserve is None else reserve[own.start : own.stop],
+        )
+        walk(layer, (False, True)[:sides], x, order, out, kept=kept, before=before, after=states)
         x = out
-    return {"Out": x.reshape(steps, batch, -1), "DropoutState": None, "State": after, "Reserve": None}
+    mask = None
+    if reserve is not None:
+        mask = np.ones((steps, batch, sides * hidden_size), np.uint8)
+        reserve = reserve.reshape((-1, steps, batch, KEPT * hidden_size))
+    return {"Out": x.reshape(steps, batch, -1), "DropoutState": mask, "State": after, "Reserve": reserve}
 
 
-def _fits(
+def is_trained(mode: str, dropout: float, layers: int) -> bool:
+    """Whether native code serves these attributes in training."""
+    return mode == "LSTM" and (not dropout or layers == 1)
+
+
+def fits(
     x: np.ndarray, states: Sequence[np.ndarray], weights: Sequence[np.ndarray], shape: tuple[int, int, int]
 ) -> bool:
-    """Whether all is float32, states have the shape and there are four weights for each direction of a layer."""
-    if not x.size or any(a.dtype != FLOAT for a in (x, *states, *weights)):
+    """Whether all is aligned float32, states have the shape, and each direction of a layer has four weights."""
+    if not x.size or any(a.dtype != FLOAT or not a.flags.aligned for a in (x, *states, *weights)):
         return False
     return len(weights) == 4 * shape[0] and all(s.shape == shape for s in states)
 
