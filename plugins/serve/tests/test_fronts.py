@@ -203,7 +203,7 @@ def test_lines_of_several_processes_stay_whole():
         log = JsonLog(descriptor=writing)
         for i in range(50):
             log.lost = 0
-            log.add("request", {"number": i, "text": "a" * 300})
+            log.add({"time": 0.0, "event": "request", "number": i, "text": "a" * 300})
         written = []
         write = os.write
         os.write = lambda fd, data: written.append(bytes(data)) or write(fd, data)

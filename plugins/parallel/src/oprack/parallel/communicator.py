@@ -157,9 +157,8 @@ class Communicator(ABC):
         _require_reduction(op)
         if self.size == 1:
             return x if in_place else x.copy()
-        given = _dense(x)
         function = self._all_reduce_in_place if in_place else self._all_reduce
-        return self._run(f"all_reduce_{op}", x, tuple(x.shape), lambda: function(given, op))
+        return self._run(f"all_reduce_{op}", x, tuple(x.shape), lambda: function(_dense(x), op))
 
     def all_gather(self, x: Any, counts: Sequence[int] | None = None) -> Any:
         """Join the ranks' arrays along dim 0.
@@ -262,8 +261,7 @@ class Communicator(ABC):
         """
         started = self._started("all_gather", "all_gather", whole, tuple(whole.shape), list(counts))
         if started is None and self.size > 1:
-            start = sum(counts[: self.rank])
-            whole[...] = self.all_gather(whole[start : start + counts[self.rank]], counts)
+            whole[...] = self.all_gather(whole[sum(counts[: self.rank]) :][: counts[self.rank]], counts)
         return started or Transfer.done(whole)
 
     def memory(self, size: int, like: Any) -> Any:
@@ -405,9 +403,8 @@ class Communicator(ABC):
             return None
         # Compared by a message that is under way as well: to wait here would keep the rank from its own work.
         kind = (name, str(x.dtype), agreed)
-        compared = self._checked and self._is_its_turn(kind)
         own = None
-        if compared:
+        if self._checked and self._is_its_turn(kind):
             facts = np.zeros((self.size, 2), np.int64)
             facts[self.rank] = zlib.crc32(repr(kind).encode()), self._digest
             own = self._start("all_gather", facts, [1] * self.size)
@@ -493,8 +490,7 @@ def _words(dtype: Any, shape: Sequence[int]) -> str:
 
 
 def _checked_calls() -> int:
-    text = os.environ.get("OPRACK_CHECK_COLLECTIVES", "")
-    if not text:
+    if not (text := os.environ.get("OPRACK_CHECK_COLLECTIVES", "")):
         return CHECKED
     if not text.isdecimal():
         raise InvalidArgumentError(
