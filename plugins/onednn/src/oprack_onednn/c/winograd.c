@@ -16,11 +16,6 @@
 #define TILE 6
 #define RESULTS 4
 #define LANES 16
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 6")
-#endif
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));
