@@ -255,9 +255,7 @@ def _bytes(array: Any, whole: bool) -> bytes:
         return array.tobytes()
     if not array.flags.writeable:
         return b""
-    if (
-        not array.flags.c_contiguous
-    ):  # maps whose channels lie side by side: the order of memory is quicker to go through
+    if not array.flags.c_contiguous:  # as maps whose channels lie side by side: their order in memory is quicker
         array = array.transpose(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
     # What writes to an input by mistake writes all of it, or its first or last part.

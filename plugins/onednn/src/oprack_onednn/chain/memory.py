@@ -112,6 +112,13 @@ ALIGN = 64
 """Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
 
 
+def aligned_empty(nbytes: int, dtype: np.dtype) -> np.ndarray:
+    """An uninitialised array of one dim that begins at a multiple of ALIGN bytes."""
+    raw = np.empty(nbytes + ALIGN, np.uint8)
+    start = -raw.ctypes.data % ALIGN
+    return raw[start : start + nbytes].view(dtype)  # which keeps the raw memory alive
+
+
 # How many arrays over it one buffer keeps.
 _ARRAYS = 64
 # What buffers are called in the account of `oprack.cache`, as the scratch memory of threads is.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from oprack.cache import BUDGET
 
-from oprack_onednn.chain.memory import ALIGN
+from oprack_onednn.chain.memory import aligned_empty
 from oprack_onednn.chain.primitive_chain import PrimitiveChain, array_dtype
 from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError, Region
@@ -133,10 +133,7 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
     """
     if offset is not None and not array.flags.c_contiguous:
         raise OperandError("a part of an array that is not row-major")
-    raw = np.empty(target.nbytes + ALIGN, np.uint8)
-    start = -raw.ctypes.data % ALIGN
-    # The view keeps the raw memory alive.
-    packed = raw[start : start + target.nbytes].view(array_dtype(target))
+    packed = aligned_empty(target.nbytes, array_dtype(target))
     chain = PrimitiveChain()
     chain.reorder(chain.input(source), chain.output(target))
     chain.run(array if offset is None else (Region(array), array.itemsize * offset), packed)

@@ -9,13 +9,14 @@ import numpy as np
 from oprack_nn.ops.post_ops import RESIDUAL
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import ALIGN
+from oprack_onednn.chain.memory import aligned_empty
 from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import FromConstants, Weights
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._steps import algorithm
 
 if TYPE_CHECKING:
@@ -103,9 +104,7 @@ def _pack(arrays: Sequence[Array], halved: bool) -> Array:
         t2 = w22 - t1
         parts = [w11, w21, t2, w22 - w12, w21 - t2, t1, w22]
     flat = np.concatenate([block for part in parts for block in _blocks(part)])
-    raw = np.empty(flat.nbytes + ALIGN, np.uint8)
-    start = -raw.ctypes.data % ALIGN
-    packed = raw[start : start + flat.nbytes].view(np.float32)
+    packed = aligned_empty(flat.nbytes, FLOAT)
     packed[:] = flat
     return packed
 

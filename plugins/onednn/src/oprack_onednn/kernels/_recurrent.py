@@ -20,8 +20,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
 from oprack_onednn.kernels.declare import Limits
 
-COLUMNS = 16
-"""Columns of a block of a packed matrix."""
+_COLUMNS = 16  # of a block of a packed matrix
 _ROWS = 6  # of a product that are computed at a time
 CELLS = {"gru": 0, "lbr_gru": 1, "lstm": 2, "rnn": 3}
 """As recurrent.c numbers them."""
@@ -57,6 +56,11 @@ def serves() -> bool:
     return RUNNER.recurrent is not None
 
 
+def packed_size(inner: int, columns: int) -> int:
+    """Numbers of a packed matrix [inner, columns]."""
+    return inner * -(-columns // _COLUMNS) * _COLUMNS
+
+
 def packed(matrix: Array) -> Array:
     """A matrix as native products read it: blocks of columns, a cache line to a row; missing columns are 0.
 
@@ -69,9 +73,9 @@ def packed(matrix: Array) -> Array:
     if not matrix.flags.aligned:
         matrix = matrix.copy()
     inner, columns = matrix.shape
-    size = inner * -(-columns // COLUMNS) * COLUMNS
-    raw = TRAINING_BUFFERS.take((size + COLUMNS,))
-    start = -address(raw) % (COLUMNS * FLOAT.itemsize) // FLOAT.itemsize
+    size = packed_size(inner, columns)
+    raw = TRAINING_BUFFERS.take((size + _COLUMNS,))
+    start = -address(raw) % (_COLUMNS * FLOAT.itemsize) // FLOAT.itemsize
     found = raw[start : start + size]
     row, column = (stride // FLOAT.itemsize for stride in matrix.strides)
     settings = _Matrix(row, column, inner, columns, address(matrix), address(found))

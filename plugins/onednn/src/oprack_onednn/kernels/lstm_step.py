@@ -19,7 +19,7 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import contiguous_strides
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
-from oprack_onednn.kernels._recurrent import COLUMNS, packed
+from oprack_onednn.kernels._recurrent import packed, packed_size
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, attempt, call_site
 
@@ -39,9 +39,11 @@ class _LstmStepPrimitive(ShapedPrimitive):
         self.shape, self.weights = h.shape, {}
         (batch, inputs), size, strided = x.shape[1:], h.shape[2], MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
-        rows, columns = strided((batch, size)), -(-4 * size // COLUMNS) * COLUMNS
-        given = strided((batch, inputs)), rows, rows, strided((inputs * columns,)), strided((size * columns,))
-        memory: list[Memory] = [chain.input(desc) for desc in (*given, strided((1, 4 * size)))]
+        rows = strided((batch, size))
+        weights = [strided((packed_size(n, 4 * size),)) for n in (inputs, size)]
+        memory: list[Memory] = [
+            chain.input(desc) for desc in (strided((batch, inputs)), rows, rows, *weights, strided((1, 4 * size)))
+        ]
         memory += [chain.temporary(strided((batch, 9 * size))), chain.output(rows), chain.output(rows)]
         # the settings have the rows in which sequences begin, and their lengths
         settings = batch, size, inputs, *range(batch), *[1] * batch

@@ -101,10 +101,8 @@ def rnn(
         if (lengths < steps).any():
             out.fill(0)
         states = [[s[d] for s in after] for d in own]
-        before, kept = (
-            [[s[d] for s in PreState] for d in own],
-            None if reserve is None else reserve[own.start : own.stop],
-        )
+        before = [[s[d] for s in PreState] for d in own]
+        kept = None if reserve is None else reserve[own.start : own.stop]
         walk(layer, (False, True)[:sides], x, order, out, kept=kept, before=before, after=states)
         x = out
     mask = None
