@@ -2,8 +2,8 @@
    Nothing is made for a shape. Sums go over blocks of pixels first, so that rounding errors do not pile up, and the
    numbers are the same with any number of threads, which take shares of the blocks. */
 
+#include "functions.h"
 #include "native.h"
-#include "numbers.h"
 #include "pool.h"
 
 #include <stddef.h>
@@ -12,13 +12,6 @@
 #define BLOCK 64 /* pixels */
 #define LANES 16
 #define SHARED (1 << 15) /* numbers from which on a second thread is worth its call */
-
-enum kind { RELU, CLIP, LOGISTIC, SWISH, HARD_SIGMOID, HARD_SWISH, LINEAR };
-
-struct function {
-    int64_t kind;
-    double alpha, beta;
-};
 
 /* The fields are those of kernels/squeeze_excite.py, in its order. functions: what follows the first product, then what
    follows the second one. */
@@ -51,48 +44,6 @@ INLINE void add_up(const float *from, int64_t count, int64_t channels, float *su
         APART
         for (int64_t c = 0; c < channels; c++)
             sums[c] += (from[c] + second[c]) + (third[c] + fourth[c]);
-    }
-}
-
-INLINE float limited(float x, float low, float high)
-{
-    x = x < low ? low : x; /* NaN stays NaN */
-    return x > high ? high : x;
-}
-
-INLINE float vanishing_sigmoid(float x) { return x < -87.0f ? 0.0f : 1.0f / (1.0f + exponential(-x)); }
-
-INLINE void apply(const struct function *f, float *x, int64_t count)
-{
-    const float a = (float)f->alpha, b = (float)f->beta;
-    switch (f->kind) {
-    case RELU:
-        for (int64_t i = 0; i < count; i++)
-            x[i] = x[i] > 0.0f ? x[i] : a ? a * x[i] : 0.0f; /* relu gives 0 for NaN, as Paddle's does */
-        break;
-    case CLIP:
-        for (int64_t i = 0; i < count; i++)
-            x[i] = limited(x[i], a, b);
-        break;
-    case LOGISTIC:
-        for (int64_t i = 0; i < count; i++)
-            x[i] = vanishing_sigmoid(x[i]);
-        break;
-    case SWISH:
-        for (int64_t i = 0; i < count; i++)
-            x[i] *= vanishing_sigmoid(a * x[i]);
-        break;
-    case HARD_SIGMOID:
-        for (int64_t i = 0; i < count; i++)
-            x[i] = limited(a * x[i] + b, 0.0f, 1.0f);
-        break;
-    case HARD_SWISH:
-        for (int64_t i = 0; i < count; i++)
-            x[i] *= limited(a * x[i] + b, 0.0f, 1.0f);
-        break;
-    default:
-        for (int64_t i = 0; i < count; i++)
-            x[i] = a * x[i] + b;
     }
 }
 

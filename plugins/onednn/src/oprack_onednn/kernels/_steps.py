@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from oprack.kernel import Array, KernelContext, KernelRules
 from oprack.packs.manager import default_manager
 from oprack_nn.ops.post_ops import RESIDUAL, decode
 
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.objects import Attributes
 
 if TYPE_CHECKING:
@@ -35,6 +37,21 @@ def algorithm(text: str) -> tuple[str, float, float]:
     """oneDNN's (algorithm, alpha, beta) of an activation's string."""
     op_type, numbers = decode(text)
     return _ALGORITHMS[op_type](*numbers)
+
+
+_KINDS = {"gelu_erf": -1}
+for _kind in ("relu", "clip_v2", "logistic", "swish", "hardsigmoid", "hardswish", "linear", "tanh"):
+    _KINDS[_kind] = len(_KINDS) - 1
+
+
+def functions(post_ops: Sequence[str]) -> list[int]:
+    """The structs of functions.h, as numbers of 64 bits. Raises NotServedError for one that is not there."""
+    found: list[int] = []
+    for name, *numbers in map(algorithm, post_ops):
+        if name not in _KINDS:
+            raise NotServedError(f"a step in C with {name}")
+        found += _KINDS[name], *np.array(numbers, np.float64).view(np.int64).tolist()
+    return found
 
 
 # This library's kernel of the op is the caller: it would call itself.

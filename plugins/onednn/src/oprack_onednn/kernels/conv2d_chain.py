@@ -27,7 +27,15 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._pixels import MOST, PixelLayer, PixelWeights, add_pixels, pixel_layer
+from oprack_onednn.kernels._convolution import (
+    MOST,
+    ConvLayer,
+    LayerWeights,
+    Window,
+    add_convolution,
+    conv_layer,
+    filter_of,
+)
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -100,7 +108,7 @@ class _Slice(NamedTuple):
     end: int
 
 
-_Step = tuple[ConvShape, tuple["PrimitiveDesc | None", int | None], tuple[int, Any]]
+_Step = tuple[ConvShape, tuple["PrimitiveDesc | None", int | None], tuple[int, Any, int]]
 
 
 class ConvChainPrimitive(ShapedPrimitive):
@@ -133,8 +141,8 @@ class ConvChainPrimitive(ShapedPrimitive):
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
         self._descs: dict[Any, Any] = {}
-        self._find_pixel_layers()
-        chosen = (None if layer is None else layer.packed for layer in self._pixel_layers)
+        self._find_native_layers()
+        chosen = (None if layer is None else layer.packed for layer in self._native_layers)
         self._chosen: list[MemoryDesc | None] = list(chosen)
         parts = [(part, self._steps(part)) for part in self._parts()]
         self.chain = PrimitiveChain()
@@ -145,24 +153,23 @@ class ConvChainPrimitive(ShapedPrimitive):
         if self._target is not self._result:
             self.chain.reorder(self._target, self._result)
 
-    def _find_pixel_layers(self) -> None:
+    def _find_native_layers(self) -> None:
         """Find the layers that steps in C compute, and the last layer of each step."""
-        self._pixel_layers: list[PixelLayer | None] = []
-        for w, layer, shape in zip(self.filters, self.layers, self.shapes[1:], strict=True):
-            plain = layer.strides == (1, 1) and not any(layer.paddings) and layer.groups == 1 and not layer.bfloat16
-            plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops)
+        self._native_layers: list[ConvLayer | None] = []
+        for i, (w, layer, shape) in enumerate(zip(self.filters, self.layers, self.shapes[1:], strict=True)):
+            depthwise = layer.groups > 1 and layer.groups == w.shape[0] == self.shapes[i][1]
+            plain = (layer.groups == 1 or depthwise) and not layer.bfloat16 and not self._reads_bfloat16[i]
+            plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops) and not self._writes_bfloat16[i]
             pixels = shape[0] * math.prod(shape[2:])
-            found = pixel_layer(w, layer.bias is not None, layer.post_ops, pixels) if plain else None
-            self._pixel_layers.append(found)
+            window = Window(w.shape[2:], layer.strides, (1, 1), layer.paddings[::2])
+            given = filter_of(w), window, layer.bias is not None, layer.post_ops, pixels, depthwise
+            found = conv_layer(*given) if plain else None
+            self._native_layers.append(found)
         self._last_layers: list[int] = []
         i = 0
         while i < len(self.layers):
-            row = list(takewhile(bool, self._pixel_layers[i : i + MOST]))
-            if any(layer.pays for layer in row if layer):
-                i += len(row)
-            else:
-                self._pixel_layers[i] = None
-                i += 1
+            row = list(takewhile(lambda la: la and la.window.is_pixel and not la.depthwise, self._native_layers[i + 1 : i + MOST]))
+            i += 1 + (len(row) if self._native_layers[i] else 0)
             self._last_layers.append(i - 1)
 
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
@@ -174,8 +181,8 @@ class ConvChainPrimitive(ShapedPrimitive):
         for i, (w, chosen) in enumerate(zip(self.filters, self._chosen, strict=True)):
             geometry = self._geometry(w, self.layers[i], self.shapes[i], self.layers[i].paddings)
             assert chosen is not None  # the first part's steps have decided
-            pixels = self._pixel_layers[i]
-            self.weights[1 + i] = Weights(geometry.filter_desc, chosen) if pixels is None else PixelWeights(pixels)
+            native = self._native_layers[i]
+            self.weights[1 + i] = Weights(geometry.filter_desc, chosen) if native is None else LayerWeights(native)
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
         self._residual: Memory | None = None if residual is None else chain.input(image_desc(residual))
@@ -192,7 +199,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         for steps in parts:
             for turn, last in enumerate(self._last_layers[:-1]):
                 sizes[turn % 2] = max(sizes[turn % 2], math.prod(steps[last][0].shape))
-            for i, (_, _, (_, shape)) in enumerate(steps):
+            for i, (_, _, (_, shape, _)) in enumerate(steps):
                 if self.layers[i].bfloat16 and not self._reads_bfloat16[i]:
                     rounded = max(rounded, math.prod(shape))
         if rounded:
@@ -239,7 +246,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         return [_Slice(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
 
     def _steps(self, part: _Slice) -> list[_Step]:
-        """(geometry, descriptor, (first row, shape) of the source) of each convolution of a part."""
+        """(geometry, descriptor, (first row, shape, zeros above) of the source) of each convolution of a part."""
         found, (begin, end) = [], (part.begin, part.end)
         for i in range(len(self.layers) - 1, -1, -1):
             w, layer = self.filters[i], self.layers[i]
@@ -252,7 +259,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             key = (i, shape, above, below)
             if key not in self._descs:
                 geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
-                if self._pixel_layers[i] is not None:
+                if self._native_layers[i] is not None:
                     self._descs[key] = geometry, (None, 0 if RESIDUAL in layer.post_ops else None)
             if key not in self._descs:
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
@@ -264,7 +271,7 @@ class ConvChainPrimitive(ShapedPrimitive):
                 # The first part decides how the filter is packed, and all others take it so.
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
                 self._descs[key] = geometry, (desc, at)
-            found.append((*self._descs[key], (first, shape)))
+            found.append((*self._descs[key], (first, shape, above)))
             begin, end = first, last
         return found[::-1]
 
@@ -284,7 +291,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             offset = size * (part.first * height + first) * width * c
             return chain.alias(memory, self._desc(shape, size == 2), offset)
 
-        given = piece(source, self.shapes[0], *steps[0][2])
+        given = piece(source, self.shapes[0], *steps[0][2][:2])
         first = 0
         for turn, i in enumerate(self._last_layers):
             geometry, (desc, at), _ = steps[i]
@@ -300,7 +307,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             else:
                 given = chain.alias(self._between[turn % 2], self._desc(result, self._writes_bfloat16[i]))
             if desc is None:
-                self._add_pixels(range(first, i + 1), read, added, given)
+                self._add_native(range(first, i + 1), steps, read, added, given)
             else:
                 memory = {_c.SRC: chain.reinterpret(read, geometry.seen(read.desc)), _c.WEIGHTS: self._weights[i]}
                 if layer.bias is not None:
@@ -311,13 +318,19 @@ class ConvChainPrimitive(ShapedPrimitive):
                 chain.add(desc, memory)
             first = i + 1
 
-    def _add_pixels(self, numbers: range, source: Memory, added: Memory | None, target: Memory) -> None:
+    def _add_native(
+        self, numbers: range, steps: Sequence[_Step], source: Memory, added: Memory | None, target: Memory
+    ) -> None:
         """Append the step in C that computes some layers."""
-        layers = [layer for i in numbers if (layer := self._pixel_layers[i])]
+        layers = [layer for i in numbers if (layer := self._native_layers[i])]
         biases = [self._biases[bias] for i in numbers if (bias := self.layers[i].bias) is not None]
-        n, _, height, width = target.desc.shape
         weights = [self._weights[i] for i in numbers]
-        add_pixels(self.chain, layers, n * height * width, source, weights, biases, added, target)
+        geometry, _, (_, (n, _, *size), above) = steps[numbers[0]]
+        window = layers[0].window
+        layers[0] = layers[0]._replace(window=window._replace(before=(above, window.before[1])))
+        add_convolution(
+            self.chain, layers, (n, *size), geometry.shape[2:], source, weights, biases, added, target
+        )
 
 
 def find_primitive(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredArray, kernel
 from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import after
@@ -20,28 +19,14 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.objects import MemoryDesc
-from oprack_onednn.kernels._steps import algorithm
+from oprack_onednn.kernels._steps import functions
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory
 
-_KINDS = {
-    name: i for i, name in enumerate(("relu", "clip_v2", "logistic", "swish", "hardsigmoid", "hardswish", "linear"))
-}
-"""Functions that may follow a product, by oneDNN's names, and the numbers of them in squeeze.c."""
 _BLOCK = 64  # pixels that are added up first, as in squeeze.c
-
-
-def _functions(post_ops: Sequence[str]) -> list[int]:
-    """The structs of functions, as numbers of 64 bits. Raises NotServedError for one that squeeze.c has not."""
-    found: list[int] = []
-    for name, *numbers in map(algorithm, post_ops):
-        if name not in _KINDS:
-            raise NotServedError(f"squeeze and excitation with {name}")
-        found += _KINDS[name], *np.array(numbers, np.float64).view(np.int64).tolist()
-    return found
 
 
 _SLOTS = _c.WEIGHTS, _c.BIAS, _c.WEIGHTS_1, _c.SRC_1  # by which the step's memory is told apart
@@ -80,7 +65,7 @@ class SqueezePrimitive(ShapedPrimitive):
         memory[_c.SCRATCHPAD] = chain.temporary(strided((n * (-(-h * w // _BLOCK) * c + reduced),)))
         memory[_c.DST] = chain.output(strided((n, outputs)))
         counts = reduce_bias is not None, expand_bias is not None, len(reduce_post_ops), len(expand_post_ops)
-        settings = n, h * w, c, reduced, outputs, *counts, *_functions((*reduce_post_ops, *expand_post_ops))
+        settings = n, h * w, c, reduced, outputs, *counts, *functions((*reduce_post_ops, *expand_post_ops))
         chain.add(NativeStep("oprack_squeeze", settings), memory)
 
 

@@ -1,0 +1,214 @@
+/* Convolutions, of one group or of a channel each: rows of pixels times weights, tap by tap, then what follows, for some
+   rows of results at a time, so that what is read again stays in the caches of a core. Nothing is made for a size. A
+   window that reaches over the edges reads a copy of its rows with zeros around them; one of channels, which takes hardly
+   longer than the copy of a large image, reads zeros at the edges instead.
+
+   A second layer, of single pixels, may follow the first: what lies between the two then stays in the caches as well.
+
+   Blocks of rows depend on how many there are alone, and so do numbers. */
+
+#define _GNU_SOURCE
+#include "layers.h"
+#include "native.h"
+#include "pool.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef POOL
+
+#define NARROW 24        /* columns up to which most tiles of channels would be at an edge */
+#define BLOCK 144        /* results of a block of single pixels */
+#define WINDOWS 576      /* and of one of windows, whose rows are copied with what is around them */
+#define EVEN 4           /* threads that share blocks evenly */
+#define CACHED (1 << 17) /* floats of a copy that stay in the second cache of a core beside weights */
+
+/* How the first layer goes through an image: in blocks of at most so many rows, which read so many rows and columns. */
+struct plan {
+    int64_t blocks, block, down, across;
+    int64_t copied, between, room; /* floats of scratch memory: of a copy, of what lies between layers, and in all */
+};
+
+struct job {
+    const struct convolution *settings;
+    struct plan plan;
+    void *const *memory;
+};
+
+/* Whether results are products of single pixels, one for each. */
+INLINE int of_pixels(const struct convolution *s)
+{
+    return s->taps[0] * s->taps[1] * s->strides[0] * s->strides[1] == 1 && !s->before[0] && !s->before[1];
+}
+
+static int64_t halves_room(const struct layer *layer, int64_t rows, int64_t inputs)
+{
+    return layer->halved ? (rows + 1) * (inputs + layer->outputs / 2) : 0;
+}
+
+static void make_plan(const struct convolution *s, struct plan *p)
+{
+    int64_t reach[2], reads[2];
+    const int64_t sizes[2] = {s->height, s->width}, results[2] = {s->rows, s->columns};
+    int padded = 0;
+    for (int i = 0; i < 2; i++) {
+        reach[i] = (s->taps[i] - 1) * s->dilations[i] + 1;
+        reads[i] = (results[i] - 1) * s->strides[i] + reach[i];
+        padded |= s->before[i] > 0 || reads[i] > sizes[i];
+    }
+    padded &= !s->depthwise || s->columns <= NARROW;
+    p->across = reads[1];
+    /* rows whose copy fits, and which are no more than a block's */
+    int64_t rows = (CACHED / (p->across * s->channels) - reach[0]) / s->strides[0] + 1;
+    const int64_t pixels = padded && !s->depthwise ? WINDOWS : BLOCK;
+    rows = smaller(!padded ? s->rows : rows < 1 ? 1 : rows, parts_of(pixels, s->columns));
+    p->blocks = parts_of(s->rows, smaller(rows, s->rows));
+    if (p->blocks > 1)
+        p->blocks = smaller(parts_of(p->blocks, EVEN) * EVEN, s->rows);
+    p->block = parts_of(s->rows, p->blocks);
+    p->down = (p->block - 1) * s->strides[0] + reach[0];
+    p->copied = padded ? parts_of(p->down * p->across * s->channels, LANES) * LANES : 0;
+    const int64_t results_of = p->block * s->columns;
+    const struct layer *first = s->layers;
+    p->between = s->count > 1 ? results_of * first->outputs : 0;
+    int64_t halves = halves_room(first, results_of, s->channels);
+    if (s->count > 1 && halves_room(first + 1, results_of, first->outputs) > halves)
+        halves = halves_room(first + 1, results_of, first->outputs);
+    p->room = parts_of(p->copied + p->between + halves + 1, LANES) * LANES;
+}
+
+/* Rows first ... of an image, with zeros where it has none, and columns likewise. */
+static void copy_rows(const struct convolution *s, const struct plan *p, const float *image, int64_t first, int64_t rows,
+                      float *to)
+{
+    const int64_t line = p->across * s->channels, start = s->before[1] * s->channels;
+    const int64_t width = smaller(s->width, p->across - s->before[1]) * s->channels;
+    for (int64_t y = first; y < first + rows; y++, to += line) {
+        if (y < 0 || y >= s->height || width <= 0) {
+            memset(to, 0, (size_t)line * sizeof *to);
+            continue;
+        }
+        memset(to, 0, (size_t)start * sizeof *to);
+        memcpy(to + start, image + y * s->width * s->channels, (size_t)width * sizeof *to);
+        memset(to + start + width, 0, (size_t)(line - start - width) * sizeof *to);
+    }
+}
+
+/* The first layer's results of some rows. */
+static WIDEST void first_layer(const struct convolution *s, const struct plan *p, const float *image, int64_t begin,
+                              int64_t rows, const float *w, int64_t columns, int64_t last_column,
+                              const struct around *around, float *out, float *scratch, float *rest)
+{
+    const struct layer *layer = s->layers;
+    const int64_t top = begin * s->strides[0] - s->before[0];
+    int64_t line = s->width * s->channels;
+    const float *start = image + top * line;
+    if (p->copied) {
+        const int64_t reach = p->down - (p->block - 1) * s->strides[0];
+        copy_rows(s, p, image, top, (rows - 1) * s->strides[0] + reach, scratch);
+        line = p->across * s->channels, start = scratch;
+    }
+    if (s->depthwise) {
+        struct convolution copy = *s;
+        if (p->copied)
+            copy.height = p->down, copy.width = p->across, copy.before[0] = copy.before[1] = 0;
+        layer_of_channels(&copy, p->copied ? scratch : image, p->copied ? 0 : begin, rows, w, around, out);
+        return;
+    }
+    struct from from = {start, rows, s->strides[0] * line, s->strides[1] * s->channels, s->channels,
+                        {s->taps[0], s->taps[1]}, {s->dilations[0] * line, s->dilations[1] * s->channels}};
+    if (layer->halved) {
+        layer_halved_product(start, s->channels, rows * s->columns, w, s->channels, layer->outputs, around, out, layer->outputs,
+                       rest);
+        return;
+    }
+    if (s->dilations[1] == 1) /* what a row of taps reads lies side by side */
+        from.inner *= s->taps[1], from.taps[1] = 1;
+    int64_t count = s->columns;
+    if (of_pixels(s)) /* as if they were all in a row */
+        from.lines = 1, count *= rows;
+    layer_product(&from, count, w, columns, last_column, around, out, layer->outputs);
+}
+
+static WIDEST void share(void *data)
+{
+    const struct job *job = data;
+    const struct convolution *s = job->settings;
+    const struct plan *p = &job->plan;
+    const int64_t shares = pool_count(), own = pool_number(), blocks = s->images * p->blocks;
+    const struct layer *first = s->layers, *last = first + s->count - 1;
+    /* memory: images; weights of each layer; biases that are there; what is added; scratch memory; results */
+    void *const *memory = job->memory + 1 + s->count;
+    struct around arounds[LAYERS] = {{0}};
+    for (int64_t i = 0; i < s->count; i++) {
+        arounds[i].layer = first + i;
+        arounds[i].late = first[i].added_at > 0;
+        arounds[i].in_registers = begins_in_registers(first + i);
+        arounds[i].follows = first[i].count > arounds[i].in_registers || arounds[i].late;
+        if (first[i].biased)
+            arounds[i].bias = *memory++;
+    }
+    const float *added = last->added_at < 0 ? NULL : *memory++;
+    float *scratch = (float *)memory[0] + own * p->room, *results = memory[1];
+    float *between = scratch + p->copied, *rest = between + p->between;
+    /* where blocks are fewer than threads, these take parts of the columns */
+    const int64_t parts = s->count > 1 || first->halved || s->depthwise || blocks >= shares ? 1 : parts_of(shares, blocks);
+    const int64_t units = blocks * parts;
+    for (int64_t u = units * own / shares; u < units * (own + 1) / shares; u++) {
+        const int64_t image = u / parts / p->blocks, b = u / parts % p->blocks;
+        const int64_t begin = s->rows * b / p->blocks, rows = s->rows * (b + 1) / p->blocks - begin;
+        const int64_t pixels = rows * s->columns, at = (image * s->rows + begin) * s->columns * last->outputs;
+        const float *source = (const float *)job->memory[0] + image * s->height * s->width * s->channels;
+        struct around *end = arounds + s->count - 1;
+        if (added)
+            end->added = added + at, end->added_row = last->outputs;
+        first_layer(s, p, source, begin, rows, job->memory[1], layer_column(first->outputs, u % parts, parts),
+                    layer_column(first->outputs, u % parts + 1, parts), arounds, s->count > 1 ? between : results + at, scratch,
+                    rest);
+        if (s->count < 2)
+            continue;
+        if (last->halved)
+            layer_halved_product(between, first->outputs, pixels, job->memory[2], first->outputs, last->outputs, end, results + at,
+                           last->outputs, rest);
+        else
+            layer_product(&(struct from){between, 1, 0, first->outputs, first->outputs, {1, 1}, {0, 0}}, pixels, job->memory[2], 0,
+                    last->outputs, end, results + at, last->outputs);
+    }
+}
+
+EXPORTED int oprack_convolution_serves(void) { return HAS_WIDEST; }
+
+/* Floats of scratch memory that all threads need. */
+EXPORTED int64_t oprack_convolution_room(const void *settings)
+{
+    const struct convolution *s = settings;
+    struct plan plan;
+    make_plan(s, &plan);
+    return plan.room * s->places;
+}
+
+EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64_t threads)
+{
+    struct job job = {.settings = settings, .memory = memory};
+    make_plan(settings, &job.plan);
+    pool_run(share, &job, smaller(threads, job.settings->places));
+    return 0;
+}
+
+#else
+
+EXPORTED int oprack_convolution_serves(void) { return 0; }
+
+EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64_t threads)
+{
+    (void)settings, (void)memory, (void)threads;
+    return 1;
+}
+
+EXPORTED int64_t oprack_convolution_room(const void *settings)
+{
+    (void)settings;
+    return 0;
+}
+
+#endif

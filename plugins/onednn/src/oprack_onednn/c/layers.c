@@ -1,0 +1,250 @@
+/* Products of layers with packed weights: rows of pixels, tap by tap, times blocks of columns.
+
+   Large products of single pixels are Strassen's, in Winograd's form: seven products of halves instead of eight, whose
+   sums of weights are packed once (kernels/_convolution.py), and whose sums of results are where the next product of them
+   begins. Halves of an odd number of rows share the row in the middle. */
+
+#include "gelu.h"
+#include "layers.h"
+
+#include <string.h>
+
+#ifdef POOL
+
+#define BLOCKS 4 /* vectors of columns of a tile at most */
+#define ROWS 12  /* rows at most: sums, what is multiplied and addresses stay in registers */
+#define ROWS_OF(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 9 : ROWS)
+#define AHEAD 16 /* rows of weights that are fetched ahead */
+
+/* How many of `left` vectors of columns make the next block: as few blocks as can be of one or two. */
+INLINE int64_t block_of(int64_t left) { return left < 3 ? left : left % 3 == 0 || left == 5 ? 3 : 4; }
+
+/* Where a tile is among the rows and columns of a product, and which numbers of its last vector there are. */
+struct place {
+    int64_t row, column;
+    __mmask16 last;
+};
+
+/* Add bias, what was begun and what is added to some sums. */
+INLINE WIDEST void plus(vec sums[ROWS][BLOCKS], const struct around *around, const struct place place, const int rows,
+                       const int vectors)
+{
+#define NUMBERS(from)                                                                                                  \
+    _mm512_maskz_loadu_ps(v < vectors - 1 ? (__mmask16)0xffff : place.last, (from) + place.column + v * LANES)
+    if (around->bias)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            vec bias = NUMBERS(around->bias);
+            UNROLL for (int r = 0; r < rows; r++)
+                sums[r][v] += bias;
+        }
+    if (around->begun)
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++)
+                sums[r][v] += NUMBERS(around->begun + (place.row + r) * around->begun_row);
+    if (around->added && !around->late)
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++)
+                sums[r][v] += NUMBERS(around->added + (place.row + r) * around->added_row);
+#undef NUMBERS
+}
+
+/* Some rows times some vectors of columns, whose weights lie row by row. */
+INLINE WIDEST void tile(const struct from *from, const float *pixels, const float *w, const struct around *around,
+                       float *out, int64_t out_row, const struct place place, const int rows, const int vectors)
+{
+    vec sums[ROWS][BLOCKS], columns[BLOCKS];
+    const int64_t pitch = from->pitch, inner = from->inner;
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++)
+            sums[r][v] = _mm512_setzero_ps();
+    if (!around->sums)
+        plus(sums, around, place, rows, vectors);
+    for (int64_t y = 0; y < from->taps[0]; y++)
+        for (int64_t x = 0; x < from->taps[1]; x++) {
+            const float *a = pixels + y * from->apart[0] + x * from->apart[1];
+            for (int64_t k = 0; k < inner; k++, w += vectors * LANES) {
+                UNROLL for (int v = 0; v < vectors; v++) {
+                    _mm_prefetch((const char *)(w + (AHEAD * vectors + v) * LANES), _MM_HINT_T0);
+                    columns[v] = _mm512_loadu_ps(w + v * LANES);
+                }
+                UNROLL for (int r = 0; r < rows; r++) {
+                    vec number = _mm512_set1_ps(a[r * pitch + k]);
+                    UNROLL for (int v = 0; v < vectors; v++)
+                        sums[r][v] = _mm512_fmadd_ps(number, columns[v], sums[r][v]);
+                }
+            }
+        }
+    if (around->sums) {
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++) {
+                float *to = around->sums + (place.row + r) * around->sums_row + place.column + v * LANES;
+                _mm512_storeu_ps(to, _mm512_loadu_ps(to) + sums[r][v]);
+            }
+        plus(sums, around, place, rows, vectors);
+    }
+    if (around->in_registers)
+        UNROLL for (int r = 0; r < rows; r++)
+            apply_in_registers(around->layer->functions, sums[r], vectors);
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            if (v < vectors - 1)
+                _mm512_storeu_ps(out + r * out_row + v * LANES, sums[r][v]);
+            else
+                _mm512_mask_storeu_ps(out + r * out_row + v * LANES, place.last, sums[r][v]);
+        }
+}
+
+WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t added_row, float *out, int64_t out_row,
+                         int64_t rows, int64_t width)
+{
+    for (int64_t i = begins_in_registers(layer); i <= layer->count; i++) {
+        if (i && i == layer->added_at) /* behind a function: what is added to sums was */
+            for (int64_t r = 0; r < rows; r++)
+                APART
+                for (int64_t c = 0; c < width; c++)
+                    out[r * out_row + c] += added[r * added_row + c];
+        if (i == layer->count)
+            break;
+        if (layer->functions[i].kind == GELU)
+            gelu(out, out_row, rows, width);
+        else
+            for (int64_t r = 0; r < rows; r++)
+                apply(layer->functions + i, out + r * out_row, width);
+    }
+}
+
+#define OF_ROWS(n)                                                                                                     \
+    case n:                                                                                                            \
+        tile(from, pixels, w, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);                     \
+        break;
+
+INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const float *w, const struct around *around,
+                            float *out, int64_t out_row, const struct place place, int64_t rows, const int vectors)
+{
+    switch (rows) {
+        OF_ROWS(1)
+        OF_ROWS(2)
+        OF_ROWS(3)
+        OF_ROWS(4)
+        OF_ROWS(5)
+        OF_ROWS(6)
+        OF_ROWS(7)
+        OF_ROWS(8)
+        OF_ROWS(9)
+        OF_ROWS(10)
+        OF_ROWS(11)
+        OF_ROWS(12)
+    }
+}
+
+WIDEST void layer_product(const struct from *from, int64_t rows, const float *w, int64_t begin, int64_t end,
+                          const struct around *around, float *out, int64_t out_row)
+{
+    const int64_t all = parts_of(end, LANES), depth = from->inner * from->taps[0] * from->taps[1];
+    const int64_t skipped = parts_of(begin, LANES);
+    w += skipped * LANES * depth;
+    for (int64_t first = skipped, vectors; first < all; first += vectors) {
+        vectors = block_of(all - first);
+        const int64_t width = smaller(end - first * LANES, vectors * LANES), tiles = parts_of(rows, ROWS_OF(vectors));
+        const int64_t least = rows / tiles, more = rows % tiles; /* tiles that have a row more than the others */
+        struct place place = {0, first * LANES, lanes(width - (vectors - 1) * LANES)};
+        for (int64_t line = 0; line < from->lines; line++) {
+            const float *pixels = from->pixels + line * from->line;
+            for (int64_t t = 0, count; t < tiles; t++, place.row += count, pixels += count * from->pitch) {
+                count = least + (t < more);
+                float *to = out + place.row * out_row + place.column;
+                if (vectors == 4)
+                    some_rows(from, pixels, w, around, to, out_row, place, count, 4);
+                else if (vectors == 3)
+                    some_rows(from, pixels, w, around, to, out_row, place, count, 3);
+                else if (vectors == 2)
+                    some_rows(from, pixels, w, around, to, out_row, place, count, 2);
+                else
+                    some_rows(from, pixels, w, around, to, out_row, place, count, 1);
+                if (around->follows)
+                    layer_follow(around->layer, around->added + place.row * around->added_row + place.column, around->added_row,
+                           to, out_row, count, width);
+            }
+        }
+        w += vectors * LANES * depth;
+    }
+}
+
+WIDEST void layer_halved_product(const float *a, int64_t a_row, int64_t rows, const float *w, int64_t inner,
+                                 int64_t outputs, const struct around *around, float *out, int64_t out_row,
+                                 float *scratch)
+{
+#define PRODUCT(a, pitch, w, around, out, out_row)                                                                     \
+    layer_product(&(struct from){a, 1, 0, pitch, k, {1, 1}, {0, 0}}, m, w, 0, n, around, out, out_row)
+    const int64_t m = (rows + 1) / 2, k = inner / 2, n = outputs / 2, part = k * n, below = rows - m;
+    float *s1 = scratch, *s2 = s1 + m * k, *s3 = s2 + m * k, *s4 = s3 + m * k, *u = s4 + m * k, *u3 = u + m * n;
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t c = 0; c < k; c += LANES) {
+            const float *from = a + r * a_row + c, *under = from + below * a_row;
+            vec a11 = _mm512_loadu_ps(from), a12 = _mm512_loadu_ps(from + k);
+            vec a21 = _mm512_loadu_ps(under), sum = a21 + _mm512_loadu_ps(under + k), rest = sum - a11;
+            _mm512_storeu_ps(s1 + r * k + c, sum);
+            _mm512_storeu_ps(s2 + r * k + c, rest);
+            _mm512_storeu_ps(s3 + r * k + c, a11 - a21);
+            _mm512_storeu_ps(s4 + r * k + c, a12 - rest);
+        }
+    struct around none = {0}, first = *around, lower = *around, both, from_u = {.begun = u, .begun_row = n};
+    first.begun = u, first.begun_row = n;
+    lower.begun = u3, lower.begun_row = n;
+    if (lower.added)
+        lower.added += below * lower.added_row;
+    PRODUCT(a, a_row, w, &none, u, n);
+    PRODUCT(a + k, a_row, w + part, &first, out, out_row);
+    PRODUCT(s2, k, w + 2 * part, &from_u, u, n);
+    PRODUCT(s3, k, w + 3 * part, &from_u, u3, n);
+    PRODUCT(a + below * a_row + k, a_row, w + 4 * part, &lower, out + below * out_row, out_row);
+    /* the other half of the columns */
+    if (first.bias)
+        first.bias += n, lower.bias += n;
+    if (first.added)
+        first.added += n, lower.added += n;
+    both = lower, both.sums = u, both.sums_row = n;
+    PRODUCT(s1, k, w + 5 * part, &both, out + below * out_row + n, out_row);
+    PRODUCT(s4, k, w + 6 * part, &first, out + n, out_row);
+#undef PRODUCT
+}
+
+int64_t layer_column(int64_t outputs, int64_t part, int64_t parts)
+{
+    const int64_t all = parts_of(outputs, LANES);
+    int64_t first = 0;
+    while (first < all * part / parts)
+        first += block_of(all - first);
+    return smaller(first * LANES, outputs);
+}
+
+/* A filter, of whose numbers it is said how far channels, taps and outputs are apart, and where they go: by blocks of
+   columns, or in one block, which have a row for each channel of each tap. */
+struct filter {
+    int64_t channels, taps, outputs, channel, tap, output, one_block;
+    const float *from;
+    float *to;
+};
+
+EXPORTED void oprack_filter_pack(const struct filter *f)
+{
+    const int64_t all = parts_of(f->outputs, LANES);
+    float *to = f->to;
+    for (int64_t first = 0, vectors; first < all; first += vectors) {
+        vectors = f->one_block ? all : block_of(all - first);
+        const int64_t width = smaller(f->outputs - first * LANES, vectors * LANES);
+        for (int64_t t = 0; t < f->taps; t++)
+            for (int64_t c = 0; c < f->channels; c++, to += vectors * LANES) {
+                const float *from = f->from + c * f->channel + t * f->tap + first * LANES * f->output;
+                for (int64_t j = 0; j < width; j++)
+                    to[j] = from[j * f->output];
+                memset(to + width, 0, (size_t)(vectors * LANES - width) * sizeof *to);
+            }
+    }
+}
+
+#else
+
+EXPORTED void oprack_filter_pack(const void *filter) { (void)filter; }
+
+#endif
