@@ -79,9 +79,6 @@ class Cache(dict[Any, Any]):
     def __len__(self) -> int:
         return dict.__len__(self) + len(self._old)
 
-    def __bool__(self) -> bool:
-        return len(self) > 0
-
     def __iter__(self) -> Iterator[Any]:
         return iter([*list(self._old), *dict.keys(self)])
 
@@ -248,6 +245,11 @@ class Budget:
         """Call a function before entries are dropped: it gives memory back that nobody uses now, and books it."""
         self._idle.append(give_back)
 
+    def give_back(self) -> None:
+        """Give memory back that nobody uses now; what is booked for it is added up later."""
+        for give_back in self._idle:
+            give_back()
+
     # The account ------------------------------------------------------------------------------------------------------
     def count(self, kind: str, nbytes: int, number: int) -> None:
         """Book bytes that something takes, or no longer takes; for finalizers as well.
@@ -293,8 +295,7 @@ class Budget:
         return [cache for ref in list(self._caches.values()) if (cache := ref()) is not None]
 
     def _reduce(self, target: int) -> None:
-        for give_back in self._idle:
-            give_back()
+        self.give_back()
         self._add_up()
         if self._used <= target:
             return

@@ -361,12 +361,11 @@ def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:
     return [name for _, name in feed_columns(block)], [name for _, name in fetch_columns(block)]
 
 
-def freeze_parameters(scope: Scope) -> None:
+def freeze_parameters(scope: Scope, besides: Sequence[str] = ()) -> None:
     """Make parameters read-only: kernel libraries may then keep what they derive from them, such as packed weights."""
-    for name in scope.local_var_names():
+    for name in set(scope.local_var_names()).difference(besides):
         value = scope.var(name).value
-        if isinstance(value, LoDTensor) and isinstance(value.array, np.ndarray):
-            if not value.array.flags.owndata:  # a view of memory that somebody else may write to
-                value.array = value.array.copy(order="K")
-            value.shared = True  # an op in place makes memory of its own first
+        if isinstance(value, LoDTensor) and isinstance(array := value.array, np.ndarray):
+            # a view is of memory that somebody else may write to; and an op in place makes memory of its own first
+            value.array, value.shared = array if array.flags.owndata else array.copy(order="K"), True
             value.array.flags.writeable = False

@@ -392,7 +392,14 @@ class Config:
         return self._optim_cache_bytes
 
     def enable_memory_optim(self, x: bool = True) -> None:
-        """Accepted for compatibility: a predictor always frees each intermediate value after its last use."""
+        """Keep large parameters in a file, so that they take no memory besides what kernels packed of them.
+
+        The file has no name, and lies in the folder TMPDIR, else in /var/tmp. Where it can't be written, parameters
+        stay in memory, as do those that a GPU reads. Each intermediate value is always freed after its last use.
+
+        Args:
+            x: Whether to.
+        """
         self._memory_optim = bool(x)
 
     def memory_optim_enabled(self) -> bool:

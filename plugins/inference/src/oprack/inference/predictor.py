@@ -12,6 +12,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.cache import BUDGET, cache_info
 from oprack.device import DeviceContextPool, host_array
 from oprack.errors import (
     InvalidArgumentError,
@@ -22,9 +23,10 @@ from oprack.errors import (
 )
 from oprack.inference.config import Config
 from oprack.inference.loading import load_model
+from oprack.inference.parameters import ParameterScope
 from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
-from oprack.io.inference_model import InferenceModel, freeze_parameters
+from oprack.io.inference_model import InferenceModel
 from oprack.python.implementation import without_collecting
 from oprack.python.process_limit import ProcessLimit
 from oprack.runtime import NaiveExecutor, Profiler
@@ -166,7 +168,8 @@ class Predictor:
     def __init__(self, config: Config, shared: Predictor | None = None) -> None:
         # A copy, so that later changes of the client's Config do not affect this predictor.
         self._config = Config(config)
-        self._parameters: Scope = shared._parameters if shared else Scope()
+        in_files = config.memory_optim_enabled() and not config.use_gpu()
+        self._parameters: ParameterScope = shared._parameters if shared else ParameterScope(in_files)
         self._executor: NaiveExecutor
         self._model: InferenceModel
         without_collecting(self._open, shared, stays=True)
@@ -180,6 +183,7 @@ class Predictor:
         # Guards the slots of inputs and outputs. `run` never waits for it: that would hide that two threads share a
         # predictor and overwrite each other's inputs.
         self._lock = threading.Lock()
+        self._is_new = True
         self._profiler: Profiler | None = None
         self._hooks: list[_OutputHook] = []
         if self._config.profile_enabled():
@@ -196,7 +200,7 @@ class Predictor:
         """Load the model and run the passes that the Config selects; parameters that become unused are freed."""
         if in_reference() or not self._config.ir_optim():
             model = load_model(self._config, self._parameters)
-            freeze_parameters(self._parameters)
+            self._parameters.freeze()
         elif not self._config.optim_cache_dir():
             model, _ = self._rewrite()
         else:
@@ -217,7 +221,8 @@ class Predictor:
         registered = {p.name: p for p in registered_passes(self._executor.manager)}
         passes = [registered[n] for n in self._config.pass_builder().all_passes() if n in registered]
         optimized = optimize_model(model, self._parameters, self._executor, passes, self._config.ir_debug() or None)
-        freeze_parameters(self._parameters)
+        model.program.desc.blocks.clear()  # which refer to the program, and so would stay until the collector comes
+        self._parameters.freeze()
         return optimized
 
     def _make_executor(self) -> NaiveExecutor:
@@ -353,7 +358,10 @@ class Predictor:
             slot.lod = value.lod if isinstance(value, LoDTensor) else []
 
     def _run(self) -> None:
-        made = self._compute([slot.value() for slot in self._inputs.values()])
+        values = [slot.value() for slot in self._inputs.values()]
+        for slot in self._outputs.values():
+            slot.array = None  # this run's outputs may take the memory of the last one's
+        made = self._compute(values)
         inputs = [slot.array for slot in self._inputs.values() if isinstance(slot.array, np.ndarray)]
         for slot, value in zip(self._outputs.values(), made, strict=True):
             array, slot.lod = (value, []) if type(value) is np.ndarray else self._array(slot.name, value)
@@ -364,13 +372,17 @@ class Predictor:
         """The outputs, as a PreparedFunction gives them."""
         try:
             with self._threads(), self._profiler or _NO_LIMIT:
-                return self._function(values, None, self._parameters, self._hooks)
+                made = self._function(values, None, self._parameters, self._hooks)
         except OprackError as error:
             block = self._model.program.desc.blocks[0]
             blame = blamed(error, block, dict(zip(self._inputs, values, strict=True)))
             if blame is error:
                 raise
             raise blame from error
+        if self._is_new:
+            self._is_new = False
+            BUDGET.give_back()  # its ops ran one by one, each with memory for its results; they will not again
+        return made
 
     def _array(self, name: str, value: Any) -> tuple[np.ndarray, list[list[int]]]:
         """The array and the LoD of an output that is no bare array."""
@@ -404,8 +416,10 @@ class Predictor:
         """Do nothing: intermediate values are freed after their last use."""
 
     def try_shrink_memory(self) -> int:
-        """Return 0: there is no memory pool whose bytes could be released between runs."""
-        return 0
+        """Give back memory that libraries keep for the next run; returns how many bytes of it there were."""
+        before = cache_info()["used"]
+        BUDGET.give_back()
+        return max(0, int(before - cache_info()["used"]))
 
     def __repr__(self) -> str:
         return f"<Predictor {list(self._inputs)} -> {list(self._outputs)} at {self._executor.place!r}>"

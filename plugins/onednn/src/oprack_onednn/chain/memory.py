@@ -6,7 +6,9 @@ every NumPy kernel can read such an array, and the next kernel of this library t
 
 from __future__ import annotations
 
+import contextlib
 import math
+import mmap
 import sys
 import threading
 from collections.abc import Sequence
@@ -110,6 +112,24 @@ def rows_of(array: np.ndarray, count: int = -1) -> tuple[int, ...] | None:
 _PAGE = 4096
 ALIGN = 64
 """Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
+
+
+# Bytes from which on scratch memory has pages of its own, and NumPy asks for huge ones.
+_OWN, _HUGE = 1 << 20, 1 << 22
+
+
+def scratch(nbytes: int) -> np.ndarray:
+    """Uninitialised bytes that the system has back as soon as nobody refers to them.
+
+    What is freed to malloc in such sizes stays with the process where something lies behind it.
+    """
+    if nbytes < _OWN or sys.platform == "win32":
+        return np.empty(nbytes, np.uint8)
+    pages = mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if nbytes >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # of a kernel without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, np.uint8)
 
 
 def aligned_empty(nbytes: int, dtype: np.dtype) -> np.ndarray:
@@ -224,7 +244,7 @@ class Buffers:
     def _new(self, size: int) -> _Buffer:
         if self._total + size > self._most:
             self._sweep(self._round + 1)
-        buffer = _Buffer(np.empty(size + ALIGN, np.uint8), self._round)
+        buffer = _Buffer(scratch(size + ALIGN), self._round)
         if self._total + size <= self._most:
             self._by_size.setdefault(size, []).append(buffer)
             self._total += size

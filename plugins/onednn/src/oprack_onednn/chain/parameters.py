@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,24 @@ def is_read_only(array: np.ndarray) -> bool:
 def _is_fixed(base: object) -> bool:
     while type(base) is np.ndarray and not base.flags.writeable:
         base = base.base
-    return type(base) is bytes or (type(base) is mmap and memoryview(base).readonly)
+    return type(base) is bytes or (type(base) is mmap.mmap and memoryview(base).readonly)
 
 
 def is_constant(array: np.ndarray) -> bool:
     """Whether nobody can write to an array's memory, and it is row-major."""
     return array.flags.c_contiguous and is_read_only(array)
+
+
+def let_pages_go(array: np.ndarray) -> None:
+    """Say that nobody reads a constant array soon: what lies in a mapped file is read again from there when it is.
+
+    All of the file goes, as a page that is read brings those beside it.
+    """
+    base: object = array.base
+    while type(base) is np.ndarray:
+        base = base.base
+    if type(base) is mmap.mmap and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 PACKED_PARAMETERS = "packed parameters"
@@ -62,6 +74,7 @@ class PackedParameters:
                     return packed
             packed = pack(source, target, array, offset)
             entry[1].append((layouts, packed))
+            let_pages_go(array)
             BUDGET.count(PACKED_PARAMETERS, packed.nbytes, 1)
             return packed
 
@@ -188,6 +201,8 @@ class FromConstants:
             entry = entries.get(key)
             if entry is None or not all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
                 derived = self._make(arrays, *options)
+                for array in arrays:
+                    let_pages_go(array)
                 nbytes = _bytes_of(derived)
                 BUDGET.count(PACKED_PARAMETERS, nbytes, 1)
                 forget = partial(_forget_derived, entries, key, nbytes)

@@ -14,6 +14,7 @@ import numpy as np
 from oprack.cache import BUDGET, Cache
 
 from oprack_onednn.c.runner import ThreadState
+from oprack_onednn.chain.memory import scratch
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Stream
@@ -76,7 +77,7 @@ class Arena:
         """Address of at least `size` bytes of scratch memory."""
         if size > self.state.capacity:
             # twice as much, of which nobody touches more than is needed: a larger one would be all fresh pages again
-            self._memory = np.empty(2 * size + 4096, np.uint8)
+            self._memory = scratch(2 * size + 4096)
             start = self._memory.ctypes.data
             self.state.arena = -(-start // 4096) * 4096
             self.state.capacity = 2 * size
