@@ -272,6 +272,8 @@ def bounded_protocol(
             if self._timer is not None:
                 self._timer.cancel()
             super().connection_lost(exc)
+            # they have each other, and would wait for the garbage collector
+            self.cycle = None  # type: ignore[assignment]
 
     return BoundedProtocol
 
