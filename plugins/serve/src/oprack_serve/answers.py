@@ -108,7 +108,7 @@ def binary_of(array: np.ndarray) -> bytes:
     """The bytes of a tensor, as the protocol has them."""
     if array.dtype == object:
         return to_binary(array)
-    return np.ascontiguousarray(array).tobytes()  # no view, which keeps a batch in memory
+    return array.tobytes()  # no view, which keeps a batch in memory
 
 
 def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions) -> None:

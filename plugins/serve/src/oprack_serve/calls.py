@@ -50,9 +50,9 @@ class Answer:
 
     status: int
     pieces: list[bytes] = field(default_factory=list)
+    size: int = 0
     error: str = ""
     told: str = ""
-    size: int = 0
 
 
 class Call:
@@ -64,45 +64,36 @@ class Call:
     encode_from, encoded_at, ended: moments on that clock, 0 for those that have not come.
     """
 
-    __slots__ = (
-        *("body", "bytes_in", "decoded", "due", "job", "late", "model", "name", "result", "source"),
-        *("decode_from", "decoded_at", "encode_from", "encoded_at", "ended", "read_at", "started"),
-        *("task", "version", "watch"),
-    )
     protocol = "http"
     when_cancelled = (503, "the server is being stopped")
     told_of_leaving = False
     """Whether it ends by itself when the client leaves, so that nobody need watch for that."""
 
+    # what most requests never set, and what each sets later, costs nothing when one begins
+    task: asyncio.Task[Any] | None = None
+    result: asyncio.Future[Result] | None = None
+    watch: asyncio.Task[None] | None = None
+    late = False
+    bytes_in = 0
+    body: Body | None = None
+    model: Model | None = None
+    job: Job | None = None
+    decoded: InferRequest | None = None
+    read_at = decode_from = decoded_at = encode_from = encoded_at = ended = 0.0
+
     def __init__(self, name: str, version: str | None, source: Any, read_timeout: float) -> None:
         self.name, self.version, self.source = name, version, source
-        self.started = time.monotonic()
-        self.due = self.started + read_timeout
-        self.task: asyncio.Task[Any] | None = None
-        self.result: asyncio.Future[Result] | None = None
-        self.watch: asyncio.Task[None] | None = None
-        self.late = False
-        self.bytes_in = 0
-        self.body: Body | None = None
-        self.model: Model | None = None
-        self.job: Job | None = None
-        self.decoded: InferRequest | None = None
-        self.read_at = self.decode_from = self.decoded_at = self.encode_from = self.encoded_at = self.ended = 0.0
+        self.started = started = time.monotonic()
+        self.due = started + read_timeout
 
-    def spent(self) -> tuple[float, ...]:
-        """Seconds of each of oprack_serve.metrics.STAGES, and of all, of a request that was answered well."""
-        job = self.job
+    def moments(self) -> tuple[float, ...]:
+        """When each stage of a request that was answered well began and ended, and all of it, one after the other."""
+        job, encoded = self.job, self.encoded_at
         assert job is not None
-        started, queued = job.started, job.queued
-        found = (
-            self.read_at - self.started,
-            self.decoded_at - self.decode_from,
-            started - queued if started > queued else 0.0,  # it may be taken within the clock's step
-            job.ended - started,
-            self.encoded_at - self.encode_from,
-            self.ended - self.encoded_at,
+        return (
+            *(self.started, self.read_at, self.decode_from, self.decoded_at, job.queued, job.started),
+            *(job.started, job.ended, self.encode_from, encoded, encoded, self.ended, self.started, self.ended),
         )
-        return (*found, self.ended - self.started)
 
     def stages(self) -> dict[str, tuple[float, float]]:
         """Start and end of each stage that the request has had, by name."""
@@ -206,13 +197,12 @@ class HttpHead:
 class HttpCall(Call):
     """A request over HTTP, whose body comes by `receive` of ASGI."""
 
-    __slots__ = ("compress", "head", "json_length", "receive")
+    json_length: int | None = None
+    """Of the body, then of the answer; None where there is nothing but JSON."""
 
     def __init__(self, head: HttpHead, source: Any, receive: Receive | None, read_timeout: float) -> None:
         super().__init__(head.name, head.version, source, read_timeout)
         self.head, self.receive, self.compress = head, receive, head.compress
-        self.json_length: int | None = None
-        """Of the body, then of the answer; None where there is nothing but JSON."""
 
     def trace_context(self) -> dict[str, str]:
         return {name: text for name in TRACE_CONTEXT if (text := self.head.header(name.encode())) is not None}
@@ -244,7 +234,8 @@ class HttpCall(Call):
     def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
         assert self.model is not None
         known = self.model.known_requests
-        return protocol.decode(signature, memoryview(body.data), self.json_length, limits, regions, known)
+        data = body.data if isinstance(body.data, memoryview) else memoryview(body.data)
+        return protocol.decode(signature, data, self.json_length, limits, regions, known)
 
     async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
         return await decoder.decode(signature, body.data, self.json_length, regions)
@@ -268,12 +259,12 @@ class HttpCall(Call):
 
     def known_headers(self, answer: Answer) -> bytes:
         """The lines of `told`, where they were made before: of an answer in binary data whose shapes are known."""
-        known = self.decoded.known if self.decoded is not None else None
-        if known is None or known.answer is None or answer.pieces[:1] != [known.answer.text] or self.compress:
+        known = self.decoded.known.answer if self.decoded is not None and self.decoded.known is not None else None
+        if known is None or answer.status != 200 or answer.pieces[0] is not known.text:
             return b""
-        if not known.answer.headers:
-            known.answer.headers = b"".join([b"%b: %b\r\n" % pair for pair in self.told(answer)[0]])
-        return known.answer.headers
+        if not known.headers:
+            known.headers = b"".join([b"%b: %b\r\n" % pair for pair in self.told(answer)[0]])
+        return known.headers
 
     def told(self, answer: Answer) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
         """The headers and the pieces of the body that the client gets."""

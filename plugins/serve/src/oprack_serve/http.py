@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, cast
 
@@ -92,7 +93,7 @@ def bounded_protocol(
         rested = next((one for one in resting if one.cycle.response_complete), None)
         if first is None or rested is None:
             return first or rested
-        now = first.loop.time()
+        now = time.monotonic()
         patience = max(RESTS_AT_LEAST, RESTS_LONGER * (now - waiting[first]))
         return rested if now - resting[rested] > patience else first
 
@@ -120,8 +121,10 @@ def bounded_protocol(
         # whether the next byte begins a request; and what came, where a request began with it
         _between = True
         _data = b""
+        _answering: Answering | None = None
 
         def connection_made(self, transport: Any) -> None:
+            self._answering = direct()
             # it has the rest of a transport by __getattr__, which no type says
             super().connection_made(cast(asyncio.Transport, _Gathering(transport, self.loop)))
             if len(self.connections) > max_connections:
@@ -131,7 +134,7 @@ def bounded_protocol(
                     return
                 other.end()
             self._move(waiting)
-            self._read_due = self.loop.time() + seconds
+            self._read_due = time.monotonic() + seconds
             self._timer = self.loop.call_later(shortest, self._look)
 
         def end(self) -> None:
@@ -145,22 +148,22 @@ def bounded_protocol(
             waiting.pop(self, None)
             resting.pop(self, None)
             if to is not None:
-                to[self] = self.loop.time()
+                to[self] = time.monotonic()
 
         def _look(self) -> None:
-            now = self.loop.time()
+            now = time.monotonic()
             if now >= self._read_due and self.cycle is not None and not self.cycle.response_complete:
                 self._read_due = now + seconds  # it is the server that is slow: it reads on when this one is answered
             due = min(self._read_due, self._write_due)
             if now >= due:
                 self.transport.abort()
             else:
-                self._timer = self.loop.call_at(min(due, now + shortest), self._look)
+                self._timer = self.loop.call_later(min(due - now, shortest), self._look)
 
         def data_received(self, data: bytes) -> None:
             if self._between:
                 # the parser would find what it found when the same bytes came before
-                answering, cycle = direct(), self.cycle
+                answering, cycle = self._answering, self.cycle
                 if answering is not None and (cycle is None or (cycle.response_complete and cycle.keep_alive)):
                     known = answering.known(data)
                     if known is not None:
@@ -193,7 +196,7 @@ def bounded_protocol(
         def on_message_begin(self) -> None:
             self.url, self.headers, self.expect_100_continue = b"", [], False
             self._between = False
-            self._read_due = self.loop.time() + seconds
+            self._read_due = time.monotonic() + seconds
             if self in waiting or self in resting:
                 self._move(waiting)
 
@@ -203,7 +206,7 @@ def bounded_protocol(
 
         def on_headers_complete(self) -> None:
             self._apart_bytes, self._in_head, self._read_due = 0, False, NEVER
-            answering, parser = direct(), self.parser
+            answering, parser = self._answering, self.parser
             free = self.cycle is None or self.cycle.response_complete
             stays = parser.should_keep_alive() and parser.get_http_version() == "1.1"
             if answering is not None and free and stays and parser.get_method() == b"POST":
@@ -227,7 +230,7 @@ def bounded_protocol(
                 self._whole.append(body)
 
         def on_message_complete(self) -> None:
-            found, answering = self._found, direct()
+            found, answering = self._found, self._answering
             if found is None or answering is None:
                 super().on_message_complete()
             else:
@@ -244,8 +247,9 @@ def bounded_protocol(
                 super().on_response_complete()
             if self.transport.is_closing():
                 return
-            self.flow.resume_reading()
-            now = self.loop.time()
+            if self.flow.read_paused:
+                self.flow.resume_reading()
+            now = time.monotonic()
             self._read_due = now + KEEP_ALIVE
             if self.cycle.response_complete:
                 resting.pop(self, None)
@@ -254,7 +258,7 @@ def bounded_protocol(
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._write_due = self.loop.time() + seconds
+            self._write_due = time.monotonic() + seconds
             self._move(waiting)
 
         def resume_writing(self) -> None:
@@ -268,6 +272,8 @@ def bounded_protocol(
             if self._timer is not None:
                 self._timer.cancel()
             super().connection_lost(exc)
+            # they have each other, and would wait for the garbage collector
+            self.cycle = None  # type: ignore[assignment]
 
     return BoundedProtocol
 
@@ -362,19 +368,16 @@ class Bodies:
         """A body that is there, counted. Raises RequestError as `read` does."""
         if len(data) > self.max_body:
             raise self._too_large(str(len(data)))
-        body = Body(self)
-        body.add(data)
-        try:
-            self.check()
-        except RequestError:
+        body = Body(self, data)
+        if self.inflight > self._max_inflight:
             body.release()
-            raise
+            raise self._full()
         return body
 
     def check(self) -> None:
         """Raise RequestError when there is more than the server may hold."""
         if self.inflight > self._max_inflight:
-            raise RequestError(503, "other requests and answers fill the memory for them; try again later")
+            raise self._full()
 
     def check_answer(self, size: int) -> None:
         """Raise RequestError for an answer that the server could never hold."""
@@ -385,6 +388,10 @@ class Bodies:
                 "and answers (--max-inflight): send fewer entries in a request",
             )
 
+    @staticmethod
+    def _full() -> RequestError:
+        return RequestError(503, "other requests and answers fill the memory for them; try again later")
+
     def _too_large(self, what: str) -> RequestError:
         return RequestError(413, f"the body has {what} bytes; at most {self.max_body} are taken")
 
@@ -392,9 +399,12 @@ class Bodies:
 class Body:
     """Bytes that count against what the server may hold, until they are released."""
 
-    def __init__(self, bodies: Bodies) -> None:
-        self._bodies, self._counted = bodies, 0
-        self.data: bytes | bytearray | memoryview = b""
+    __slots__ = ("_bodies", "_counted", "data")
+
+    def __init__(self, bodies: Bodies, data: bytes | memoryview = b"") -> None:
+        self._bodies, self._counted = bodies, len(data)
+        self.data: bytes | bytearray | memoryview = data
+        bodies.inflight += len(data)
 
     def add(self, chunk: bytes | memoryview) -> None:
         """Keep what came; a body that comes at once is not copied."""
@@ -420,8 +430,10 @@ class Body:
     def become(self, size: int) -> None:
         """Let go of the data: an answer of that size counts in its place. Raises RequestError when that is too much."""
         self.data = b""
-        self._count(size)
-        self._bodies.check()
+        bodies = self._bodies
+        bodies.inflight += size - self._counted
+        self._counted = size
+        bodies.check()
 
     def expect(self, size: int) -> None:
         """Count an answer of that size as well, which is to come. Raises RequestError when that is too much."""
@@ -436,7 +448,8 @@ class Body:
 
     def release(self) -> None:
         """Give the bytes back; more than once is no error."""
-        self._count(0)
+        self._bodies.inflight -= self._counted
+        self._counted = 0
 
     def _count(self, size: int) -> None:
         self._bodies.inflight += size - self._counted

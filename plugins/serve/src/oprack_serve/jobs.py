@@ -13,7 +13,7 @@ from oprack_serve.joining import Feed
 from oprack_serve.signature import Tensor
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Job:
     """A request for a run.
 
@@ -31,27 +31,27 @@ class Job:
     deadline: float
     done: Callable[[dict[str, Tensor] | Exception], None]
     trace: bool = False
-    key: Any = None
     source: Any = None
+    queued: float = field(default_factory=time.monotonic)
     admitted: bool = False
     size: int = 1
     length: float = 0.0
-    passed: int = 0
-    queued: float = field(default_factory=time.monotonic)
-    started: float = 0.0
-    ended: float = 0.0
-    lost: int = 0
-    batch: tuple[int, int, int] = (0, 0, 0)
-    run_ms: float = 0.0
-    join: tuple[Any, int, float] | None = None
-    events: list[Any] | None = None
-    finished: bool = False
+    # these belong to the class until they change, as in few requests all of them do
+    key: Any = field(default=None, init=False)
+    passed: int = field(default=0, init=False)
+    started: float = field(default=0.0, init=False)
+    ended: float = field(default=0.0, init=False)
+    lost: int = field(default=0, init=False)
+    batch: tuple[int, int, int] = field(default=(0, 0, 0), init=False)
+    run_ms: float = field(default=0.0, init=False)
+    join: tuple[Any, int, float] | None = field(default=None, init=False)
+    events: list[Any] | None = field(default=None, init=False)
+    finished: bool = field(default=False, init=False)
 
     def finish(self, result: dict[str, Tensor] | Exception) -> None:
         """Give the outputs or the error, unless it was answered or the client has gone."""
         if not self.finished:
-            done = self.done
-            self.drop()
+            done, self.done, self.finished = self.done, _nobody, True
             done(result)
 
     def drop(self) -> None:
@@ -141,6 +141,9 @@ class JobGroup:
 
     def _remove(self, batch: list[Job]) -> None:
         """Take requests out, and count for those that stay whether younger ones went."""
+        if len(batch) == len(self.jobs):
+            self.jobs, self.size = deque(), 0
+            return
         taken = set(map(id, batch))
         left: deque[Job] = deque()
         behind = len(taken)

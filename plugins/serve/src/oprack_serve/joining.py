@@ -47,15 +47,15 @@ class JoinRule:
 
 def entries(feed: Feed) -> int | None:
     """How many entries of a batch a request has: top-level sequences, or rows; None when its inputs disagree."""
-    counts = set()
-    for tensor in feed.values():
-        if tensor.lod:
-            counts.add(len(tensor.lod[0]) - 1)
-        elif tensor.array.ndim:
-            counts.add(len(tensor.array))
-        else:
+    found = None
+    for tensor in feed.values():  # of each request, more than once: no set of counts
+        if not tensor.lod and not tensor.array.ndim:
             return None
-    return counts.pop() if len(counts) == 1 else None
+        count = len(tensor.lod[0]) - 1 if tensor.lod else len(tensor.array)
+        if found not in (None, count):
+            return None
+        found = count
+    return found
 
 
 def join_key(feed: Feed) -> tuple[tuple[Any, ...] | None, int, float]:
@@ -95,9 +95,12 @@ def filler(feeds: Sequence[Feed]) -> Feed | None:
     Returns:
         The feed to join behind them; None where there are rows enough, or where inputs do not have the same sequences.
     """
-    if any(len(t.lod) != 1 or t.lod != next(iter(feed.values())).lod for feed in feeds for t in feed.values()):
-        return None
-    rows = sum(len(next(iter(feed.values())).array) for feed in feeds)
+    rows = 0
+    for feed in feeds:
+        lods = [tensor.lod for tensor in feed.values()]
+        if len(lods[0]) != 1 or lods.count(lods[0]) != len(lods):
+            return None
+        rows += lods[0][0][-1]
     lacking = -rows % max(8, 1 << rows.bit_length() >> 4)
     if not rows or not lacking:
         return None
@@ -149,7 +152,8 @@ def _by_lod(tensor: Tensor, bounds: list[int]) -> list[Tensor]:
     for first, last in pairwise(bounds):
         lod, a, b = [], first, last
         for level in tensor.lod:
-            lod.append([offset - level[a] for offset in level[a : b + 1]])
-            a, b = level[a], level[b]
+            start, end = level[a], level[b]
+            lod.append([0, end - start] if b == a + 1 else [offset - start for offset in level[a : b + 1]])
+            a, b = start, end
         pieces.append(Tensor(tensor.array[a:b], lod))
     return pieces

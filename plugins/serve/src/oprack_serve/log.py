@@ -40,7 +40,7 @@ class JsonLog:
 
     def __call__(self, event: str, **fields: Any) -> None:
         """Write one line now."""
-        self.add({"time": round(time.time(), 3), "event": event, **fields})
+        self.add([{"time": round(time.time(), 3), "event": event, **fields}])
         self.flush()
 
     def flush_soon(self) -> None:
@@ -49,18 +49,18 @@ class JsonLog:
             self._gathering = True
             asyncio.get_running_loop().call_later(GATHER_SECONDS, self.flush)
 
-    def add(self, row: dict[str, Any]) -> None:
-        """Have a line wait for the next flush; it begins with `time` and `event`."""
-        line = _line(row)
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Have lines wait for the next flush; each begins with `time` and `event`, and has no such dict within."""
+        lines = _lines(rows)
         with self._lock:
-            if len(self._pending) + len(line) > MOST_PENDING:
-                self.lost += 1
-                self._untold += 1
+            if len(self._pending) + len(lines) > MOST_PENDING:
+                self.lost += len(rows)
+                self._untold += len(rows)
                 return
             if self._untold:
-                self._pending += _line({"time": row["time"], "event": "lines lost", "count": self._untold})
+                self._pending += _lines([{"time": rows[0]["time"], "event": "lines lost", "count": self._untold}])
                 self._untold = 0
-            self._pending += line
+            self._pending += lines
 
     def flush(self, seconds: float = 0.0) -> None:
         """Write what waits and is taken within so many seconds. A reader that left is no error of the server."""
@@ -73,11 +73,12 @@ class JsonLog:
                 del self._pending[:count]
 
 
-def _line(row: dict[str, Any]) -> bytes:
-    text = to_json(row, str)
+def _lines(rows: list[dict[str, Any]]) -> bytes:
+    text = to_json(rows, str)
     if not text.isascii():  # some readers take other characters for the end of a line
-        text = json.dumps(row, default=str).encode()
-    return text + b"\n"
+        return b"".join([json.dumps(row, default=str).encode() + b"\n" for row in rows])
+    # within a string there is no quote without a backslash before it
+    return text[1:-1].replace(b'},{"time":', b'}\n{"time":') + b"\n"
 
 
 class _Lines(logging.Handler):

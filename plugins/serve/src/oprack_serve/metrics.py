@@ -100,19 +100,19 @@ class ModelMetrics:
         self.success_stages = {stage: Duration() for stage in STAGES}
         self.batches: dict[int, Duration] = {}
         self.entries = self.last_ms = 0
-        self._good: list[tuple[float, ...]] = []
+        self._good: list[np.ndarray] = []
 
-    def count_good(self, spent: tuple[float, ...]) -> None:
-        """Count a request that was answered well, with the seconds of each of STAGES, and of all of it at last."""
+    def count_good(self, spent: np.ndarray) -> None:
+        """Count requests that were answered well, [requests, 7]: seconds of each of STAGES, and at last of all."""
         self._good.append(spent)
-        if len(self._good) >= MOST_APART:
+        if sum(map(len, self._good)) >= MOST_APART:
             self.gather()
 
     def gather(self) -> None:
         """Count what `count_good` was told, before anybody reads."""
         if not self._good:
             return
-        spent, self._good = np.array(self._good), []
+        spent, self._good = np.concatenate(self._good), []
         self.statuses[200] += len(spent)
         for stage, seconds in zip(STAGES, spent.T, strict=False):
             self.stages[stage].observe_all(seconds)

@@ -59,6 +59,7 @@ class Model:
 
     def __init__(self, found: FoundModel, settings: Settings, scheduler: Scheduler, event: Callable[..., None]) -> None:
         self.found, self.settings, self._event = found, settings, event
+        self.name, self.version = found.name, found.version
         self.state, self.reason = LOADING, ""
         self.lane = Lane(scheduler, settings.max_batch, settings.max_delay, settings.max_queue)
         self.options = ModelOptions()
@@ -78,14 +79,6 @@ class Model:
         self._prepared = asyncio.Event()
         self._closing = False
         self.on_lost: Callable[[Model], None] = lambda model: None
-
-    @property
-    def name(self) -> str:
-        return self.found.name
-
-    @property
-    def version(self) -> str:
-        return self.found.version
 
     @property
     def workers(self) -> list[WorkerProcess]:

@@ -48,7 +48,7 @@ class Models:
         self.relay: Callable[[dict[str, Any]], Awaitable[bytes]] | None = None
         """In a front that is not the server: asks that one for what all have counted."""
         self.metrics: Any = None  # those of oprack_serve.metrics, which know the models
-        self.serving: dict[Key, Model] = {}
+        self._serve({})
         self._failed: dict[Key, Failure] = {}
         self._loading: set[Key] = set()
         self._waiting: set[Key] = set()
@@ -82,13 +82,7 @@ class Models:
         """The model of that name, of the newest version if none is given. Raises RequestError: 404, or 503 while it
         loads or since it can't be loaded.
         """
-        if version is not None:
-            chosen = self.serving.get((name, version))
-        else:
-            chosen, newest = None, -1
-            for (n, v), model in self.serving.items():  # for each request: no dict, and no function
-                if n == name and int(v) > newest:
-                    chosen, newest = model, int(v)
+        chosen = self._newest.get(name) if version is None else self.serving.get((name, version))
         if chosen is not None:
             return chosen
         what = f"model {name[:128]!r}" + (f" version {version[:20]!r}" if version is not None else "")
@@ -101,6 +95,11 @@ class Models:
         raise RequestError(
             404, f"Request for unknown model: there is no {what}; POST /v2/repository/index lists what there is"
         )
+
+    def _serve(self, serving: dict[Key, Model]) -> None:
+        """Serve these models from now on."""
+        self.serving = serving
+        self._newest = {key[0]: serving[key] for key in sorted(serving, key=lambda key: int(key[1]))}
 
     def versions(self, name: str) -> list[str]:
         """Versions that are served, the oldest first."""
@@ -177,7 +176,7 @@ class Models:
             model = self._made(found)
             await self._loaded_before(model)
             async with self._at_once:
-                before = self.serving.get(found.key) or self._newest(found.name)
+                before = self.serving.get(found.key) or self._newest.get(found.name)
                 await model.load(before.recorded if before else None)
         except LoadError as error:
             earlier = self._failed.get(found.key)
@@ -193,7 +192,7 @@ class Models:
         model.on_lost = self._host_lost
         self._failed.pop(found.key, None)
         old = self.serving.get(found.key)
-        self.serving[found.key] = model
+        self._serve(self.serving | {found.key: model})
         self.on_model(model)
         if old is not None:
             self.reloads[found.name] += 1
@@ -212,10 +211,6 @@ class Models:
             while any(key[0] in model.needs for key in self._loading - self._waiting):
                 await asyncio.sleep(0.02)
             self._waiting.discard(model.found.key)
-
-    def _newest(self, name: str) -> Model | None:
-        versions = self.versions(name)
-        return self.serving[name, versions[-1]] if versions else None
 
     def _host_lost(self, model: Model) -> None:
         self._load_soon(model.found)
@@ -241,7 +236,8 @@ class Models:
                 if model == self._seen.get(key) and (due or current is None or current.state != model.state):
                     self._load_soon(model)
             for key in [key for key in self.serving if key not in found and key not in self._seen]:
-                self._spawn(self._retire(self.serving.pop(key)))
+                self._spawn(self._retire(self.serving[key]))
+                self._serve({other: model for other, model in self.serving.items() if other != key})
             for key in [key for key in self._failed if key not in found]:
                 del self._failed[key]
             self._seen = found

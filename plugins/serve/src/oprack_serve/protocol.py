@@ -64,13 +64,13 @@ class InferRequest:
 class KnownRequest:
     """What the JSON of requests says of which nothing but the numbers of the tensors differs.
 
-    size: bytes of the tensors. inputs: of each its name, dtype, count of elements, offset behind the JSON, shape and
-    LoD. request: one of them, without inputs. wanted: outputs that the model computes for them. join: what
+    size: bytes of the tensors. inputs: of each its name, dtype, offset behind the JSON, shape and LoD. request: one of
+    them, without inputs. wanted: outputs that the model computes for them. join: what
     `oprack_serve.joining.join_key` says of them. answer: what one was answered with.
     """
 
     size: int
-    inputs: list[tuple[str, np.dtype, int, int, tuple[int, ...], list[list[int]]]]
+    inputs: list[tuple[str, np.dtype, int, tuple[int, ...], list[list[int]]]]
     request: InferRequest
     wanted: list[str] = field(default_factory=list)
     join: tuple[Any, int, float] | None = None
@@ -79,8 +79,8 @@ class KnownRequest:
     def with_tensors(self, body: memoryview, at: int) -> InferRequest:
         """The request whose tensors begin at byte `at`."""
         inputs = {
-            name: Tensor(np.frombuffer(body, dtype, count, at + offset).reshape(shape), lod)
-            for name, dtype, count, offset, shape, lod in self.inputs
+            name: Tensor(np.ndarray(shape, dtype, body, at + offset), lod)
+            for name, dtype, offset, shape, lod in self.inputs
         }
         one = self.request
         return InferRequest(
@@ -128,7 +128,7 @@ class KnownRequests:
             places[row["name"]] = at
             at += size
         inputs = [
-            (name, tensor.array.dtype, tensor.array.size, places[name], tensor.array.shape, tensor.lod)
+            (name, tensor.array.dtype, places[name], tensor.array.shape, tensor.lod)
             for name, tensor in request.inputs.items()
         ]
         self._known[text] = KnownRequest(at, inputs, replace(request, inputs={}))

@@ -80,7 +80,7 @@ class Lane:
         if not self.waiting and not self.running:
             self.time_used = max(self.time_used, self.scheduler.least_time())
         key, job.size, job.length = job.join or join_key(job.feed)
-        if self.rule.joins and not job.trace and self.max_batch > 1 and job.source not in self._suspects:
+        if not self.rule.reason and not job.trace and self.max_batch > 1 and job.source not in self._suspects:
             job.key = key
         self._group(job.key).append(job)
         self.waiting += 1
@@ -223,14 +223,15 @@ class Scheduler:
         self._slots -= 1
         self._batches += 1
         lane.running += 1
-        shared = self._batches, len(jobs), sum(job.size for job in jobs)
+        shared = self._batches, len(jobs), sum([job.size for job in jobs])
+        names: list[str] = []
         for job in jobs:
             job.started, job.batch = now, shared
-        kill_at = max(job.deadline for job in jobs) + 0.05
+            names += job.outputs
+        kill_at = max([job.deadline for job in jobs]) + 0.05
         batch = _Batch(lane, worker, jobs, now, kill_at, [job.feed for job in jobs])
         self._running.add(batch)
-        outputs = list(dict.fromkeys(name for job in jobs for name in job.outputs))
-        trace = any(job.trace for job in jobs)
+        outputs, trace = list(dict.fromkeys(names)), jobs[0].trace  # what is traced runs alone
         try:
             feeds = batch.feeds
             if isinstance(jobs[0].key, tuple) and (more := joining.filler(feeds)) is not None:

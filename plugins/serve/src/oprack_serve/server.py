@@ -207,7 +207,7 @@ def uvicorn_config(app: Starlette, settings: Settings, log: JsonLog) -> uvicorn.
         settings,
         bounded_protocol(settings.read_timeout, _connections(settings, log), lambda: app.state.direct),
         lifespan="on",
-        loop="auto",  # uvloop where it is installed
+        loop="auto",  # uvloop where there are wheels of it
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=ACCEPTED_AT_ONCE,

@@ -32,12 +32,8 @@ class AnswerSizes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[float, float]] = {}
-
-    @property
-    def known(self) -> bool:
-        """Whether there was an answer that is remembered."""
-        return bool(self._known)
+        self.known: dict[Any, tuple[float, float]] = {}
+        """Bytes and elements for each unit, of the answers that are remembered."""
 
     def expected(self, rule: JoinRule, feed: Feed, outputs: Iterable[str]) -> AnswerSize:
         """The size of the answer to come.
@@ -53,7 +49,7 @@ class AnswerSizes:
         size, elements = 0.0, 0.0
         for name in outputs:
             key, units = self._key(rule, feed, name)
-            each = self._known.get(key, (0.0, 0.0))
+            each = self.known.get(key, (0.0, 0.0))
             size, elements = size + each[0] * units, elements + each[1] * units
         return AnswerSize(round(size), round(elements))
 
@@ -63,10 +59,10 @@ class AnswerSizes:
             if tensor.array.nbytes < LEAST:
                 continue
             key, units = self._key(rule, feed, name)
-            if key is not None and key not in self._known and units:
-                self._known[key] = tensor.array.nbytes / units, tensor.array.size / units
-                if len(self._known) > MOST:
-                    del self._known[next(iter(self._known))]
+            if key is not None and key not in self.known and units:
+                self.known[key] = tensor.array.nbytes / units, tensor.array.size / units
+                if len(self.known) > MOST:
+                    del self.known[next(iter(self.known))]
 
     @staticmethod
     def _key(rule: JoinRule, feed: Feed, name: str) -> tuple[Any, int]:

@@ -19,6 +19,7 @@ from oprack_serve.calls import Answer, ClientLeftError, HttpCall, HttpHead, Resu
 from oprack_serve.errors import RequestError
 from oprack_serve.http import GATHERED, Bodies, Body
 from oprack_serve.infer import Inference
+from oprack_serve.signature import Tensor
 
 _PATH = re.compile(rb"/v2/models/([\w.-]+)(?:/versions/(\d+))?/infer")
 _BY_ASGI = {b"transfer-encoding", b"content-encoding", b"expect", b"upgrade"}
@@ -47,7 +48,7 @@ class Direct:
         """The head and the body in what came, if that is a whole request with a head that came before."""
         end = data.find(_END, 0, LONGEST_HEAD) + len(_END)
         head, size = self._heads.get(data[:end], (None, 0))
-        if head is None or len(data) - end != size or not self._allowed(head.headers):
+        if head is None or len(data) - end != size or not (self._tokens is None or self._allowed(head.headers)):
             return None
         return head, memoryview(data)[end:]
 
@@ -99,19 +100,14 @@ class Exchange(HttpCall):
         body: Of the request.
     """
 
-    __slots__ = (
-        *("_connection", "_data", "_direct", "_inference", "_task", "_waits", "disconnected"),
-        *("keep_alive", "response_complete"),
-    )
     told_of_leaving = True
+    keep_alive, disconnected, response_complete = True, False, False
+    _task: asyncio.Task[None] | None = None
+    _waits = True  # for what comes of it
 
     def __init__(self, connection: HttpToolsProtocol, direct: Direct, head: HttpHead, body: bytes | memoryview) -> None:
         super().__init__(head, connection.client, None, direct.read_timeout)
-        self._connection, self._direct, self._inference = connection, direct, direct.inference
-        self.keep_alive, self.disconnected, self.response_complete = True, False, False
-        self._data = body
-        self._task: asyncio.Task[None] | None = None
-        self._waits = True  # for what comes of it
+        self._connection, self._direct, self._data = connection, direct, body
 
     @property
     def message_event(self) -> Exchange:
@@ -124,12 +120,12 @@ class Exchange(HttpCall):
         connection.cycle = self  # type: ignore[assignment]
         connection.tasks.add(self)  # type: ignore[arg-type]
         try:
-            if not self._inference.take(self, self._data):
+            if not self._direct.inference.take(self, self._data):
                 self._go_on(self._respond())
                 return
         except Exception as error:
             # not now: the parser may be at work on what comes behind
-            connection.loop.call_soon(self._answered, self._inference.failed(self, error))
+            connection.loop.call_soon(self._answered, self._direct.inference.failed(self, error))
         self._data = b""
 
     async def read(self, bodies: Bodies) -> Body:
@@ -141,7 +137,10 @@ class Exchange(HttpCall):
             super().finish(result)
         elif self._waits:
             self._waits = False
-            self._conclude(result)
+            if not isinstance(result, Exception) and self.encodes_long(result):
+                self._go_on(self._conclude_apart(result))
+            else:
+                self._answered(self._direct.inference.conclude(self, result))
 
     def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
         self._task = self._connection.loop.create_task(work)
@@ -158,18 +157,11 @@ class Exchange(HttpCall):
         else:
             self._connection.loop.call_soon(self.finish, RequestError(*self.when_cancelled))
 
-    def _conclude(self, result: Result) -> None:
-        """Answer with what the lane has made of the request."""
-        if isinstance(result, dict) and self.encodes_long(result):
-            self._go_on(self._conclude_apart(result))
-        else:
-            self._answered(self._inference.conclude(self, result))
-
     async def _respond(self) -> None:
-        await self._send(await self._inference.answer(self))
+        await self._send(await self._direct.inference.answer(self))
 
-    async def _conclude_apart(self, result: Result) -> None:
-        await self._send(await self._inference.conclude_apart(self, result))
+    async def _conclude_apart(self, outputs: dict[str, Tensor]) -> None:
+        await self._send(await self._direct.inference.conclude_apart(self, outputs))
 
     def _answered(self, answer: Answer) -> None:
         """Send an answer, by a task where the client has to take one part before the next."""
@@ -226,7 +218,7 @@ class Exchange(HttpCall):
     def _end(self, answer: Answer) -> None:
         connection = self._connection
         try:
-            self._inference.end(self, answer)
+            self._direct.inference.end(self, answer)
         except Exception:  # whoever called has others to answer
             self._failed()
         connection.tasks.discard(self)

@@ -140,7 +140,7 @@ class TritonPythonModel:
         """A response for each request."""
         feeds = [self._feed(request) for request in requests]
         good = [feed for feed in feeds if not isinstance(feed, RequestError)]
-        found = iter(self._model.run(good))
+        found = iter(self._model.results(good))
         results = [feed if isinstance(feed, RequestError) else next(found) for feed in feeds]
         return [self._response(*pair) for pair in zip(requests, results, strict=True)]
 
@@ -170,9 +170,9 @@ class TritonPythonModel:
         first: np.ndarray = array[0]
         return first
 
-    def _response(self, request: Any, result: dict[str, Tensor] | RequestError) -> Any:
+    def _response(self, request: Any, result: dict[str, Tensor] | Exception) -> Any:
         utils = self._utils
-        if isinstance(result, RequestError):
+        if isinstance(result, Exception):
             return utils.InferenceResponse(output_tensors=[], error=utils.TritonError(str(result)))
         arrays = {}
         for name, tensor in result.items():

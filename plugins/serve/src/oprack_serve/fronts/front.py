@@ -167,7 +167,7 @@ class FrontModels(Models):
             self._end()
 
     def _take(self, state: dict[str, Any]) -> None:
-        self.serving = {(name, version): self._known[number] for name, version, number in state["serving"]}
+        self._serve({(name, version): self._known[number] for name, version, number in state["serving"]})
         self._failed = {(n, v): Failure(None, reason, 0.0, 0.0) for n, v, reason in state["failed"]}
         self._loading = {(name, version) for name, version in state["loading"]}
         if state["started"] and not self.started:

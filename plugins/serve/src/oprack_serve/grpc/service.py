@@ -91,7 +91,6 @@ class Readers:
 class GrpcCall(Call):
     """A request of ModelInfer or ModelStreamInfer. `receive` gets its message."""
 
-    __slots__ = ("_metadata", "_receive", "_request")
     protocol = "grpc"
     when_cancelled = (499, "the client left, or its deadline passed")
     told_of_leaving = True  # gRPC cancels the method then
