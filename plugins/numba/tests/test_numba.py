@@ -336,6 +336,7 @@ def test_predictors_take_it_where_onednn_is_not(ran: list[str], tmp_path: Path) 
     for count in (1, 2):
         config = oprack.inference.Config(str(tmp_path / "net.pdmodel"), str(tmp_path / "net.pdiparams"))
         config.disable_mkldnn()
+        config.disable_onnxruntime()
         config.set_cpu_math_library_num_threads(count)
         predictor = oprack.inference.create_predictor(config)
         answers += [predictor.run([value])[0] for _ in range(3)]

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from oprack.desc import OpDesc, ProgramDesc, VarDesc
-from oprack.errors import CorruptModelError, UnimplementedError
+from oprack.errors import OprackError, UnimplementedError
 from oprack.ir import Graph
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.program import Program
+from oprack.python.interruption import let_interruptions_pass
 from oprack.python.logs import get_logger
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 from oprack_onnx.export.graph import Graph as Written
@@ -112,7 +113,8 @@ class _Trial:
         begin = len(self.written.nodes)
         try:
             call = write_op(desc, self.written)
-        except UnimplementedError:
+        except Exception:  # attributes of a model may be anything; running the op says what is wrong
+            let_interruptions_pass()
             return self._take_back(op, begin)
         nodes = self.written.nodes[begin:]
         if call.told or any(n.op_type.startswith(_DRAW) or not self._offsets.isdisjoint(n.input) for n in nodes):
@@ -189,13 +191,13 @@ def _replace(graph: Graph, trial: _Trial, ops: Sequence[OpNode]) -> bool:
     program.blocks[0].ops = [trial.descs[op] for op in ops]
     program.blocks[0].vars = {n: blocks[n] for op in ops for n in _names(trial.descs[op])}
     feeds, fetches = ([trial.name(n) for n in nodes] for nodes in ([*inputs, *large], outputs))
-    model, lacking = export_model(Program(program), feeds, fetches, small)
-    if lacking:  # an op that can be written beside others alone
-        return False
-    data = np.frombuffer(model.SerializeToString(), np.uint8).copy()
     try:
+        model, lacking = export_model(Program(program), feeds, fetches, small)
+        if lacking:  # it can be written beside other ops alone
+            raise UnimplementedError("; ".join(lacking))
+        data = np.frombuffer(model.SerializeToString(), np.uint8).copy()
         Session(data, [trial.parameters[n] for n in large], threads=0)
-    except CorruptModelError as error:
+    except OprackError as error:
         _LOG.info("%d ops stay as they are: %s", len(ops), error)
         return False
     lods = [trial.lod_of(n) for n in inputs]

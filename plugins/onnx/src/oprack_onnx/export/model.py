@@ -155,7 +155,7 @@ def write_block(graph: Graph, lacking: dict[str, str]) -> None:
 
 
 def write_op(op: OpDesc, graph: Graph) -> Call:
-    """Write an op by its form; its nodes are named after it.
+    """Write an op by its form.
 
     Args:
         op: The op.
@@ -178,8 +178,6 @@ def write_op(op: OpDesc, graph: Graph) -> Call:
     except UnimplementedError:
         del graph.nodes[kept:]
         raise
-    for node in graph.nodes[kept:]:
-        node.name = f"{op.type}/{node.name}"
     return call
 
 
