@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -236,6 +237,14 @@ def test_who_runs_it(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
         config.switch_strict_sums(False)
         config.disable_onnxruntime()
         assert not config.onnxruntime_enabled()
+
+
+def test_it_does_not_run_on_oprack_that_stands_in_for_it(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "onnxruntime"]:
+        monkeypatch.delitem(sys.modules, name)
+    with inference.as_onnxruntime():
+        assert not LIBRARY.usable() and "stands in" in LIBRARY.status()
+        assert ENGINE not in op_types_of(inference.create_predictor(config_of(net)))
 
 
 def test_beside_onednn_for_those_who_ask(net: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,15 +138,13 @@ class Library:
 
     def usable(self) -> bool:
         """Whether onnxruntime is installed, and no stand-in of `as_onnxruntime` takes its name."""
-        try:
-            return find_spec("onnxruntime") is not None
-        except ValueError:
-            return False
+        found = sys.modules.get("onnxruntime")
+        return find_spec("onnxruntime") is not None if found is None else type(found) is ModuleType
 
     def status(self) -> str:
         """One line for `oprack doctor`."""
         if not self.usable():
-            return "not used: onnxruntime is not installed"
+            return "not used: onnxruntime is not installed, or oprack stands in for it"
         other = default_manager().extensions.libraries().get("onednn")
         serves = other is not None and not isinstance(other, Exception) and other.usable()
         asked = "runs models for which Config.enable_onnxruntime() asks, as oneDNN serves the others"
