@@ -21,7 +21,7 @@ from oprack.tensor import LoDTensor, Scope
 SMALL = Path(__file__).parent / "data" / "small_models"
 
 # Kernel libraries round in ways of their own, so those that are installed stay out.
-PLAIN = ["onednn", "numba"]
+PLAIN = ["onednn", "numba", "onnxruntime"]
 
 # Model -> passes that match it and how often; all others do not.
 MATCHES = {

@@ -258,7 +258,8 @@ def test_libraries_of_other_places_are_not_asked(model: Path, monkeypatch: pytes
     asked = []
     monkeypatch.setattr("oprack.inference.optim_cache._identity", lambda library: asked.append(library) or "")
     cache_key(config(model), create_predictor(config(model))._executor)
-    assert [type(library).__module__ for library in asked] == ["oprack_numba.library", "oprack_onednn.kernel_library"]
+    served = ["oprack_numba.library", "oprack_onednn.kernel_library", "oprack_onnxruntime.library"]
+    assert [type(library).__module__ for library in asked] == served
 
 
 def test_the_library_says_its_version_and_instructions() -> None:

@@ -135,12 +135,19 @@ def oprack_mixed(workload: Workload, threads: int) -> Run:
 
 def oprack_numpy(workload: Workload, threads: int) -> Run:
     """oprack with NumPy kernels alone."""
-    os.environ["OPRACK_BLOCK"] = "numba"  # before packs are looked for
+    os.environ["OPRACK_BLOCK"] = "numba,onnxruntime"  # before packs are looked for
     return _oprack(workload, threads, onednn=False)
 
 
 def oprack_numba(workload: Workload, threads: int) -> Run:
     """oprack as on a machine without oneDNN, with the plugin numba."""
+    os.environ["OPRACK_BLOCK"] = "onnxruntime"
+    return _oprack(workload, threads, onednn=False)
+
+
+def oprack_onnxruntime(workload: Workload, threads: int) -> Run:
+    """oprack as on a machine without oneDNN, with the plugin onnxruntime."""
+    os.environ["OPRACK_BLOCK"] = "numba"
     return _oprack(workload, threads, onednn=False)
 
 
@@ -296,6 +303,7 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack int8+bf16": oprack_mixed,
     "oprack (NumPy)": oprack_numpy,
     "oprack (numba)": oprack_numba,
+    "oprack (ORT)": oprack_onnxruntime,
     "oprack eager": training.oprack_eager,
     "oprack jit": training.oprack_jit,
     "bare kernels": bare_kernels,
@@ -311,7 +319,7 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
 BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
 _WRITTEN = ("oprack eager", "oprack jit")
 _LOW = ("oprack bf16", "oprack int8", "oprack int8+bf16")
-OURS = ("oprack", BEFORE, *_LOW, "oprack (NumPy)", "oprack (numba)", *_WRITTEN, "bare kernels")
+OURS = ("oprack", BEFORE, *_LOW, "oprack (NumPy)", "oprack (numba)", "oprack (ORT)", *_WRITTEN, "bare kernels")
 _HALF = ("oprack bf16", "openvino bf16", "paddle bf16")
 _INTEGERS = ("oprack int8", "oprack int8+bf16", "openvino int8", "onnxruntime int8")
 PRECISIONS = ("paddle bf16", *_INTEGERS)

@@ -16,6 +16,7 @@ import oprack_nn.kernels.conv as nn_conv
 import pytest
 import threadpoolctl
 from oprack import inference, io  # noqa: F401  they are named through oprack
+from oprack.kernel import KernelContext
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.testing import OpCase, collect_cases
@@ -23,8 +24,10 @@ from oprack.testing.cases import load_cases
 from oprack.testing.runner import differences, missing_ops, run_case
 from oprack_nn.kernels.activation import hard_swish as plain_hard_swish
 from oprack_numba import loops
-from oprack_numba.kernels import activation, conv
+from oprack_numba.kernels import activation, conv, sequence
 from oprack_numba.library import LIBRARY, Library
+from oprack_sequence.kernels.crf import crf_decoding as plain_crf
+from oprack_sequence.kernels.gru import gru as plain_gru
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 NN_CASES = Path(__file__).parents[3] / "op_packages" / "nn" / "tests" / "cases"
@@ -46,7 +49,7 @@ class Context:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The loops that ran, by name."""
     names: list[str] = []
-    for name in ("depthwise", "product_of_taps", "add_rows", "spread", "hard_swish"):
+    for name in ("depthwise", "product_of_taps", "add_rows", "spread", "hard_swish", "gru", "viterbi"):
         loop = getattr(loops, name)
 
         def counted(*arguments: Any, loop: Any = loop, name: str = name) -> None:
@@ -265,7 +268,10 @@ def test_products_leave_numpys_threads_as_they_were(monkeypatch: pytest.MonkeyPa
     assert numbers() == before
 
 
-@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "hard_swish", "mul", "matmul", "matmul_v2"])
+OPS = ["conv2d", "crf_decoding", "depthwise_conv2d", "gru", "hard_swish", "mul", "matmul", "matmul_v2"]
+
+
+@pytest.mark.parametrize("op", OPS)
 def test_cases_of_paddle(op: str, ran: list[str]) -> None:
     """By executors that may not use oneDNN, op by op and as a plan, with the gradients of the pack behind them."""
     found = []
@@ -277,7 +283,44 @@ def test_cases_of_paddle(op: str, ran: list[str]) -> None:
                     reasons = differences(case, stage, run_case(case, stage, executor))
                     found += [f"{case.id} {stage}: {reason}" for reason in reasons]
     assert not found, "\n".join(found)
-    assert ran or "conv" not in op  # cases of the others are small, or products
+    assert ran or op in ("hard_swish", "mul", "matmul", "matmul_v2")  # whose cases are small, or products
+
+
+LODS = [[0, 3, 3, 10, 11], [0, 0, 7], [0, 5], [0, 0], [0, 1, 2, 4]]
+
+
+@pytest.mark.parametrize("offsets", LODS, ids=str)
+@pytest.mark.parametrize("size", [5, 8])
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize("origin_mode", [False, True])
+def test_recurrent_layers_are_numpys(offsets: list[int], size: int, is_reverse: bool, origin_mode: bool) -> None:
+    """Of few sequences, some of them empty; more of them, or a first state, are NumPy's."""
+    attrs = {"activation": "tanh", "gate_activation": "sigmoid", "is_reverse": is_reverse, "origin_mode": origin_mode}
+    given = normal(offsets[-1], 3 * size), normal(size, 3 * size), None, normal(1, 3 * size)
+    ctx = KernelContext("gru", attrs, {"Input": [[offsets]]})
+    for got, want in zip(
+        sequence.gru(*given, **attrs, ctx=ctx), plain_gru(*given, **attrs, ctx=ctx, xp=np), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    state = normal(len(offsets) - 1, size)
+    assert sequence.gru(*given[:2], state, **attrs, ctx=ctx) is NotImplemented
+    ctx = KernelContext("gru", attrs, {"Input": [[[*range(6), 6]]]})
+    assert sequence.gru(normal(6, 3 * size), *given[1:], **attrs, ctx=ctx) is NotImplemented
+
+
+@pytest.mark.parametrize("offsets", [*LODS, [0, *range(3, 90, 7)]], ids=str)
+@pytest.mark.parametrize("count", [1, 3])
+def test_best_paths_are_numpys(offsets: list[int], count: int) -> None:
+    """Of scores among which many are equal, where the first label wins; NaN and infinities are NumPy's."""
+    emission, scores = np.round(normal(offsets[-1], 6)), np.round(normal(8, 6))
+    label = np.arange(offsets[-1]).reshape(-1, 1) % 6
+    ctx = KernelContext("crf_decoding", {}, {"Emission": [[offsets]]})
+    for labels in (None, label):
+        with threads(count):
+            got = sequence.crf_decoding(emission, scores, labels, ctx=ctx)
+        np.testing.assert_array_equal(got, plain_crf(emission, scores, labels, ctx=ctx, xp=np))
+    scores[3, 3] = np.nan
+    assert sequence.crf_decoding(emission, scores, ctx=ctx) is NotImplemented
 
 
 def test_onednn_goes_first() -> None:
@@ -336,6 +379,7 @@ def test_predictors_take_it_where_onednn_is_not(ran: list[str], tmp_path: Path) 
     for count in (1, 2):
         config = oprack.inference.Config(str(tmp_path / "net.pdmodel"), str(tmp_path / "net.pdiparams"))
         config.disable_mkldnn()
+        config.disable_onnxruntime()
         config.set_cpu_math_library_num_threads(count)
         predictor = oprack.inference.create_predictor(config)
         answers += [predictor.run([value])[0] for _ in range(3)]

@@ -389,7 +389,7 @@ class Register:
         inference_only: bool = True,
         precision: str = "",
         ops: Sequence[str] = (),
-        optional: bool = False,
+        optional: bool | str = False,
     ) -> None:
         """Register a pass, which rewrites graphs.
 
@@ -409,7 +409,7 @@ class Register:
             precision: The dtype that ops compute in after it, which users have to ask for; "" for their own.
             ops: With a precision, the op types that it is about, by which users may choose.
             optional: Whether it runs for those alone who ask for it by name (`Config.enable_pass`), as one that changes
-                what somebody may read has to.
+                what somebody may read has to; a kernel library: where that one serves.
 
         Raises:
             DefinitionError: An argument has the wrong type, the stage is unknown, or this pack registered the name

@@ -373,3 +373,86 @@ def hard_swish(x: Array, y: Array, first: int, last: int, threshold: Any, scale:
         end = min(begin + _AT_A_TIME, last)
         y[begin:end] = x[begin:end]
         _hard_swish(y[begin:end], threshold, scale, offset)
+
+
+@_compiled
+def _add_product(total: Array, row: Array, w: Array) -> None:
+    """Add `row @ w` to `total`, four rows of w at a time."""
+    whole = row.size - row.size % 4
+    for k in range(0, whole, 4):
+        a, b, c, d = row[k], row[k + 1], row[k + 2], row[k + 3]
+        wa, wb, wc, wd = w[k], w[k + 1], w[k + 2], w[k + 3]
+        for j in range(total.size):
+            total[j] += (a * wa[j] + b * wb[j]) + (c * wc[j] + d * wd[j])
+    for k in range(whole, row.size):
+        a, wa = row[k], w[k]
+        for j in range(total.size):
+            total[j] += a * wa[j]
+
+
+@_compiled
+def gru(
+    gates: Array, w_gates: Array, w_candidate: Array, starts: Array, reset: Array, hidden: Array, origin: Any
+) -> None:
+    """All steps of a GRU of sigmoid and tanh.
+
+    Args:
+        gates: [rows, 3 D], pre-activations by steps, which become gates.
+        w_gates: [D, 2 D].
+        w_candidate: [D, D].
+        starts: The first row of each step, and the end; a step has no more rows than the one before.
+        reset: [rows, D] of zeros, which is written from the second step on.
+        hidden: [rows, D], which is written.
+        origin: Whether the first gate keeps the old state, and not the new one.
+    """
+    size, one = w_candidate.shape[0], gates.dtype.type(1)
+    for step in range(starts.size - 1):
+        for row in range(starts[step], starts[step + 1]):
+            both, new, out = gates[row, : 2 * size], gates[row, 2 * size :], hidden[row]
+            old, kept = hidden[starts[max(step - 1, 0)] + row - starts[step]], reset[row]
+            if step:
+                _add_product(both, old, w_gates)
+            for j in range(2 * size):
+                both[j] = one / (one + np.exp(-both[j]))
+            if step:
+                for j in range(size):
+                    kept[j] = both[size + j] * old[j]
+                _add_product(new, kept, w_candidate)
+            for j in range(size):
+                before = old[j] if step else gates.dtype.type(0)
+                value = new[j] = np.tanh(new[j])
+                out[j] = (before - value) * both[j] + value if origin else (value - before) * both[j] + before
+
+
+@_compiled
+def viterbi(emission: Array, offsets: Array, scores: Array, best: Array, path: Array, first: int, last: int) -> None:
+    """The best labels of sequences `first` to `last`; the first of equally good ones.
+
+    Args:
+        emission: [rows, labels].
+        offsets: Where each sequence begins, and the end.
+        scores: [labels + 2, labels], added to the first row, to the last, and from label to label.
+        best: Like emission, for what is best up to each row.
+        path: [rows], which is written.
+        first: Sequence to begin with.
+        last: Sequence to end before.
+    """
+    tags, follow = emission.shape[1], scores[2:]
+    for sequence in range(first, last):
+        begin, end = offsets[sequence], offsets[sequence + 1]
+        for row in range(begin, end):
+            now = best[row]
+            now[:] = scores[0] if row == begin else best[row - 1, 0] + follow[0]
+            for i in range(1, tags if row > begin else 0):
+                before, to = best[row - 1, i], follow[i]
+                for j in range(tags):
+                    found, known = before + to[j], now[j]
+                    now[j] = found if found > known else known
+            now += emission[row]
+        for row in range(end - 1, begin - 1, -1):
+            chosen, most = 0, emission.dtype.type(0)
+            for i in range(tags):
+                found = best[row, i] + (scores[1, i] if row == end - 1 else follow[i, path[row + 1]])
+                if i == 0 or found > most:
+                    chosen, most = i, found
+            path[row] = chosen

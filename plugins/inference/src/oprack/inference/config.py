@@ -15,6 +15,7 @@ from oprack.kernel.kernel_map import switched_on
 from oprack.runtime.checks import Limits
 
 _OPTIM_CACHE_BYTES = 2 << 30
+_ENGINES = "onnxruntime_subgraph"
 
 
 @with_no_effect
@@ -253,19 +254,6 @@ class Config:
     enable_onednn_int8 = enable_mkldnn_int8
     onednn_int8_enabled = mkldnn_int8_enabled
 
-    # TensorRT's settings, as Paddle has them before anything is set; nothing changes them -----------------------------
-    def tensorrt_optimization_level(self) -> int:
-        """What Paddle has by default: there is no TensorRT."""
-        return 3
-
-    def tensorrt_precision_mode(self) -> PrecisionType:
-        """What Paddle has by default: there is no TensorRT."""
-        return PrecisionType.Float32
-
-    def shape_range_info_path(self) -> str:
-        """Always "": there is no TensorRT."""
-        return ""
-
     # Optimisation -----------------------------------------------------------------------------------------------------
     def switch_ir_optim(self, x: bool = True) -> None:
         """Whether passes may rewrite the program."""
@@ -315,8 +303,9 @@ class Config:
         return self._library_attrs
 
     def excluded_libraries(self) -> tuple[str, ...]:
-        """Kernel libraries that may not run."""
-        return () if self._mkldnn else ("onednn",)
+        """Kernel libraries that may not run: nobody counts the memory that ONNX Runtime takes."""
+        limited = Limits.of(memory=self._memory_limit).memory is not None
+        return (*(() if self._mkldnn else ("onednn",)), *(("onnxruntime",) if limited else ()))
 
     def libraries_by_attr(self) -> tuple[str, ...]:
         """Kernel libraries that run only where an op's attribute asks for them."""
@@ -421,6 +410,22 @@ class Config:
     def set_mkldnn_cache_capacity(self, capacity: int) -> None:
         """Accepted for compatibility: shapes are kept while they fit into the budget of `oprack.set_cache_limit`."""
         self._mkldnn_cache_capacity = int(capacity)
+
+    def enable_onnxruntime(self) -> None:
+        """Let ONNX Runtime run what it can, by the plugin oprack-onnxruntime; it does so unasked where oneDNN can't."""
+        from oprack.ir import registered_passes
+
+        if not any(p.name == _ENGINES for p in registered_passes()):
+            say_once("Config.enable_onnxruntime", "it needs the plugin oprack-onnxruntime (pip install it)")
+        self._passes.enable_pass(_ENGINES)
+
+    def disable_onnxruntime(self) -> None:
+        """Keep ONNX Runtime from running what oneDNN can't."""
+        self._passes.deleted.add(_ENGINES)
+
+    def onnxruntime_enabled(self) -> bool:
+        """Whether ONNX Runtime may run what it can of a model."""
+        return _ENGINES in self.pass_builder().all_passes()
 
     # The names that Paddle 3 has for them
     enable_onednn = enable_mkldnn

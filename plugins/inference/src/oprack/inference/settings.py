@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from oprack.inference.enums import PrecisionType
+
 C = TypeVar("C", bound=type)
 
 
@@ -34,7 +36,6 @@ NO_EFFECT: dict[str, str] = {
     "collect_shape_range_info": _TENSORRT,
     "disable_mkldnn_fc_passes": _ONEDNN_INT8,
     "disable_onednn_fc_passes": _ONEDNN_INT8,
-    "disable_onnxruntime": _ENGINES,
     "enable_cinn": _COMPILERS,
     "enable_custom_passes": _COMPILERS,
     "enable_dlnne": _ENGINES,
@@ -43,10 +44,9 @@ NO_EFFECT: dict[str, str] = {
     "enable_low_precision_io": _ONEDNN_INT8,
     "enable_new_executor": "there is one executor",
     "enable_new_ir": _OTHER_IR,
-    "enable_onnxruntime": _ENGINES,
     "enable_opencl": _DEVICES,
     "enable_openvino_engine": _ENGINES,
-    "enable_ort_optimization": _ENGINES,
+    "enable_ort_optimization": "ONNX Runtime optimises its graphs in any case",
     "enable_quantizer": _ONEDNN_INT8,
     "enable_save_optim_model": "set_optim_cache_dir keeps the optimised program on disk",
     "enable_tensorrt_dla": _TENSORRT,
@@ -85,7 +85,6 @@ NO_EFFECT: dict[str, str] = {
 ALWAYS_FALSE = (
     "lite_engine_enabled",
     "new_ir_enabled",
-    "onnxruntime_enabled",
     "openvino_engine_enabled",
     "shape_range_info_collected",
     "tensorrt_dla_enabled",
@@ -100,6 +99,13 @@ ALWAYS_FALSE = (
 )
 """Questions of Paddle's Config whose answer here is always False."""
 
+UNSET = {
+    "shape_range_info_path": "",
+    "tensorrt_optimization_level": 3,
+    "tensorrt_precision_mode": PrecisionType.Float32,
+}
+"""Questions whose answer is always what Paddle has before anything is set."""
+
 
 def _ignored(name: str, reason: str) -> Callable[..., None]:
     def setting(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -110,17 +116,17 @@ def _ignored(name: str, reason: str) -> Callable[..., None]:
     return setting
 
 
-def _never(name: str) -> Callable[..., bool]:
-    def question(self: Any) -> bool:
-        return False
+def _always(name: str, value: Any) -> Callable[..., Any]:
+    def question(self: Any) -> Any:
+        return value
 
     question.__name__ = name
-    question.__doc__ = "Always False."
+    question.__doc__ = f"Always {value!r}."
     return question
 
 
 def with_no_effect(config: C) -> C:
-    """Give Config every method of NO_EFFECT and ALWAYS_FALSE that it has not itself.
+    """Give Config every method of NO_EFFECT, ALWAYS_FALSE and UNSET that it has not itself.
 
     Args:
         config: The class.
@@ -129,7 +135,8 @@ def with_no_effect(config: C) -> C:
         The class.
     """
     methods = {name: _ignored(name, reason) for name, reason in NO_EFFECT.items()}
-    for name, method in (methods | {name: _never(name) for name in ALWAYS_FALSE}).items():
+    methods |= {name: _always(name, value) for name, value in (dict.fromkeys(ALWAYS_FALSE, False) | UNSET).items()}
+    for name, method in methods.items():
         if name not in vars(config):
             setattr(config, name, method)
     return config

@@ -45,7 +45,7 @@ class Pass:
         inference_only: Whether it treats parameters as constants.
         precision: The dtype that ops compute in after it; "" for their own.
         ops: With a precision, the op types that it is about.
-        optional: Whether it runs for those alone who ask for it by name.
+        optional: Whether it runs for those alone who ask for it by name; a kernel library: where that one serves.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Pass:
     inference_only: bool = True
     precision: str = ""
     ops: tuple[str, ...] = ()
-    optional: bool = False
+    optional: bool | str = False
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -178,11 +178,13 @@ def select_passes(
     manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
     passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
-    passes = [p for p in passes if not p.optional or p.name in enabled]
-    if wanted := {p.library for p in passes if p.library}:  # asking for the libraries loads them
+    passes = [p for p in passes if p.optional is not True or p.name in enabled]
+    wanted = {n for p in passes for n in (p.library, p.optional) if isinstance(n, str)}
+    if wanted:  # asking for the libraries loads them
         libraries = manager.extensions.libraries()
         idle = {name for name in wanted & libraries.keys() if not _is_usable(libraries[name])}
-        passes = [p for p in passes if p.library not in idle]
+        serve = libraries.keys() - idle - {*excluded_libraries}
+        passes = [p for p in passes if p.library not in idle and (p.optional not in serve or p.name in enabled)]
     return [p for p in passes if _serves(p, strict, inference) and _asked_for(p, precisions)]
 
 

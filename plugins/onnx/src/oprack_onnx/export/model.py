@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto, helper
+from oprack.desc import OpDesc
 from oprack.errors import UnimplementedError
 from oprack.program import Program
 from oprack.types import AttrType, VarType, dtype_enum
@@ -29,6 +31,7 @@ _MODULES = {
 }
 
 
+@functools.cache
 def forms() -> Mapping[str, Form]:
     """How each op is written: op of Fluid -> function."""
     for room, modules in _MODULES.items():
@@ -60,7 +63,6 @@ def export_model(
     Raises:
         UnimplementedError: A variable that is read has no value, or no dtype of ONNX.
     """
-    forms()
     graph = Graph(program.desc.blocks[0])
     inputs = []
     for name in set(fetch_names) - set(feed_names) - set(parameters):
@@ -143,20 +145,40 @@ def write_block(graph: Graph, lacking: dict[str, str]) -> None:
     for op in graph.block.ops:
         if op.type in ("feed", "fetch"):
             continue
-        call, kept = Call(op, graph), len(graph.nodes)
-        form = FORMS.get(op.type)
         try:
-            if form is None:
-                raise UnimplementedError("ONNX has no counterpart that oprack-onnx knows")
-            refuse_complex(call)
-            form(turned(call))
-            share_lod(call)
+            write_op(op, graph)
         except UnimplementedError as error:
-            del graph.nodes[kept:]
             if op.block_attrs():
                 raise UnimplementedError(f"op {op.type}: {error}") from error
             lacking.setdefault(op.type, str(error))
-            _foreign(call)
+            _foreign(Call(op, graph))
+
+
+def write_op(op: OpDesc, graph: Graph) -> Call:
+    """Write an op by its form.
+
+    Args:
+        op: The op.
+        graph: Where it is written.
+
+    Returns:
+        What the form was given.
+
+    Raises:
+        UnimplementedError: There is no form, or it can't write this op; the graph has no node of it then.
+    """
+    call, kept = Call(op, graph), len(graph.nodes)
+    form = forms().get(op.type)
+    try:
+        if form is None:
+            raise UnimplementedError("ONNX has no counterpart that oprack-onnx knows")
+        refuse_complex(call)
+        form(turned(call))
+        share_lod(call)
+    except UnimplementedError:
+        del graph.nodes[kept:]
+        raise
+    return call
 
 
 _PLAIN: dict[AttrType, Callable[[Any], Any]] = {
@@ -201,4 +223,4 @@ def _foreign(call: Call) -> None:
     graph.nodes.append(helper.make_node(call.type, inputs, outputs, domain=DOMAIN, **attrs))
 
 
-__all__ = ["OPSET", "export_model", "forms", "write_block"]
+__all__ = ["OPSET", "export_model", "forms", "write_block", "write_op"]

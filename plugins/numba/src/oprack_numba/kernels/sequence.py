@@ -1,0 +1,71 @@
+"""Recurrent layers of few sequences, and the best paths of labels: NumPy needs several calls for each step of time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from oprack.kernel import Array, KernelContext, attr, kernel
+from oprack_sequence.kernels._lod import Packing, sequence_offsets
+from oprack_sequence.kernels.recurrent import GruCell
+
+from oprack_numba.library import LIBRARY, usable
+
+_FEW = 4
+"""Sequences up to which rows times weights are faster here than BLAS's product of one step."""
+
+
+@kernel(
+    "gru",
+    dtypes={"float32"},
+    library="numba",
+    when=usable & (attr("activation") == "tanh") & (attr("gate_activation") == "sigmoid"),
+    priority=5,
+    may_decline=True,
+)
+def gru(
+    Input: Array,
+    Weight: Array,
+    H0: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    activation: str,
+    gate_activation: str,
+    is_reverse: bool,
+    origin_mode: bool,
+    ctx: KernelContext,
+) -> tuple[Array, ...]:
+    from oprack_numba import loops  # imports numba
+
+    offsets = sequence_offsets(ctx, "Input")
+    if H0 is not None or len(offsets) - 1 > _FEW:
+        return NotImplemented
+    packing, cell = Packing(offsets, is_reverse), GruCell.of(Weight, gate_activation, activation, origin_mode, np)
+    gates = packing.pack(Input, np)
+    if Bias is not None:
+        gates += Bias.reshape(-1)
+    hidden = np.empty((len(gates), cell.size), gates.dtype)
+    reset, starts = np.zeros_like(hidden), np.array(packing.starts, np.int64)
+    loops.gru(gates, cell.w_gates, cell.w_candidate, starts, reset, hidden, origin_mode)
+    return gates, reset, hidden, packing.unpack(hidden, np)
+
+
+@kernel("crf_decoding", dtypes={"float32"}, library="numba", when=usable, priority=5, may_decline=True)
+def crf_decoding(
+    Emission: Array, Transition: Array, Label: Array | None = None, Length: Array | None = None, *, ctx: KernelContext
+) -> Array:
+    from oprack_numba import loops  # imports numba
+
+    if Length is not None or not (_is_finite(Emission) and _is_finite(Transition)):
+        return NotImplemented  # where NaN is the largest to NumPy, and comparisons pass it over
+    offsets, emission = sequence_offsets(ctx, "Emission"), np.ascontiguousarray(Emission)
+    scores, best = np.ascontiguousarray(Transition), np.empty_like(emission)
+    path, work = np.zeros(len(emission), np.int64), len(emission) * emission.shape[1] ** 2
+    LIBRARY.share(lambda a, b: loops.viterbi(emission, offsets, scores, best, path, a, b), len(offsets) - 1, work)
+    if not _is_finite(best):
+        return NotImplemented
+    return (path if Label is None else (path == Label.reshape(-1)).astype(np.int64)).reshape(-1, 1)
+
+
+def _is_finite(array: Array) -> bool:
+    return not array.size or math.isfinite(float(array.max()) - float(array.min()))
