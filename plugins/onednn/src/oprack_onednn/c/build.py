@@ -152,7 +152,7 @@ def _patch(source: Path, unfinished: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file, in pieces: of one that was written at once Linux has two megabytes in memory for each page in use."""
+    """Copy a file, in pieces: of one written at once Linux has two megabytes in memory for each page in use."""
     import shutil
 
     try:

@@ -104,6 +104,11 @@ class ConvLayer(NamedTuple):
     follows: tuple[int, ...]
 
     @property
+    def is_pixel(self) -> bool:
+        """Whether its results are products of single pixels, one for each."""
+        return self.window.is_pixel and not self.depthwise
+
+    @property
     def packed(self) -> MemoryDesc:
         """Layout of its packed weights."""
         return MemoryDesc.strided((self.filter.packed * (7 if self.halved else 4) // 4,))
@@ -212,7 +217,7 @@ def add_convolution(
     """
     library, (first, *_) = RUNNER.library, layers
     assert library is not None
-    if first.window.is_pixel and not first.depthwise:  # all pixels are rows of one image
+    if first.is_pixel:  # all pixels are rows of one image
         images, results = (1, math.prod(images), 1), (math.prod(images), 1)
     fields: list[int] = []
     for layer in layers:

@@ -168,8 +168,8 @@ class ConvChainPrimitive(ShapedPrimitive):
         self._last_layers: list[int] = []
         i = 0
         while i < len(self.layers):
-            row = list(takewhile(lambda la: la and la.window.is_pixel and not la.depthwise, self._native_layers[i + 1 : i + MOST]))
-            i += 1 + (len(row) if self._native_layers[i] else 0)
+            behind = takewhile(lambda layer: layer and layer.is_pixel, self._native_layers[i + 1 : i + MOST])
+            i += 1 + (len(list(behind)) if self._native_layers[i] else 0)
             self._last_layers.append(i - 1)
 
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
@@ -328,9 +328,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         geometry, _, (_, (n, _, *size), above) = steps[numbers[0]]
         window = layers[0].window
         layers[0] = layers[0]._replace(window=window._replace(before=(above, window.before[1])))
-        add_convolution(
-            self.chain, layers, (n, *size), geometry.shape[2:], source, weights, biases, added, target
-        )
+        add_convolution(self.chain, layers, (n, *size), geometry.shape[2:], source, weights, biases, added, target)
 
 
 def find_primitive(
