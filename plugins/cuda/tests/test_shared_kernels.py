@@ -73,6 +73,7 @@ ON_HOST = {
 ON_HOST |= {op for op in default_manager().op_types() if default_manager().owner(op) == "oprack-sparse"}
 # what readers of ONNX need besides, in NumPy
 ON_HOST |= {op for op in default_manager().op_types() if default_manager().owner(op) == "oprack-onnx-ops"}
+ON_HOST |= {"onnxruntime_engine"}
 # of each file so many cases run through plans as well
 PREPARED = 2
 

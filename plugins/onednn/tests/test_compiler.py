@@ -115,7 +115,7 @@ def predictor(folder: Path) -> Any:
     main, startup = oprack.Program(), oprack.Program()
     with oprack.program_guard(main, startup):
         x = y = layers.data("x", [None, 3, -1, -1])
-        for channels in (16, 24, 32, 16):
+        for channels in (16, 8, 16, 16):  # so few that oneDNN computes them, which has to compile
             y = layers.conv2d(y, channels, 3, padding=1, act="hard_swish")
     scope = oprack.Scope()
     oprack.Executor(seed=3).run(startup, scope=scope)

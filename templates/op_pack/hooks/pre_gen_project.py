@@ -38,6 +38,7 @@ RESERVED = {
     "numba",
     "onednn",
     "onnx",
+    "onnxruntime",
     "onnx_ops",
     "optimizer",
     "paddle",

@@ -59,41 +59,16 @@ class _File:
         return np.ndarray(array.shape, array.dtype, self.pages, begin)
 
 
-class _Parameter(Variable):
-    """A variable of a ParameterScope; what passes set is what kernels read later, so it is put where it stays."""
-
-    __slots__ = ("_scope",)
-
-    def __init__(self, name: str, scope: ParameterScope) -> None:
-        super().__init__(name)
-        self._scope = scope
-
-    def set(self, value: Any) -> None:
-        """As Variable."""
-        super().set(value)
-        self._scope.keep(self.value)
-
-
-class ParameterScope(Scope):
-    """A scope of parameters.
-
-    Kernel libraries pack parameters into layouts of their own and read them again for other shapes alone, if ever. The
-    pages of a file may go meanwhile, and come back when they are read.
+class _Files:
+    """The files of a scope, which its variables know, too: by the scope they would keep each other alive.
 
     Args:
-        in_files: Whether large parameters lie in files.
+        is_open: Whether arrays may be put there.
     """
 
-    __slots__ = ("_files", "_is_open")
-
-    def __init__(self, in_files: bool) -> None:
-        super().__init__()
+    def __init__(self, is_open: bool) -> None:
         self._files = list[_File]()
-        self._is_open = in_files and hasattr(os, "pwrite")
-
-    def var(self, name: str) -> Variable:
-        """As Scope."""
-        return self._vars.get(name) or self._vars.setdefault(name, _Parameter(name, self))
+        self._is_open = is_open and hasattr(os, "pwrite")
 
     def keep(self, value: Any) -> bool:
         """Put the array of a value into a file, unless it is small, or no file can be written; whether it is in one."""
@@ -103,6 +78,12 @@ class ParameterScope(Scope):
         if self._is_open and array.nbytes >= _SMALLEST and array.flags.c_contiguous and not self._has(array):
             value.array = self._written(array)
         return self._has(value.array)
+
+    def close(self) -> None:
+        """Let what is set later stay in memory."""
+        self._is_open = False
+        for file in self._files:
+            file.close()
 
     def _written(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The array in a file; itself where none can be written."""
@@ -119,14 +100,48 @@ class ParameterScope(Scope):
     def _has(self, array: Any) -> bool:
         return any(array.base is file.pages for file in self._files)
 
+
+class _Parameter(Variable):
+    """A variable of a ParameterScope; what passes set is what kernels read later, so it is put where it stays."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, name: str, files: _Files) -> None:
+        super().__init__(name)
+        self._files = files
+
+    def set(self, value: Any) -> None:
+        """As Variable."""
+        super().set(value)
+        self._files.keep(self.value)
+
+
+class ParameterScope(Scope):
+    """A scope of parameters.
+
+    Kernel libraries pack parameters into layouts of their own and read them again for other shapes alone, if ever. The
+    pages of a file may go meanwhile, and come back when they are read.
+
+    Args:
+        in_files: Whether large parameters lie in files.
+    """
+
+    __slots__ = ("_files",)
+
+    def __init__(self, in_files: bool) -> None:
+        super().__init__()
+        self._files = _Files(in_files)
+
+    def var(self, name: str) -> Variable:
+        """As Scope."""
+        return self._vars.get(name) or self._vars.setdefault(name, _Parameter(name, self._files))
+
     def freeze(self) -> None:
         """Make all parameters read-only; what is set later stays in memory."""
         in_files = []
         for name, variable in self._vars.items():
-            if self.keep(variable.value):
+            if self._files.keep(variable.value):
                 variable.value.shared = True  # an op in place makes memory of its own first
                 in_files.append(name)
         freeze_parameters(self, in_files)
-        self._is_open = False
-        for file in self._files:
-            file.close()
+        self._files.close()

@@ -38,7 +38,11 @@ def gru(
     from oprack_numba import loops  # imports numba
 
     offsets = sequence_offsets(ctx, "Input")
-    if H0 is not None or len(offsets) - 1 > _FEW:
+    size = len(Weight)
+    # the loops trust these: others would lead them out of their memory
+    if Weight.shape != (size, 3 * size) or not _are_rows(Input, offsets, 3 * size):
+        return NotImplemented
+    if H0 is not None or len(offsets) - 1 > _FEW or (Bias is not None and Bias.size != 3 * size):
         return NotImplemented
     packing, cell = Packing(offsets, is_reverse), GruCell.of(Weight, gate_activation, activation, origin_mode, np)
     gates = packing.pack(Input, np)
@@ -56,15 +60,28 @@ def crf_decoding(
 ) -> Array:
     from oprack_numba import loops  # imports numba
 
-    if Length is not None or not (_is_finite(Emission) and _is_finite(Transition)):
+    if Length is not None:
+        return NotImplemented
+    offsets, tags = sequence_offsets(ctx, "Emission"), Emission.shape[-1]
+    # the loops trust these: others would lead them out of their memory
+    if not _are_rows(Emission, offsets, tags) or Transition.shape != (tags + 2, tags):
+        return NotImplemented
+    if not tags or (Label is not None and Label.size != len(Emission)):
+        return NotImplemented
+    if not (_is_finite(Emission) and _is_finite(Transition)):
         return NotImplemented  # where NaN is the largest to NumPy, and comparisons pass it over
-    offsets, emission = sequence_offsets(ctx, "Emission"), np.ascontiguousarray(Emission)
-    scores, best = np.ascontiguousarray(Transition), np.empty_like(emission)
+    emission, scores = (np.ascontiguousarray(a, np.float32) for a in (Emission, Transition))
+    best = np.empty_like(emission)
     path, work = np.zeros(len(emission), np.int64), len(emission) * emission.shape[1] ** 2
     LIBRARY.share(lambda a, b: loops.viterbi(emission, offsets, scores, best, path, a, b), len(offsets) - 1, work)
     if not _is_finite(best):
         return NotImplemented
     return (path if Label is None else (path == Label.reshape(-1)).astype(np.int64)).reshape(-1, 1)
+
+
+def _are_rows(array: Array, offsets: Array, width: int) -> bool:
+    """Whether the sequences are all rows of an array, which has `width` columns."""
+    return array.shape == (int(offsets[-1]), width) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
 
 
 def _is_finite(array: Array) -> bool:
