@@ -121,11 +121,14 @@ _OWN, _HUGE = 1 << 20, 1 << 22
 def scratch(nbytes: int) -> np.ndarray:
     """Uninitialised bytes that the system has back as soon as nobody refers to them.
 
-    What is freed to malloc in such sizes stays with the process where something lies behind it.
+    What is freed to malloc in such sizes stays with the process where something lies behind it. Raises MemoryError.
     """
     if nbytes < _OWN or sys.platform == "win32":
         return np.empty(nbytes, np.uint8)
-    pages = mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        pages = mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no {nbytes} bytes of scratch memory: {error.strerror}") from error
     if nbytes >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # of a kernel without them
             pages.madvise(mmap.MADV_HUGEPAGE)
