@@ -14,7 +14,6 @@
 #define BLOCKS 4 /* vectors of columns of a tile at most */
 #define ROWS 12  /* rows at most: sums, what is multiplied and addresses stay in registers */
 #define ROWS_OF(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 9 : ROWS)
-#define AHEAD 16 /* rows of weights that are fetched ahead */
 
 /* How many of `left` vectors of columns make the next block: as few blocks as can be of one or two. */
 INLINE int64_t block_of(int64_t left) { return left < 3 ? left : left % 3 == 0 || left == 5 ? 3 : 4; }
@@ -48,9 +47,10 @@ INLINE WIDEST void plus(vec sums[ROWS][BLOCKS], const struct around *around, con
 #undef NUMBERS
 }
 
-/* Some rows times some vectors of columns, whose weights lie row by row. */
-INLINE WIDEST void tile(const struct from *from, const float *pixels, const float *w, const struct around *around,
-                       float *out, int64_t out_row, const struct place place, const int rows, const int vectors)
+/* Some rows times some vectors of columns, whose weights lie row by row; next: weights that will be needed soon. */
+INLINE WIDEST void tile(const struct from *from, const float *pixels, const float *w, const float *next,
+                        const struct around *around, float *out, int64_t out_row, const struct place place,
+                        const int rows, const int vectors)
 {
     vec sums[ROWS][BLOCKS], columns[BLOCKS];
     const int64_t pitch = from->pitch, inner = from->inner;
@@ -63,10 +63,10 @@ INLINE WIDEST void tile(const struct from *from, const float *pixels, const floa
         for (int64_t x = 0; x < from->taps[1]; x++) {
             const float *a = pixels + y * from->apart[0] + x * from->apart[1];
             for (int64_t k = 0; k < inner; k++, w += vectors * LANES) {
-                UNROLL for (int v = 0; v < vectors; v++) {
-                    _mm_prefetch((const char *)(w + (AHEAD * vectors + v) * LANES), _MM_HINT_T0);
+                _mm_prefetch((const char *)next, _MM_HINT_T0);
+                next += LANES;
+                UNROLL for (int v = 0; v < vectors; v++)
                     columns[v] = _mm512_loadu_ps(w + v * LANES);
-                }
                 UNROLL for (int r = 0; r < rows; r++) {
                     vec number = _mm512_set1_ps(a[r * pitch + k]);
                     UNROLL for (int v = 0; v < vectors; v++)
@@ -115,11 +115,12 @@ WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t 
 
 #define OF_ROWS(n)                                                                                                     \
     case n:                                                                                                            \
-        tile(from, pixels, w, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);                     \
+        tile(from, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);                     \
         break;
 
-INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const float *w, const struct around *around,
-                            float *out, int64_t out_row, const struct place place, int64_t rows, const int vectors)
+INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const float *w, const float *next,
+                             const struct around *around, float *out, int64_t out_row, const struct place place,
+                             int64_t rows, const int vectors)
 {
     switch (rows) {
         OF_ROWS(1)
@@ -147,26 +148,28 @@ WIDEST void layer_product(const struct from *from, int64_t rows, const float *w,
         vectors = block_of(all - first);
         const int64_t width = smaller(end - first * LANES, vectors * LANES), tiles = parts_of(rows, ROWS_OF(vectors));
         const int64_t least = rows / tiles, more = rows % tiles; /* tiles that have a row more than the others */
+        const float *behind = w + vectors * LANES * depth, *next = behind;
         struct place place = {0, first * LANES, lanes(width - (vectors - 1) * LANES)};
         for (int64_t line = 0; line < from->lines; line++) {
             const float *pixels = from->pixels + line * from->line;
             for (int64_t t = 0, count; t < tiles; t++, place.row += count, pixels += count * from->pitch) {
                 count = least + (t < more);
+                next = line == 0 && t < vectors ? behind + t * LANES * depth : behind;
                 float *to = out + place.row * out_row + place.column;
                 if (vectors == 4)
-                    some_rows(from, pixels, w, around, to, out_row, place, count, 4);
+                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 4);
                 else if (vectors == 3)
-                    some_rows(from, pixels, w, around, to, out_row, place, count, 3);
+                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 3);
                 else if (vectors == 2)
-                    some_rows(from, pixels, w, around, to, out_row, place, count, 2);
+                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 2);
                 else
-                    some_rows(from, pixels, w, around, to, out_row, place, count, 1);
+                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 1);
                 if (around->follows)
                     layer_follow(around->layer, around->added + place.row * around->added_row + place.column, around->added_row,
                            to, out_row, count, width);
             }
         }
-        w += vectors * LANES * depth;
+        w = behind;
     }
 }
 

@@ -54,7 +54,8 @@ struct around {
     const float *added, *begun;
     float *sums;
     int64_t added_row, begun_row, sums_row;
-    int late, in_registers, follows; /* whether a function comes before the sum, the first is applied to sums, and others are not */
+    int late, in_registers, follows; /* whether a function comes before the sum, the first is one of those that are applied
+                                        in registers, and something is left to do behind them */
 };
 
 INLINE int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
