@@ -11,6 +11,7 @@ from oprack.testing.passes import op_types
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import pointwise_conv2d, squeeze_excite
 
@@ -188,7 +189,14 @@ FOLLOWING = {
     "hard_sigmoid 0.2 0.5": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
     "hard_swish 6.0 6.0 3.0": lambda x: x * np.clip(x + 3, 0, 6) / 6,
     "scale 2.0 0.5 1": lambda x: 2 * x + 0.5,
+    "tanh": np.tanh,
 }
+
+
+@pytest.mark.parametrize("following", ["gelu 0", "gelu 1"])
+def test_a_function_that_the_step_has_not_is_refused(following):
+    with pytest.raises(NotServedError, match="gelu"):
+        through(normal(3, 16, 1, 1), (following,))
 
 
 @pytest.mark.parametrize("following", FOLLOWING)

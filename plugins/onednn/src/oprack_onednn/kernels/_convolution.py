@@ -21,7 +21,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._implementation import is_read_once
-from oprack_onednn.kernels._steps import functions
+from oprack_onednn.kernels._steps import KINDS, functions
 
 if TYPE_CHECKING:
     from oprack.kernel import Array
@@ -33,6 +33,7 @@ MOST = 2
 """Layers of a step."""
 _LANES = 16  # of a register
 _FUNCTIONS = 2  # that follow a layer at most
+_KINDS = KINDS | {"gelu_erf": -1}  # which layers.h has besides
 # Outputs up to which oneDNN's code, which computes more pixels at a time, takes less time.
 _FEW_OUTPUTS = 16
 # Products of halves save less than they cost with fewer weights or pixels; with more weights than this these are read
@@ -137,7 +138,7 @@ def conv_layer(
     if len(others) > _FUNCTIONS or len(post_ops) - len(others) > 1:
         return None
     try:
-        follows = tuple(functions(others))
+        follows = tuple(functions(others, _KINDS))
     except NotServedError:
         return None
     halves = window.is_pixel and not depthwise and filter.channels % (2 * _LANES) == filter.outputs % (2 * _LANES) == 0

@@ -39,18 +39,20 @@ def algorithm(text: str) -> tuple[str, float, float]:
     return _ALGORITHMS[op_type](*numbers)
 
 
-_KINDS = {"gelu_erf": -1}
-for _kind in ("relu", "clip_v2", "logistic", "swish", "hardsigmoid", "hardswish", "linear", "tanh"):
-    _KINDS[_kind] = len(_KINDS) - 1
+KINDS = {
+    name: i
+    for i, name in enumerate(("relu", "clip_v2", "logistic", "swish", "hardsigmoid", "hardswish", "linear", "tanh"))
+}
+"""oneDNN's names of the functions of functions.h, and their numbers there."""
 
 
-def functions(post_ops: Sequence[str]) -> list[int]:
-    """The structs of functions.h, as numbers of 64 bits. Raises NotServedError for one that is not there."""
+def functions(post_ops: Sequence[str], kinds: Mapping[str, int] = KINDS) -> list[int]:
+    """The structs of functions.h, as numbers of 64 bits. Raises NotServedError for one that is not among `kinds`."""
     found: list[int] = []
     for name, *numbers in map(algorithm, post_ops):
-        if name not in _KINDS:
+        if name not in kinds:
             raise NotServedError(f"a step in C with {name}")
-        found += _KINDS[name], *np.array(numbers, np.float64).view(np.int64).tolist()
+        found += kinds[name], *np.array(numbers, np.float64).view(np.int64).tolist()
     return found
 
 
