@@ -48,25 +48,24 @@ static int64_t halves_room(const struct layer *layer, int64_t rows, int64_t inpu
 
 static void make_plan(const struct convolution *s, struct plan *p)
 {
-    int64_t reach[2], reads[2];
+    int64_t reads[2];
     const int64_t sizes[2] = {s->height, s->width}, results[2] = {s->rows, s->columns};
     int padded = 0;
     for (int i = 0; i < 2; i++) {
-        reach[i] = (s->taps[i] - 1) * s->dilations[i] + 1;
-        reads[i] = (results[i] - 1) * s->strides[i] + reach[i];
+        reads[i] = (results[i] - 1) * s->strides[i] + s->taps[i];
         padded |= s->before[i] > 0 || reads[i] > sizes[i];
     }
     padded &= !s->depthwise || s->columns <= NARROW;
     p->across = reads[1];
     /* rows whose copy fits, and which are no more than a block's */
-    int64_t rows = (CACHED / (p->across * s->channels) - reach[0]) / s->strides[0] + 1;
+    int64_t rows = (CACHED / (p->across * s->channels) - s->taps[0]) / s->strides[0] + 1;
     const int64_t pixels = padded && !s->depthwise ? WINDOWS : BLOCK;
     rows = smaller(!padded ? s->rows : rows < 1 ? 1 : rows, parts_of(pixels, s->columns));
     p->blocks = parts_of(s->rows, smaller(rows, s->rows));
     if (p->blocks > 1)
         p->blocks = smaller(parts_of(p->blocks, EVEN) * EVEN, s->rows);
     p->block = parts_of(s->rows, p->blocks);
-    p->down = (p->block - 1) * s->strides[0] + reach[0];
+    p->down = (p->block - 1) * s->strides[0] + s->taps[0];
     p->copied = padded ? parts_of(p->down * p->across * s->channels, LANES) * LANES : 0;
     const int64_t results_of = p->block * s->columns;
     const struct layer *first = s->layers;
@@ -104,8 +103,7 @@ static WIDEST void first_layer(const struct convolution *s, const struct plan *p
     int64_t line = s->width * s->channels;
     const float *start = image + top * line;
     if (p->copied) {
-        const int64_t reach = p->down - (p->block - 1) * s->strides[0];
-        copy_rows(s, p, image, top, (rows - 1) * s->strides[0] + reach, scratch);
+        copy_rows(s, p, image, top, (rows - 1) * s->strides[0] + s->taps[0], scratch);
         line = p->across * s->channels, start = scratch;
     }
     if (s->depthwise) {
@@ -115,15 +113,13 @@ static WIDEST void first_layer(const struct convolution *s, const struct plan *p
         layer_of_channels(&copy, p->copied ? scratch : image, p->copied ? 0 : begin, rows, w, around, out);
         return;
     }
-    struct from from = {start, rows, s->strides[0] * line, s->strides[1] * s->channels, s->channels,
-                        {s->taps[0], s->taps[1]}, {s->dilations[0] * line, s->dilations[1] * s->channels}};
     if (layer->halved) {
-        layer_halved_product(start, s->channels, rows * s->columns, w, s->channels, layer->outputs, around, out, layer->outputs,
-                       rest);
+        layer_halved_product(start, s->channels, rows * s->columns, w, s->channels, layer->outputs, around, out,
+                             layer->outputs, rest);
         return;
     }
-    if (s->dilations[1] == 1) /* what a row of taps reads lies side by side */
-        from.inner *= s->taps[1], from.taps[1] = 1;
+    struct from from = {start, rows, s->strides[0] * line, s->strides[1] * s->channels, s->taps[1] * s->channels,
+                        s->taps[0], line};
     int64_t count = s->columns;
     if (of_pixels(s)) /* as if they were all in a row */
         from.lines = 1, count *= rows;
@@ -163,16 +159,16 @@ static WIDEST void share(void *data)
         if (added)
             end->added = added + at, end->added_row = last->outputs;
         first_layer(s, p, source, begin, rows, job->memory[1], layer_column(first->outputs, u % parts, parts),
-                    layer_column(first->outputs, u % parts + 1, parts), arounds, s->count > 1 ? between : results + at, scratch,
-                    rest);
+                    layer_column(first->outputs, u % parts + 1, parts), arounds, s->count > 1 ? between : results + at,
+                    scratch, rest);
         if (s->count < 2)
             continue;
         if (last->halved)
-            layer_halved_product(between, first->outputs, pixels, job->memory[2], first->outputs, last->outputs, end, results + at,
-                           last->outputs, rest);
+            layer_halved_product(between, first->outputs, pixels, job->memory[2], first->outputs, last->outputs, end,
+                                 results + at, last->outputs, rest);
         else
-            layer_product(&(struct from){between, 1, 0, first->outputs, first->outputs, {1, 1}, {0, 0}}, pixels, job->memory[2], 0,
-                    last->outputs, end, results + at, last->outputs);
+            layer_product(&(struct from){between, 1, 0, first->outputs, first->outputs, 1, 0}, pixels, job->memory[2], 0,
+                          last->outputs, end, results + at, last->outputs);
     }
 }
 

@@ -15,36 +15,25 @@ struct channels {
     const float *image, *w, *bias, *added;
     float *out;
     int64_t column, first_row, last_row;
-    int edges, in_registers, follows, inner; /* inner: which of the tiles that are in step with taps and strides, or 0 */
+    int edges, in_registers, follows;
 };
 
 static const float nothing[LANES] = {0};
 
-/* Some pixels side by side, of some channels from `c` on, all of which there are where `whole`. */
-INLINE WIDEST void channel_tile(const struct channels *t, int64_t c, __mmask16 there, const int whole, const int edges,
-                               const int pixels)
-{
 #define NUMBERS(from) (whole ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(there, from))
-    const struct convolution *s = t->settings;
-    const int64_t channels = s->channels, stride = s->strides[1], step = stride * channels, width = s->width;
-    const int64_t padded = parts_of(channels, LANES) * LANES, apart = s->dilations[1] * channels;
-    vec sums[PIXELS], bias = t->bias ? NUMBERS(t->bias + c) : _mm512_setzero_ps();
+
+INLINE WIDEST void begin_sums(const struct channels *t, int64_t c, __mmask16 there, const int whole, vec *sums,
+                              const int pixels)
+{
+    const vec bias = t->bias ? NUMBERS(t->bias + c) : _mm512_setzero_ps();
     UNROLL for (int i = 0; i < pixels; i++)
         sums[i] = bias;
-    const float *w = t->w + t->first_row * s->taps[1] * padded + c;
-    for (int64_t y = t->first_row; y < t->last_row; y++) {
-        const float *from = t->image + (y * s->dilations[0] * width + t->column) * channels + c;
-        int64_t column = t->column;
-        for (int64_t x = 0; x < s->taps[1]; x++, from += apart, w += padded, column += s->dilations[1]) {
-            const vec weights = _mm512_loadu_ps(w);
-            UNROLL for (int i = 0; i < pixels; i++) {
-                const float *at = from + i * step;
-                if (edges)
-                    at = (uint64_t)(column + i * stride) < (uint64_t)width ? at : nothing;
-                sums[i] = _mm512_fmadd_ps(NUMBERS(at), weights, sums[i]);
-            }
-        }
-    }
+}
+
+INLINE WIDEST void end_sums(const struct channels *t, int64_t c, __mmask16 there, const int whole, vec *sums,
+                            const int pixels)
+{
+    const int64_t channels = t->settings->channels;
     if (t->layer->added_at == 0)
         UNROLL for (int i = 0; i < pixels; i++)
             sums[i] += NUMBERS(t->added + i * channels + c);
@@ -56,54 +45,71 @@ INLINE WIDEST void channel_tile(const struct channels *t, int64_t c, __mmask16 t
         else
             _mm512_mask_storeu_ps(t->out + i * channels + c, there, sums[i]);
     }
-#undef NUMBERS
 }
 
-/* The same inside an image for `taps` in a row, which move by `stride`: a pixel is read once for all taps that see it. */
-INLINE WIDEST void inner_tile(const struct channels *t, int64_t c, const int taps, const int stride)
+/* Some pixels side by side, of some channels from `c` on, all of which there are where `whole`. */
+INLINE WIDEST void channel_tile(const struct channels *t, int64_t c, __mmask16 there, const int whole, const int edges,
+                                const int pixels)
 {
     const struct convolution *s = t->settings;
-    const int64_t channels = s->channels, padded = parts_of(channels, LANES) * LANES;
-    vec sums[PIXELS], weights[5], bias = t->bias ? _mm512_loadu_ps(t->bias + c) : _mm512_setzero_ps();
-    UNROLL for (int i = 0; i < PIXELS; i++)
-        sums[i] = bias;
-    const float *w = t->w + t->first_row * taps * padded + c;
+    const int64_t channels = s->channels, stride = s->strides[1], step = stride * channels, width = s->width;
+    const int64_t padded = parts_of(channels, LANES) * LANES;
+    vec sums[PIXELS];
+    begin_sums(t, c, there, whole, sums, pixels);
+    const float *w = t->w + t->first_row * s->taps[1] * padded + c;
     for (int64_t y = t->first_row; y < t->last_row; y++) {
-        const float *from = t->image + (y * s->dilations[0] * s->width + t->column) * channels + c;
-        UNROLL for (int x = 0; x < taps; x++, w += padded)
-            weights[x] = _mm512_loadu_ps(w);
-        UNROLL_MORE for (int j = 0; j < (PIXELS - 1) * stride + taps; j++, from += channels) {
-            const vec pixel = _mm512_loadu_ps(from);
-            UNROLL for (int x = 0; x < taps; x++)
-                if (j >= x && (j - x) % stride == 0 && (j - x) / stride < PIXELS)
-                    sums[(j - x) / stride] = _mm512_fmadd_ps(pixel, weights[x], sums[(j - x) / stride]);
+        const float *from = t->image + (y * width + t->column) * channels + c;
+        int64_t column = t->column;
+        for (int64_t x = 0; x < s->taps[1]; x++, from += channels, w += padded, column++) {
+            const vec weights = _mm512_loadu_ps(w);
+            UNROLL for (int i = 0; i < pixels; i++) {
+                const float *at = from + i * step;
+                if (edges)
+                    at = (uint64_t)(column + i * stride) < (uint64_t)width ? at : nothing;
+                sums[i] = _mm512_fmadd_ps(NUMBERS(at), weights, sums[i]);
+            }
         }
     }
-    if (t->layer->added_at == 0)
-        UNROLL for (int i = 0; i < PIXELS; i++)
-            sums[i] += _mm512_loadu_ps(t->added + i * channels + c);
-    if (t->in_registers)
-        apply_in_registers(t->layer->functions, sums, PIXELS);
-    UNROLL for (int i = 0; i < PIXELS; i++)
-        _mm512_storeu_ps(t->out + i * channels + c, sums[i]);
+    end_sums(t, c, there, whole, sums, pixels);
+}
+
+/* The same of PIXELS pixels inside an image and all of `whole` channels, for `taps` in a row, which move by `stride`: a
+   pixel is read once for all taps that see it. */
+INLINE WIDEST void inner_tiles(const struct channels *t, int64_t whole, const int taps, const int stride)
+{
+    const int64_t channels = t->settings->channels, padded = parts_of(channels, LANES) * LANES;
+    for (int64_t c = 0; c < whole; c += LANES) {
+        vec sums[PIXELS], weights[5];
+        begin_sums(t, c, 0xffff, 1, sums, PIXELS);
+        const float *w = t->w + t->first_row * taps * padded + c;
+        for (int64_t y = t->first_row; y < t->last_row; y++) {
+            const float *from = t->image + (y * t->settings->width + t->column) * channels + c;
+            UNROLL for (int x = 0; x < taps; x++, w += padded)
+                weights[x] = _mm512_loadu_ps(w);
+            UNROLL for (int j = 0; j < (PIXELS - 1) * stride + taps; j++, from += channels) {
+                const vec pixel = _mm512_loadu_ps(from);
+                UNROLL for (int x = 0; x < taps; x++)
+                    if (j >= x && (j - x) % stride == 0 && (j - x) / stride < PIXELS)
+                        sums[(j - x) / stride] = _mm512_fmadd_ps(pixel, weights[x], sums[(j - x) / stride]);
+            }
+        }
+        end_sums(t, c, 0xffff, 1, sums, PIXELS);
+    }
 }
 
 INLINE WIDEST void channel_tiles(const struct channels *t, const int pixels)
 {
-    const int64_t channels = t->settings->channels, whole = t->edges ? 0 : channels / LANES * LANES;
-    const int inner = pixels == PIXELS && !t->edges ? t->inner : 0;
-    if (inner == 1)
-        for (int64_t c = 0; c < whole; c += LANES)
-            inner_tile(t, c, 3, 1);
-    else if (inner == 2)
-        for (int64_t c = 0; c < whole; c += LANES)
-            inner_tile(t, c, 3, 2);
-    else if (inner == 3)
-        for (int64_t c = 0; c < whole; c += LANES)
-            inner_tile(t, c, 5, 1);
-    else if (inner == 4)
-        for (int64_t c = 0; c < whole; c += LANES)
-            inner_tile(t, c, 5, 2);
+    const struct convolution *s = t->settings;
+    const int64_t channels = s->channels, whole = t->edges ? 0 : channels / LANES * LANES;
+    const int64_t taps = pixels == PIXELS ? s->taps[1] : 0, stride = s->strides[1];
+    if (taps == 3 && stride == 1)
+        inner_tiles(t, whole, 3, 1);
+    else if (taps == 3 && stride == 2)
+        inner_tiles(t, whole, 3, 2);
+    else if (taps == 5 && stride == 1)
+        inner_tiles(t, whole, 5, 1);
+    else if (taps == 5 && stride == 2)
+        inner_tiles(t, whole, 5, 2);
     else
         for (int64_t c = 0; c < whole; c += LANES)
             channel_tile(t, c, 0xffff, 1, 0, pixels);
@@ -116,52 +122,39 @@ INLINE WIDEST void channel_tiles(const struct channels *t, const int pixels)
         layer_follow(t->layer, t->added, channels, t->out, channels, pixels, channels);
 }
 
+#define OF_PIXELS(n)                                                                                                   \
+    case n:                                                                                                            \
+        channel_tiles(&t, n);                                                                                          \
+        break;
+
 WIDEST void layer_of_channels(const struct convolution *s, const float *image, int64_t begin, int64_t rows, const float *w,
-                               const struct around *around, float *out)
+                              const struct around *around, float *out)
 {
-    const struct layer *layer = around->layer;
-    struct channels t = {.settings = s, .layer = layer, .w = w, .bias = around->bias, .added = around->added, .out = out};
-    const int64_t stride = s->strides[1], below = s->dilations[0];
+    struct channels t = {.settings = s, .layer = around->layer, .w = w, .bias = around->bias, .added = around->added,
+                         .out = out, .in_registers = around->in_registers, .follows = around->follows};
+    const int64_t stride = s->strides[1];
     /* results that read no column outside are between these */
-    const int64_t free = s->width + s->before[1] - (s->taps[1] - 1) * s->dilations[1] - 1;
+    const int64_t free = s->width + s->before[1] - s->taps[1];
     const int64_t first = smaller(parts_of(s->before[1], stride), s->columns);
     const int64_t last = smaller(free < 0 ? 0 : free / stride + 1, s->columns);
-    if (s->dilations[1] == 1 && stride <= 2 && (s->taps[1] == 3 || s->taps[1] == 5))
-        t.inner = (int)(s->taps[1] - 3 + stride);
-    t.in_registers = around->in_registers, t.follows = around->follows;
     for (int64_t r = begin; r < begin + rows; r++) {
         const int64_t y = r * s->strides[0] - s->before[0];
-        t.first_row = y < 0 ? smaller(parts_of(-y, below), s->taps[0]) : 0;
-        t.last_row = y < s->height ? smaller(parts_of(s->height - y, below), s->taps[0]) : 0;
+        t.first_row = y < 0 ? smaller(-y, s->taps[0]) : 0;
+        t.last_row = y < s->height ? smaller(s->height - y, s->taps[0]) : 0;
         t.image = image + y * s->width * s->channels;
         for (int64_t column = 0, some; column < s->columns; column += some) {
             t.column = column * stride - s->before[1];
             t.edges = column < first || column >= last;
             some = smaller((column < first ? first : column < last ? last : s->columns) - column, PIXELS);
             switch (some) {
-            case 8:
-                channel_tiles(&t, 8);
-                break;
-            case 7:
-                channel_tiles(&t, 7);
-                break;
-            case 6:
-                channel_tiles(&t, 6);
-                break;
-            case 5:
-                channel_tiles(&t, 5);
-                break;
-            case 4:
-                channel_tiles(&t, 4);
-                break;
-            case 3:
-                channel_tiles(&t, 3);
-                break;
-            case 2:
-                channel_tiles(&t, 2);
-                break;
-            default:
-                channel_tiles(&t, 1);
+                OF_PIXELS(1)
+                OF_PIXELS(2)
+                OF_PIXELS(3)
+                OF_PIXELS(4)
+                OF_PIXELS(5)
+                OF_PIXELS(6)
+                OF_PIXELS(7)
+                OF_PIXELS(8)
             }
             t.out += some * s->channels;
             if (t.added)

@@ -59,21 +59,20 @@ INLINE WIDEST void tile(const struct from *from, const float *pixels, const floa
             sums[r][v] = _mm512_setzero_ps();
     if (!around->sums)
         plus(sums, around, place, rows, vectors);
-    for (int64_t y = 0; y < from->taps[0]; y++)
-        for (int64_t x = 0; x < from->taps[1]; x++) {
-            const float *a = pixels + y * from->apart[0] + x * from->apart[1];
-            for (int64_t k = 0; k < inner; k++, w += vectors * LANES) {
-                _mm_prefetch((const char *)next, _MM_HINT_T0);
-                next += LANES;
+    for (int64_t y = 0; y < from->taps; y++) {
+        const float *a = pixels + y * from->apart;
+        for (int64_t k = 0; k < inner; k++, w += vectors * LANES) {
+            _mm_prefetch((const char *)next, _MM_HINT_T0);
+            next += LANES;
+            UNROLL for (int v = 0; v < vectors; v++)
+                columns[v] = _mm512_loadu_ps(w + v * LANES);
+            UNROLL for (int r = 0; r < rows; r++) {
+                vec number = _mm512_set1_ps(a[r * pitch + k]);
                 UNROLL for (int v = 0; v < vectors; v++)
-                    columns[v] = _mm512_loadu_ps(w + v * LANES);
-                UNROLL for (int r = 0; r < rows; r++) {
-                    vec number = _mm512_set1_ps(a[r * pitch + k]);
-                    UNROLL for (int v = 0; v < vectors; v++)
-                        sums[r][v] = _mm512_fmadd_ps(number, columns[v], sums[r][v]);
-                }
+                    sums[r][v] = _mm512_fmadd_ps(number, columns[v], sums[r][v]);
             }
         }
+    }
     if (around->sums) {
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) {
@@ -115,7 +114,7 @@ WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t 
 
 #define OF_ROWS(n)                                                                                                     \
     case n:                                                                                                            \
-        tile(from, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);                     \
+        tile(from, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);              \
         break;
 
 INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const float *w, const float *next,
@@ -141,7 +140,7 @@ INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const
 WIDEST void layer_product(const struct from *from, int64_t rows, const float *w, int64_t begin, int64_t end,
                           const struct around *around, float *out, int64_t out_row)
 {
-    const int64_t all = parts_of(end, LANES), depth = from->inner * from->taps[0] * from->taps[1];
+    const int64_t all = parts_of(end, LANES), depth = from->inner * from->taps;
     const int64_t skipped = parts_of(begin, LANES);
     w += skipped * LANES * depth;
     for (int64_t first = skipped, vectors; first < all; first += vectors) {
@@ -164,9 +163,9 @@ WIDEST void layer_product(const struct from *from, int64_t rows, const float *w,
                     some_rows(from, pixels, w, next, around, to, out_row, place, count, 2);
                 else
                     some_rows(from, pixels, w, next, around, to, out_row, place, count, 1);
+                const float *added = around->late ? around->added + place.row * around->added_row + place.column : NULL;
                 if (around->follows)
-                    layer_follow(around->layer, around->added + place.row * around->added_row + place.column, around->added_row,
-                           to, out_row, count, width);
+                    layer_follow(around->layer, added, around->added_row, to, out_row, count, width);
             }
         }
         w = behind;
@@ -178,7 +177,7 @@ WIDEST void layer_halved_product(const float *a, int64_t a_row, int64_t rows, co
                                  float *scratch)
 {
 #define PRODUCT(a, pitch, w, around, out, out_row)                                                                     \
-    layer_product(&(struct from){a, 1, 0, pitch, k, {1, 1}, {0, 0}}, m, w, 0, n, around, out, out_row)
+    layer_product(&(struct from){a, 1, 0, pitch, k, 1, 0}, m, w, 0, n, around, out, out_row)
     const int64_t m = (rows + 1) / 2, k = inner / 2, n = outputs / 2, part = k * n, below = rows - m;
     float *s1 = scratch, *s2 = s1 + m * k, *s3 = s2 + m * k, *s4 = s3 + m * k, *u = s4 + m * k, *u3 = u + m * n;
     for (int64_t r = 0; r < m; r++)

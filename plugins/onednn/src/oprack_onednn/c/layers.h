@@ -33,17 +33,17 @@ struct layer {
 struct convolution {
     int64_t images, height, width, channels; /* what is read */
     int64_t rows, columns;                   /* results */
-    int64_t taps[2], strides[2], dilations[2], before[2];
+    int64_t taps[2], strides[2], before[2];
     int64_t depthwise;     /* whether the first layer's groups are channels */
     int64_t places, count; /* threads at most; layers */
     struct layer layers[LAYERS];
 };
 
-/* Where the rows of a product lie, some in each line: `inner` numbers at each tap, which are so far apart along rows and
-   columns. */
+/* Where the rows of a product lie, some in each line: `inner` numbers, which a row of taps reads side by side, for each of
+   `taps` rows of taps, which are so far apart. */
 struct from {
     const float *pixels;
-    int64_t lines, line, pitch, inner, taps[2], apart[2];
+    int64_t lines, line, pitch, inner, taps, apart;
 };
 
 /* What is added to sums, and what follows them. NULL where there is no such thing. sums: where the products alone are

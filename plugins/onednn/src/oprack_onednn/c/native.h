@@ -38,10 +38,8 @@
 /* Before a loop of a number of turns that is known where it is compiled: what it indexes can stay in registers. */
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
-#define UNROLL_MORE _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 16")
-#define UNROLL_MORE _Pragma("GCC unroll 32")
+#define UNROLL _Pragma("GCC unroll 32")
 #endif
 
 #endif

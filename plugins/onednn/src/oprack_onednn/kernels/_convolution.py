@@ -1,4 +1,4 @@
-"""Convolutions of one group, and products with constants, as a step in C for any size (c/convolution.c)."""
+"""Convolutions in a row, of one group or of a channel each, as a step in C for any size (c/convolution.c)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class Window(NamedTuple):
 
     taps: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
-    dilations: tuple[int, int] = (1, 1)
     before: tuple[int, int] = (0, 0)
 
     @property
@@ -147,7 +146,7 @@ def conv_layer(
 
 
 class _Filter(Structure):
-    """The struct of convolution.c, field by field."""
+    """The struct of layers.c, field by field."""
 
     _fields_ = (
         *((name, c_int64) for name in (*Filter._fields, "one_block")),
@@ -160,10 +159,8 @@ def _pack(arrays: Sequence[Array], filter: Filter, depthwise: bool, halved: bool
     library, parts = RUNNER.library, [arrays[0]]
     assert library is not None  # or nobody had a layer
     if halved:
-        rows, columns, size = filter.channels // 2, filter.outputs // 2, FLOAT.itemsize
-        whole = np.lib.stride_tricks.as_strided(
-            arrays[0], (filter.channels, filter.outputs), (size * filter.channel, size * filter.output), writeable=False
-        )
+        rows, columns = filter.channels // 2, filter.outputs // 2
+        whole = arrays[0].reshape(filter.outputs, filter.channels).T
         (w11, w12), (w21, w22) = ((half[:, :columns], half[:, columns:]) for half in (whole[:rows], whole[rows:]))
         t1 = w12 - w11
         t2 = w22 - t1

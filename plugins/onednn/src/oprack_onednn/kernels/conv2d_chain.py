@@ -161,7 +161,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             plain = (layer.groups == 1 or depthwise) and not layer.bfloat16 and not self._reads_bfloat16[i]
             plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops) and not self._writes_bfloat16[i]
             pixels = shape[0] * math.prod(shape[2:])
-            window = Window(w.shape[2:], layer.strides, (1, 1), layer.paddings[::2])
+            window = Window(w.shape[2:], layer.strides, layer.paddings[::2])
             given = filter_of(w), window, layer.bias is not None, layer.post_ops, pixels, depthwise
             found = conv_layer(*given) if plain else None
             self._native_layers.append(found)
