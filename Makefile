@@ -220,7 +220,7 @@ onnx-exports: $(STAMP)  ## write all recorded cases as ONNX, run them by ONNX Ru
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
 	echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.new
-	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev --group wheels --group release --group coverage $(PROJECTS) >> constraints.new
+	$(BIN)/uv pip compile --quiet --python-version 3.11.0 --no-header --no-annotate --group dev --group wheels --group release --group coverage $(PROJECTS) >> constraints.new
 	sed -i '/^-e /d; /^oprack/d' constraints.new
 	mv constraints.new constraints.txt
 	$(MAKE) --no-print-directory build-requirements

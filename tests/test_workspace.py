@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = [
@@ -42,6 +44,13 @@ def test_every_dependency_is_pinned():
     for group in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"].values():
         wanted |= {name_of(r) for r in group if isinstance(r, str)}
     assert wanted - own_names() <= pins
+
+
+def test_pins_install_with_the_oldest_python():
+    """Some need a patch release of it that a long-lived system never gets."""
+    oldest = tomllib.loads(PROJECTS[0].read_text("utf-8"))["project"]["requires-python"].removeprefix(">=") + ".0"
+    needs = {name_of(d.name): SpecifierSet(d.metadata.get("Requires-Python") or "") for d in metadata.distributions()}
+    assert {name: str(python) for name, python in needs.items() if not python.contains(oldest)} == {}
 
 
 @pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.parent.name)

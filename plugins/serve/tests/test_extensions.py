@@ -187,14 +187,14 @@ def test_strings_come_in_json_and_by_grpc():
     signature = Signature((TensorSpec("text", "object", (-1,)),), (TensorSpec("y", "object", (-1,)),))
     texts = ["one", "", "zwölf"]
     head = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [3], "data": texts}]}
-    found = protocol.decode(signature, memoryview(json.dumps(head).encode()), None, Limits())
-    assert found.inputs["text"].array.tolist() == [text.encode() for text in texts]
+    found, inputs = protocol.decode(signature, memoryview(json.dumps(head).encode()), None, Limits())
+    assert inputs["text"].array.tolist() == [text.encode() for text in texts]
     message = triton.service_pb2.ModelInferRequest()
     row = message.inputs.add(name="text", datatype="BYTES", shape=[3])
     row.contents.bytes_contents.extend(text.encode() for text in texts)
-    found = messages.Request(message.SerializeToString()).decode(signature, Limits())
-    assert found.inputs["text"].array.tolist() == [text.encode() for text in texts]
-    outputs = {"y": Tensor(found.inputs["text"].array, [])}
+    found, inputs = messages.Request(message.SerializeToString()).decode(signature, Limits())
+    assert inputs["text"].array.tolist() == [text.encode() for text in texts]
+    outputs = {"y": Tensor(inputs["text"].array, [])}
     (_, binary), _ = answers.encode(found, outputs, "m", "1", {})  # as gRPC has it
     assert binary == bytes_tensors.to_binary(outputs["y"].array)
     found.outputs = [("y", False)]

@@ -303,7 +303,7 @@ def test_numbers_are_decoded_as_protobuf_writes_them(datatype):
     row = message.inputs.add(name="x", datatype=datatype, shape=[values.size])
     getattr(row.contents, messages._NUMBERS[datatype]).extend(values.tolist())
     signature = Signature((TensorSpec("x", dtype.name, (-1,)),), (TensorSpec("y", dtype.name, (-1,)),))
-    found = messages.Request(message.SerializeToString()).decode(signature, Limits()).inputs["x"].array
+    found = messages.Request(message.SerializeToString()).decode(signature, Limits())[1]["x"].array
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, values)
 
@@ -325,6 +325,6 @@ def test_a_message_may_come_in_parts():
     row = first.inputs[0].SerializeToString() + b"\x2a" + bytes([len(part)]) + part
     data = b"\x0a\x01m" + b"\x2a" + bytes([len(row)]) + row
     signature = Signature((TensorSpec("x", "float32", (-1, 2)),), (TensorSpec("y", "float32", (-1, 2)),))
-    whole = messages.Request(message.SerializeToString()).decode(signature, Limits())
-    parts = messages.Request(data).decode(signature, Limits())
-    assert parts.inputs["x"].array.tolist() == whole.inputs["x"].array.tolist() == [[1.5, -2.0]]
+    _, whole = messages.Request(message.SerializeToString()).decode(signature, Limits())
+    _, parts = messages.Request(data).decode(signature, Limits())
+    assert parts["x"].array.tolist() == whole["x"].array.tolist() == [[1.5, -2.0]]

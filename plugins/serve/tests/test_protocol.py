@@ -46,11 +46,11 @@ def binary_rows():
 
 
 def test_json_tensors_and_lod():
-    found = request(X, IDS, id="a", parameters={"timeout": 250_000})
-    np.testing.assert_array_equal(found.inputs["x"].array, np.array([[1, 2], [3, 4.5]], np.float32))
-    assert found.inputs["x"].array.dtype == np.float32 and found.inputs["x"].lod == []
-    np.testing.assert_array_equal(found.inputs["ids"].array, [[7], [8], [9]])
-    assert found.inputs["ids"].lod == [[0, 1, 3]]
+    found, inputs = request(X, IDS, id="a", parameters={"timeout": 250_000})
+    np.testing.assert_array_equal(inputs["x"].array, np.array([[1, 2], [3, 4.5]], np.float32))
+    assert inputs["x"].array.dtype == np.float32 and inputs["x"].lod == []
+    np.testing.assert_array_equal(inputs["ids"].array, [[7], [8], [9]])
+    assert inputs["ids"].lod == [[0, 1, 3]]
     assert (found.id, found.timeout, found.outputs) == ("a", 0.25, [("y", False), ("tags", False)])
 
 
@@ -58,20 +58,20 @@ def test_json_tensors_and_lod():
 def test_lod_is_written_as_a_tensor_or_as_a_parameter(how):
     ids = without(IDS, "parameters")
     if how == "of the request":
-        assert request(X, ids, parameters={"ids.lod": "[[0, 1, 3]]"}).inputs["ids"].lod == [[0, 1, 3]]
+        assert request(X, ids, parameters={"ids.lod": "[[0, 1, 3]]"})[1]["ids"].lod == [[0, 1, 3]]
     elif how == "tensor":
         offsets = {"name": "ids.lod.0", "shape": [3], "datatype": "INT64", "data": [0, 1, 3]}
-        assert request(X, offsets, ids).inputs["ids"].lod == [[0, 1, 3]]
+        assert request(X, offsets, ids)[1]["ids"].lod == [[0, 1, 3]]
     else:
         lod = [[0, 1, 3]] if how == "list" else "[[0, 1, 3]]"
-        assert request(X, ids | {"parameters": {"lod": lod}}).inputs["ids"].lod == [[0, 1, 3]]
+        assert request(X, ids | {"parameters": {"lod": lod}})[1]["ids"].lod == [[0, 1, 3]]
 
 
 def test_binary_tensors_lie_behind_the_json_in_the_order_of_the_inputs():
     x, ids = np.arange(4, dtype="<f4"), np.arange(3, dtype="<i8")
-    found = request(*binary_rows(), binary=x.tobytes() + ids.tobytes())
-    np.testing.assert_array_equal(found.inputs["x"].array, x.reshape(2, 2))
-    np.testing.assert_array_equal(found.inputs["ids"].array, ids.reshape(3, 1))
+    _, inputs = request(*binary_rows(), binary=x.tobytes() + ids.tobytes())
+    np.testing.assert_array_equal(inputs["x"].array, x.reshape(2, 2))
+    np.testing.assert_array_equal(inputs["ids"].array, ids.reshape(3, 1))
 
 
 def test_a_request_is_known_by_its_json():
@@ -81,16 +81,17 @@ def test_a_request_is_known_by_its_json():
     def ask(x, ids, *rows, signature=SIGNATURE, **more):
         head = json.dumps({"inputs": rows} | more).encode()
         data = memoryview(head + np.array(x, "<f4").tobytes() + np.array(ids, "<i8").tobytes())
-        return decode(signature, data, len(head), LIMITS, known=known)
+        return decode(signature, data, len(head), LIMITS, known=known), decode(signature, data, len(head), LIMITS)[0]
 
     asked = {"outputs": [{"name": "y"}], "parameters": {"binary_data_output": True, "timeout": 5}}
-    first, again = (ask([k, 1, 2, 3], [4, 5, k], *rows, **asked) for k in (6, 7))
-    assert first.known is None and again.known is not None
-    np.testing.assert_array_equal(again.inputs["x"].array, np.array([[7, 1], [2, 3]], np.float32))
-    np.testing.assert_array_equal(again.inputs["ids"].array, [[4], [5], [7]])
-    assert again.inputs["ids"].lod == [[0, 3]] and (again.outputs, again.timeout) == (first.outputs, first.timeout)
+    (first, _), _ = ask([6, 1, 2, 3], [4, 5, 6], *rows, **asked)
+    (again, inputs), plain = ask([7, 1, 2, 3], [4, 5, 7], *rows, **asked)
+    assert again is first and plain is not first
+    np.testing.assert_array_equal(inputs["x"].array, np.array([[7, 1], [2, 3]], np.float32))
+    np.testing.assert_array_equal(inputs["ids"].array, [[4], [5], [7]])
+    assert inputs["ids"].lod == [[0, 3]] and (again.outputs, again.timeout) == (plain.outputs, plain.timeout)
     for y in (np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32), np.ones((1, 2), np.float32)):
-        expected = encode(first, {"y": Tensor(y, [])}, "m", "1", {})
+        expected = encode(plain, {"y": Tensor(y, [])}, "m", "1", {})
         assert [encode(again, {"y": Tensor(y, [])}, "m", "1", {}) for _ in range(2)] == [expected] * 2
     with pytest.raises(RequestError, match="8 bytes of binary data are left"):
         ask([6, 1, 2, 3], [4, 5, 6, 7], *rows, **asked)
@@ -112,8 +113,8 @@ def test_a_request_is_not_known_where_more_than_numbers_of_its_inputs_is_behind_
         known, head = KnownRequests(), json.dumps({"inputs": rows} | more).encode()
         for lod in ([0, 2, 3], [0, 1, 3]):
             tensors = data + (np.array(lod, "<i8").tobytes() if offsets in rows else b"")
-            found = decode(SIGNATURE, memoryview(head + tensors), len(head), LIMITS, known=known)
-            assert found.known is None and found.inputs["ids"].lod == [lod if offsets in rows else [0, 3]]
+            found, inputs = decode(SIGNATURE, memoryview(head + tensors), len(head), LIMITS, known=known)
+            assert not found.repeats and inputs["ids"].lod == [lod if offsets in rows else [0, 3]]
 
 
 BAD = [
@@ -259,7 +260,7 @@ def test_whatever_a_request_holds_it_is_taken_or_refused(whole, shape, data, lod
 
 def test_answers_in_json_and_in_binary():
     outputs = {"y": Tensor(np.array([[1, 2.5]], np.float32), []), "tags": Tensor(np.array([[3], [4]]), [[0, 2]])}
-    asked = request(X, IDS, id="q")
+    asked, _ = request(X, IDS, id="q")
     (text,), length = encode(asked, outputs, "m", "1", {})
     assert length is None
     assert json.loads(text) == {
@@ -272,7 +273,7 @@ def test_answers_in_json_and_in_binary():
         ],
     }
     rows = [{"name": "tags", "parameters": {"binary_data": True}}, {"name": "tags.lod.0"}]
-    asked = request(X, IDS, outputs=rows)
+    asked, _ = request(X, IDS, outputs=rows)
     assert wanted_outputs(asked, SIGNATURE) == ["tags"]
     (text, data), length = encode(asked, {"tags": outputs["tags"]}, "m", "1", {})
     assert length == len(text) and bytes(data) == np.array([3, 4], "<i8").tobytes()
@@ -294,10 +295,10 @@ def test_other_datatypes_by_json_and_binary(datatype, dtype):
     array = np.array([1, 0, 1]).astype(numpy_dtype(dtype))
     data = array.astype(bool if dtype == "bool" else int).tolist()
     head = {"inputs": [{"name": "x", "shape": [3], "datatype": datatype, "data": data}]}
-    found = decode(signature, memoryview(json.dumps(head).encode()), None, LIMITS)
-    assert found.inputs["x"].array.dtype == array.dtype and (found.inputs["x"].array == array).all()
+    found, inputs = decode(signature, memoryview(json.dumps(head).encode()), None, LIMITS)
+    assert inputs["x"].array.dtype == array.dtype and (inputs["x"].array == array).all()
     found.outputs = [("x", True)]
-    (text, sent), length = encode(found, found.inputs, "m", "1", {})
+    (text, sent), length = encode(found, inputs, "m", "1", {})
     assert bytes(sent) == array.tobytes() and length == len(text)
     if dtype == "bool":
         head["inputs"][0] = {"name": "x", "shape": [1], "datatype": "BOOL", "parameters": {"binary_data_size": 1}}
@@ -312,12 +313,12 @@ def test_other_datatypes_by_json_and_binary(datatype, dtype):
 
 def test_more_json_than_an_answer_may_have_is_refused(monkeypatch):
     outputs = {"y": Tensor(np.ones((50, 2), np.float32), []), "tags": Tensor(np.ones((3, 1), np.int64), [[0, 3]])}
-    assert encode(request(X, IDS), outputs, "m", "1", {})[1] is None
+    assert encode(request(X, IDS)[0], outputs, "m", "1", {})[1] is None
     monkeypatch.setattr(answers, "MAX_JSON", 300)
     with pytest.raises(RequestError, match="more than 300 bytes; ask for binary data") as error:
-        encode(request(X, IDS), outputs, "m", "1", {})
+        encode(request(X, IDS)[0], outputs, "m", "1", {})
     assert error.value.status == 413
-    assert encode(request(X, IDS, parameters={"binary_data_output": True}), outputs, "m", "1", {})[1] is not None
+    assert encode(request(X, IDS, parameters={"binary_data_output": True})[0], outputs, "m", "1", {})[1] is not None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])

@@ -12,7 +12,7 @@ from oprack_serve.extensions.bytes_tensors import to_binary
 from oprack_serve.extensions.classification import classified
 from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.json_data import array_to_json, to_json
-from oprack_serve.protocol import LONGEST_KNOWN, InferRequest, KnownAnswer, KnownRequest
+from oprack_serve.protocol import LONGEST_KNOWN, InferRequest, KnownAnswer
 from oprack_serve.signature import Signature, Tensor, lod_of
 
 MAX_JSON = 64 << 20
@@ -33,10 +33,9 @@ def encode(
     Raises RequestError for an output that the protocol has no datatype for, for a level that an output lacks, and for
     more JSON than MAX_JSON bytes.
     """
-    known = request.known
-    if known is not None and known.answer is not None and known.answer.outputs == _shapes(outputs):
-        before = known.answer.text
-        return [before, *[binary_of(outputs[name].array) for name, _ in request.outputs]], len(before)
+    before = request.answer
+    if before is not None and before.outputs == _shapes(outputs):
+        return [before.text, *[binary_of(outputs[name].array) for name, _ in request.outputs]], len(before.text)
     head: dict[str, Any] = {"model_name": model, "model_version": version}
     if request.id:
         head["id"] = request.id
@@ -62,17 +61,17 @@ def encode(
             text.add(b"}")
     text.add(b"]}")
     whole = b"".join(text.pieces)
-    if known is not None:
-        _remember(known, request, outputs, whole)
+    if request.repeats:
+        _remember(request, outputs, whole)
     return [whole, *binaries], text.size if binaries else None
 
 
-def _remember(known: KnownRequest, request: InferRequest, outputs: dict[str, Tensor], text: bytes) -> None:
+def _remember(request: InferRequest, outputs: dict[str, Tensor], text: bytes) -> None:
     """Keep the JSON of an answer for those to the same request that have outputs of the same shapes."""
     # not of strings, whose bytes may be another number, and not of offsets
     plain = {name for name, tensor in outputs.items() if tensor.array.dtype.kind != "O"}
     if len(text) <= LONGEST_KNOWN and all(binary and name in plain for name, binary in request.outputs):
-        known.answer = KnownAnswer(_shapes(outputs), text)
+        request.answer = KnownAnswer(_shapes(outputs), text)
 
 
 def _shapes(outputs: dict[str, Tensor]) -> list[tuple[Any, ...]]:

@@ -20,7 +20,7 @@ from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.http import GATHERED, NEVER, Bodies, Body
 from oprack_serve.jobs import Job
 from oprack_serve.json_data import SLICE, to_json
-from oprack_serve.protocol import InferRequest, Limits
+from oprack_serve.protocol import Decoded, InferRequest, Limits
 from oprack_serve.signature import Signature, Tensor
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ JSON_AT_ONCE = 64 << 10
 
 Receive = Callable[[], Awaitable[Any]]
 Result = dict[str, Tensor] | Exception
+Record = tuple[tuple[str, str], str, str, int, tuple[int, int, int], float, tuple[float, ...]]
+"""Of a call that was answered well: name and version of the model, id, protocol and bytes; its batch, and milliseconds
+in the predictor; and when it began, was read, decoded (from, to), queued, run (from, to), encoded (from, to), written.
+"""
 
 
 class ClientLeftError(Exception):
@@ -86,14 +90,14 @@ class Call:
         self.started = started = time.monotonic()
         self.due = started + read_timeout
 
-    def moments(self) -> tuple[float, ...]:
-        """When each stage of a request that was answered well began and ended, and all of it, one after the other."""
-        job, encoded = self.job, self.encoded_at
-        assert job is not None
-        return (
-            *(self.started, self.read_at, self.decode_from, self.decoded_at, job.queued, job.started),
-            *(job.started, job.ended, self.encode_from, encoded, encoded, self.ended, self.started, self.ended),
-        )
+    def record(self) -> Record:
+        """What is counted and logged of a call that was answered well, and the call itself need not wait for."""
+        model, job, decoded = self.model, self.job, self.decoded
+        assert model is not None and job is not None and decoded is not None
+        taken = self.started, self.read_at, self.decode_from, self.decoded_at
+        run = job.queued, job.started, job.ended
+        answered = self.encode_from, self.encoded_at, self.ended
+        return model.key, decoded.id, self.protocol, self.bytes_in, job.batch, job.run_ms, taken + run + answered
 
     def stages(self) -> dict[str, tuple[float, float]]:
         """Start and end of each stage that the request has had, by name."""
@@ -144,11 +148,11 @@ class Call:
         """
         raise NotImplementedError
 
-    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
-        """The request in the body. Raises RequestError."""
+    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> Decoded:
+        """The request in the body, and its inputs. Raises RequestError."""
         raise NotImplementedError
 
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
+    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> Decoded:
         """The same for large requests, beside the event loop."""
         raise NotImplementedError
 
@@ -231,17 +235,19 @@ class HttpCall(Call):
         self.json_length = self.head.json_length
         return (size if self.json_length is None else self.json_length) > JSON_AT_ONCE
 
-    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
+    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> Decoded:
         assert self.model is not None
         known = self.model.known_requests
         data = body.data if isinstance(body.data, memoryview) else memoryview(body.data)
         return protocol.decode(signature, data, self.json_length, limits, regions, known)
 
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
+    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> Decoded:
         return await decoder.decode(signature, body.data, self.json_length, regions)
 
     def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
         assert self.decoded is not None
+        if self.decoded.answer is not None and not self.compress:
+            return False  # binary data
         size = 0
         for name, binary in self.decoded.outputs:
             if (self.compress or not binary) and name in outputs:
@@ -259,7 +265,7 @@ class HttpCall(Call):
 
     def known_headers(self, answer: Answer) -> bytes:
         """The lines of `told`, where they were made before: of an answer in binary data whose shapes are known."""
-        known = self.decoded.known.answer if self.decoded is not None and self.decoded.known is not None else None
+        known = self.decoded.answer if self.decoded is not None else None
         if known is None or answer.status != 200 or answer.pieces[0] is not known.text:
             return b""
         if not known.headers:

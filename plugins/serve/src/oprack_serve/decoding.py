@@ -19,7 +19,7 @@ import numpy as np
 from oprack_serve import protocol, wire
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.shared_memory import Placement, Regions
-from oprack_serve.protocol import InferRequest, Limits
+from oprack_serve.protocol import Decoded, InferRequest, Limits
 from oprack_serve.signature import Signature, Tensor
 
 ENDED = "the process that reads large JSON ended; try again later, or send tensors as binary data"
@@ -36,7 +36,7 @@ class Decoder:
 
     async def decode(
         self, signature: Signature, body: bytes | bytearray | memoryview, json_length: int | None, regions: Regions
-    ) -> InferRequest:
+    ) -> Decoded:
         """What `protocol.decode` returns. One request is decoded at a time; whoever stops to wait for it ends it.
 
         Raises:
@@ -91,16 +91,14 @@ class Decoder:
         self._link = self._process = None
 
 
-def _from_message(header: dict[str, Any], arrays: list[np.ndarray]) -> InferRequest:
+def _from_message(header: dict[str, Any], arrays: list[np.ndarray]) -> Decoded:
     if "error" in header:
         raise RequestError(*header["error"])
     inputs = {name: Tensor(array, lod) for (name, lod), array in zip(header["inputs"], arrays, strict=True)}
     outputs = [(name, binary) for name, binary in header["outputs"]]
     placed = {name: Placement(*placement) for name, placement in header["placed"].items()}
-    return InferRequest(
-        *(header["id"], inputs, outputs, header["timeout"], header["trace"], header["parameters"]),
-        *(placed, header["classes"], header["shared_bytes"]),
-    )
+    asked = header["id"], outputs, header["timeout"], header["trace"], header["parameters"]
+    return InferRequest(*asked, placed, header["classes"], header["shared_bytes"]), inputs
 
 
 # In the process -------------------------------------------------------------------------------------------------------
@@ -109,14 +107,14 @@ def _answer(header: dict[str, Any], arrays: list[np.ndarray]) -> wire.Message:
     regions = Regions(allowed=False)
     try:
         regions = Regions.from_json(header["regions"])
-        request = protocol.decode(signature, arrays[0].data, header["json_length"], limits, regions)
+        request, inputs = protocol.decode(signature, arrays[0].data, header["json_length"], limits, regions)
     except RequestError as error:
         return {"error": [error.status, str(error)]}, []
     finally:
         regions.forget()
     answer = {
         "id": request.id,
-        "inputs": [[name, tensor.lod] for name, tensor in request.inputs.items()],
+        "inputs": [[name, tensor.lod] for name, tensor in inputs.items()],
         "outputs": request.outputs,
         "timeout": request.timeout,
         "trace": request.trace,
@@ -125,7 +123,7 @@ def _answer(header: dict[str, Any], arrays: list[np.ndarray]) -> wire.Message:
         "classes": request.classes,
         "shared_bytes": request.shared_bytes,
     }
-    return answer, [tensor.array for tensor in request.inputs.values()]
+    return answer, [tensor.array for tensor in inputs.values()]
 
 
 def main(descriptor: int) -> None:

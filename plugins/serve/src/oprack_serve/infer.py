@@ -11,23 +11,33 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from importlib.metadata import version
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from oprack_serve import answers
-from oprack_serve.calls import LATE, Answer, Call, ClientLeftError, HttpCall, HttpHead, Receive, Result, pieces_of
+from oprack_serve.calls import (
+    LATE,
+    Answer,
+    Call,
+    ClientLeftError,
+    HttpCall,
+    HttpHead,
+    Receive,
+    Record,
+    Result,
+    pieces_of,
+)
 from oprack_serve.decoding import Decoder
 from oprack_serve.errors import RequestError
 from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.http import NEVER, Bodies, Body
 from oprack_serve.jobs import Job
-from oprack_serve.joining import join_key
+from oprack_serve.joining import Feed, join_key
 from oprack_serve.log import GATHER_SECONDS, JsonLog
-from oprack_serve.metrics import Metrics
+from oprack_serve.metrics import STAGES, Metrics
 from oprack_serve.model import READY, Model
 from oprack_serve.models import Models
 from oprack_serve.protocol import InferRequest
@@ -63,7 +73,7 @@ class Inference:
         self._one_encodes = asyncio.Lock()
         self.regions = Regions(settings.shared_memory)
         self._spans = _spans(settings.otlp)
-        self._ended: list[Call] = []
+        self._ended: list[Record] = []
         models.on_model, metrics.before_reading = self._observe, self._report_ended
 
     def _observe(self, model: Model) -> None:
@@ -146,7 +156,7 @@ class Inference:
         except (Exception, asyncio.CancelledError) as error:
             return self.failed(call, error)
 
-    async def _decode_apart(self, call: Call, body: Body) -> tuple[Model, InferRequest]:
+    async def _decode_apart(self, call: Call, body: Body) -> tuple[Model, InferRequest, Feed]:
         """The request, and the model that it is for. Nothing waits from the last look at that until it is queued."""
         start = time.monotonic()
         try:
@@ -155,11 +165,11 @@ class Inference:
                 model = call.model = self._models.find(call.name, call.version)
                 try:
                     async with asyncio.timeout(call.due - time.monotonic()):
-                        decoded = await call.decode_apart(model.signature, body, self._decoder, self.regions)
+                        decoded, feed = await call.decode_apart(model.signature, body, self._decoder, self.regions)
                 except TimeoutError:
                     raise RequestError(504, LATE) from None
                 if model.state == READY:
-                    return model, decoded
+                    return model, decoded, feed
         finally:
             call.decode_from, call.decoded_at = start, time.monotonic()
 
@@ -204,12 +214,12 @@ class Inference:
         try:
             # a changed one may have taken its place while the body came
             model = call.model = self._models.find(call.name, call.version)
-            decoded = call.decode(model.signature, body, self._settings.limits, self.regions)
+            decoded, feed = call.decode(model.signature, body, self._settings.limits, self.regions)
         finally:
             call.decoded_at = time.monotonic()
-        self._submit(call, body, model, decoded)
+        self._submit(call, body, model, decoded, feed)
 
-    def _submit(self, call: Call, body: Body, model: Model, decoded: InferRequest) -> None:
+    def _submit(self, call: Call, body: Body, model: Model, decoded: InferRequest, feed: Feed) -> None:
         settings = self._settings
         call.decoded = decoded
         if decoded.shared_bytes:
@@ -218,19 +228,12 @@ class Inference:
             raise RequestError(403, "parameter trace: the server was started without --allow-trace")
         deadline = call.started + settings.timeout
         call.due = deadline if decoded.timeout is None else min(deadline, call.started + decoded.timeout)
-        known = decoded.known
-        wanted = known.wanted if known is not None else []
-        if not wanted:
-            wanted = answers.wanted_outputs(decoded, model.signature)
-            if known is not None:
-                known.wanted = wanted
+        wanted = decoded.wanted = decoded.wanted or answers.wanted_outputs(decoded, model.signature)
+        decoded.join = decoded.join or join_key(feed)
         if model.answer_sizes.known:
-            self._expect(call, body, decoded, wanted)
-        queued = call.decoded_at
-        job = Job(decoded.inputs, wanted, deadline, call.finish, decoded.trace, source=call.source, queued=queued)
+            self._expect(call, body, decoded, feed)
+        job = Job(feed, wanted, deadline, call.finish, decoded.trace, call.source, call.decoded_at, join=decoded.join)
         call.job = job
-        if known is not None:
-            job.join = known.join = known.join or join_key(decoded.inputs)
         model.lane.submit(job)
 
     def _outputs(self, call: Call, outputs: dict[str, Tensor]) -> dict[str, Any]:
@@ -238,8 +241,8 @@ class Inference:
         self._settle(call)
         model, job, decoded = call.model, call.job, call.decoded
         assert model is not None and job is not None and decoded is not None
-        model.answer_sizes.learn(model.lane.rule, decoded.inputs, outputs)
-        decoded.inputs.clear()  # the memory of the body
+        model.answer_sizes.learn(model.lane.rule, job.feed, outputs)
+        job.feed.clear()  # the memory of the body
         if decoded.classes or decoded.placed:
             answers.finish(decoded, outputs, self.regions)
         return {"trace": json.dumps(chrome_trace(call.stages(), job))} if decoded.trace else {}
@@ -291,7 +294,7 @@ class Inference:
         if answer.status != 200:  # not later: it may hold its inputs, which others share
             self._report_failed(call, answer)
             return
-        self._ended.append(call)
+        self._ended.append(call.record())
         if len(self._ended) == 1:
             asyncio.get_running_loop().call_later(GATHER_SECONDS, self._report_ended)
         elif len(self._ended) >= MOST_ENDED:
@@ -302,32 +305,37 @@ class Inference:
         ended, self._ended = self._ended, []
         if not ended:
             return
-        wall = time.time() - time.monotonic()
-        moments = np.fromiter(chain.from_iterable([call.moments() for call in ended]), float).reshape(len(ended), -1)
+        keys, ids, protocols, sizes, batches, run_ms, moments = zip(*ended, strict=True)
+        at = np.array(moments).T
         # a request may be taken within the clock's step
-        spent = np.maximum(moments[:, 1::2] - moments[:, ::2], 0.0)
-        models = [call.model for call in ended]
-        for model in dict.fromkeys(models):
-            assert model is not None
-            counted = self._metrics.of(model.name, model.version)
-            own = [i for i, each in enumerate(models) if each is model]
+        spent = np.maximum(at[_ENDS] - at[_BEGINS], 0.0).T
+        times = np.trunc((at[-1] + (time.time() - time.monotonic())) * 1e3)
+        for key in dict.fromkeys(keys):
+            counted = self._metrics.of(*key)
+            own = [i for i, each in enumerate(keys) if each == key]
             counted.count_good(spent[own])
-            counted.last_ms = int((ended[own[-1]].ended + wall) * 1e3)
+            counted.last_ms = int(times[own[-1]])
         if self._log.all_requests:
-            rows = (np.trunc(spent[:, :-1] * 1e5) / 100).tolist()
-            self._log.add([_line(call, wall, _stages_ms(*ms)) for call, ms in zip(ended, rows, strict=True)])
+            rounded = (np.trunc(spent * 1e5) / 100).tolist()
+            rows = zip((times / 1e3).tolist(), keys, ids, protocols, sizes, batches, run_ms, rounded, strict=True)
+            self._log.add([_line(*row) for row in rows])
         self._log.flush()
 
     def _report_failed(self, call: Call, answer: Answer) -> None:
-        name, version = (call.model.name, call.model.version) if call.model else ("", "")
+        model, job, decoded = call.model, call.job, call.decoded
         spent = {stage: end - start for stage, (start, end) in call.stages().items()}
-        self._metrics.of(name, version).count_failed(answer.status, call.ended - call.started, spent)
-        rounded = {stage: int(seconds * 1e5) / 100 for stage, seconds in spent.items()}
-        self._log.add([_line(call, time.time() - time.monotonic(), rounded, answer.status, answer.error)])
+        seconds = call.ended - call.started
+        self._metrics.of(*(model.key if model else ("", ""))).count_failed(answer.status, seconds, spent)
+        rounded = [int(each * 1e5) / 100 for each in (*spent.values(), seconds)]
+        batch, run_ms = (job.batch, job.run_ms) if job is not None else ((0, 0, 0), 0.0)
+        key, name = model.key if model else (call.name[:128], ""), decoded.id if decoded is not None else None
+        at = int(time.time() * 1e3) / 1e3
+        line = _line(at, key, name, call.protocol, call.bytes_in, batch, run_ms, rounded, list(spent))
+        self._log.add([line | {"status": answer.status, "error": answer.error[:2000]}])
         self._log.flush_soon()
 
     @staticmethod
-    def _expect(call: Call, body: Body, decoded: InferRequest, wanted: list[str]) -> None:
+    def _expect(call: Call, body: Body, decoded: InferRequest, feed: Feed) -> None:
         """Have the answer count before it is computed. Raises RequestError when there is no room for it."""
         model = call.model
         assert model is not None
@@ -335,37 +343,41 @@ class Inference:
         as_json = [] if call.protocol != "http" else [name for name, binary in decoded.outputs if not binary]
         as_json = [name for name in as_json if name not in decoded.classes and name not in decoded.placed]
         # two bytes for each number at least
-        answers.check_json(2 * sizes.expected(rule, decoded.inputs, as_json).elements)
-        body.expect(sizes.expected(rule, decoded.inputs, wanted).bytes)
+        answers.check_json(2 * sizes.expected(rule, feed, as_json).elements)
+        body.expect(sizes.expected(rule, feed, decoded.wanted).bytes)
 
 
-def _stages_ms(read: float, decode: float, queue: float, run: float, encode: float, write: float) -> dict[str, float]:
-    """By STAGES; `zip` takes three times as long."""
-    return {"read": read, "decode": decode, "queue": queue, "run": run, "encode": encode, "write": write}
+_BEGINS, _ENDS = [0, 2, 4, 5, 7, 8, 0], [1, 3, 5, 6, 8, 9, 9]
+"""Of the moments of a record, those at which each of STAGES, and all of it, begins and ends."""
 
 
-def _line(call: Call, wall: float, stages_ms: dict[str, float], status: int = 200, error: str = "") -> dict[str, Any]:
-    """What the log says of a request. wall: what the time of the day is ahead of time.monotonic."""
-    model, job = call.model, call.job
-    name, version = (model.name, model.version) if model else (call.name[:128], "")
+def _line(
+    at: float,
+    model: tuple[str, str],
+    name: str | None,
+    protocol: str,
+    size: int,
+    batch: tuple[int, int, int],
+    run_ms: float,
+    spent: list[float],
+    stages: Iterable[str] = STAGES,
+) -> dict[str, Any]:
+    """What the log says of a request. spent: milliseconds of those stages, and of all of it."""
     row: dict[str, Any] = {
-        # two and three digits; `round` takes four times as long
-        "time": int((call.ended + wall) * 1e3) / 1e3,
+        "time": at,
         "event": "request",
-        "model": name,
-        "version": version,
-        "status": status,
-        "bytes_in": call.bytes_in,
-        "ms": int((call.ended - call.started) * 1e5) / 100,
-        "stages_ms": stages_ms,
+        "model": model[0],
+        "version": model[1],
+        "status": 200,
+        "bytes_in": size,
+        "ms": spent[-1],
+        "stages_ms": dict(zip(stages, spent, strict=False)),
     }
-    if call.protocol != "http":
-        row["protocol"] = call.protocol
-    if call.decoded is not None:
-        row["id"] = call.decoded.id
-    if job is not None and job.batch[0]:
-        row["batch"], row["batch_requests"], row["batch_entries"] = job.batch
-        row["predictor_ms"] = job.run_ms
-    if error:
-        row["error"] = error[:2000]
+    if protocol != "http":
+        row["protocol"] = protocol
+    if name is not None:
+        row["id"] = name
+    if batch[0]:
+        row["batch"], row["batch_requests"], row["batch_entries"] = batch
+        row["predictor_ms"] = run_ms
     return row

@@ -34,6 +34,7 @@ class Job:
     source: Any = None
     queued: float = field(default_factory=time.monotonic)
     admitted: bool = False
+    join: tuple[Any, int, float] | None = None
     size: int = 1
     length: float = 0.0
     # these belong to the class until they change, as in few requests all of them do
@@ -44,7 +45,6 @@ class Job:
     lost: int = field(default=0, init=False)
     batch: tuple[int, int, int] = field(default=(0, 0, 0), init=False)
     run_ms: float = field(default=0.0, init=False)
-    join: tuple[Any, int, float] | None = field(default=None, init=False)
     events: list[Any] | None = field(default=None, init=False)
     finished: bool = field(default=False, init=False)
 

@@ -105,8 +105,11 @@ def filler(feeds: Sequence[Feed]) -> Feed | None:
     if not rows or not lacking:
         return None
     first = join(feeds) if len(feeds) > 1 and len(next(iter(feeds[0].values())).array) < lacking else feeds[0]
-    parts = {name: np.resize(t.array, (lacking, *t.array.shape[1:])) for name, t in first.items()}
-    return {name: Tensor(part, [[0, lacking]]) for name, part in parts.items()}
+    parts = [
+        t.array[:lacking] if len(t.array) >= lacking else np.resize(t.array, (lacking, *t.array.shape[1:]))
+        for t in first.values()
+    ]
+    return {name: Tensor(part, [[0, lacking]]) for name, part in zip(first, parts, strict=True)}
 
 
 def _joined_level(levels: list[list[int]]) -> list[int]:

@@ -59,7 +59,7 @@ class Model:
 
     def __init__(self, found: FoundModel, settings: Settings, scheduler: Scheduler, event: Callable[..., None]) -> None:
         self.found, self.settings, self._event = found, settings, event
-        self.name, self.version = found.name, found.version
+        self.key, self.name, self.version = found.key, found.name, found.version
         self.state, self.reason = LOADING, ""
         self.lane = Lane(scheduler, settings.max_batch, settings.max_delay, settings.max_queue)
         self.options = ModelOptions()

@@ -7,7 +7,7 @@ Nothing here knows of HTTP but the statuses of errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol
 
@@ -42,14 +42,16 @@ class Limits:
 
 @dataclass(slots=True)
 class InferRequest:
-    """A decoded request.
+    """What a request asks for; its tensors are apart, as it may be that of all requests with the same JSON.
 
     outputs: (name, whether it is wanted as binary data), in the order that was asked for. placed: outputs that go into
     shared memory. classes: how many classes are wanted of outputs of which not all is. shared_bytes: those of inputs.
+    wanted: outputs that the model computes for it, [] while nobody has asked. join: what
+    `oprack_serve.joining.join_key` says of it, once somebody has asked. repeats: whether others with the same JSON have
+    it, too. answer: what one of these was answered with.
     """
 
     id: str
-    inputs: dict[str, Tensor]
     outputs: list[tuple[str, bool]]
     timeout: float | None = None
     trace: bool = False
@@ -57,35 +59,10 @@ class InferRequest:
     placed: dict[str, Placement] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
     shared_bytes: int = 0
-    known: KnownRequest | None = None
-
-
-@dataclass(slots=True)
-class KnownRequest:
-    """What the JSON of requests says of which nothing but the numbers of the tensors differs.
-
-    size: bytes of the tensors. inputs: of each its name, dtype, offset behind the JSON, shape and LoD. request: one of
-    them, without inputs. wanted: outputs that the model computes for them. join: what
-    `oprack_serve.joining.join_key` says of them. answer: what one was answered with.
-    """
-
-    size: int
-    inputs: list[tuple[str, np.dtype, int, tuple[int, ...], list[list[int]]]]
-    request: InferRequest
     wanted: list[str] = field(default_factory=list)
     join: tuple[Any, int, float] | None = None
+    repeats: bool = False
     answer: KnownAnswer | None = None
-
-    def with_tensors(self, body: memoryview, at: int) -> InferRequest:
-        """The request whose tensors begin at byte `at`."""
-        inputs = {
-            name: Tensor(np.ndarray(shape, dtype, body, at + offset), lod)
-            for name, dtype, offset, shape, lod in self.inputs
-        }
-        one = self.request
-        return InferRequest(
-            "", inputs, one.outputs, one.timeout, False, one.parameters, one.placed, one.classes, 0, self
-        )
 
 
 @dataclass(slots=True)
@@ -97,6 +74,19 @@ class KnownAnswer:
     headers: bytes = b""
 
 
+Decoded = tuple[InferRequest, dict[str, Tensor]]
+"""A request and its inputs, in the order of the model's signature."""
+
+
+@dataclass(slots=True)
+class _KnownRequest:
+    """size: bytes of the tensors. inputs: of each its name, dtype, offset behind the JSON, shape and LoD."""
+
+    request: InferRequest
+    size: int
+    inputs: list[tuple[str, np.dtype, int, tuple[int, ...], list[list[int]]]]
+
+
 class KnownRequests:
     """By their JSON, requests that came before: clients send the same again and again, and only tensors differ.
 
@@ -105,33 +95,37 @@ class KnownRequests:
 
     def __init__(self) -> None:
         self._signature: Signature | None = None
-        self._known: dict[bytes, KnownRequest] = {}
+        self._known: dict[bytes, _KnownRequest] = {}
 
-    def find(self, signature: Signature, text: bytes, size: int) -> KnownRequest | None:
-        """What is known of a request with that JSON, and so many bytes of tensors."""
+    def find(self, signature: Signature, body: memoryview, length: int) -> Decoded | None:
+        """The request in `body`, if one with its first `length` bytes came before, and as many behind them."""
         if signature is not self._signature:
             self._signature, self._known = signature, {}
-        found = self._known.get(text)
-        return found if found is not None and found.size == size else None
+        found = self._known.get(bytes(body[:length])) if length <= LONGEST_KNOWN else None
+        if found is None or found.size != len(body) - length:
+            return None
+        inputs = {
+            name: Tensor(np.ndarray(shape, dtype, body, length + offset), lod)
+            for name, dtype, offset, shape, lod in found.inputs
+        }
+        return found.request, inputs
 
-    def learn(self, text: bytes, head: dict[str, Any], request: InferRequest) -> None:
+    def learn(self, text: bytes, head: dict[str, Any], request: InferRequest, inputs: dict[str, Tensor]) -> None:
         """Remember a request that is right, if all its inputs are plain numbers behind the JSON."""
         if request.id or request.trace or request.placed or request.shared_bytes:
             return
         places, at = {}, 0
         for row in head["inputs"]:
-            tensor = request.inputs.get(row["name"])
+            tensor = inputs.get(row["name"])
             size = row.get("parameters", {}).get("binary_data_size")
             # of a BOOL each byte is looked at, and offsets in tensors of their own are not in the JSON
             if tensor is None or size is None or not tensor.array.size or tensor.array.dtype.kind in "bO":
                 return
             places[row["name"]] = at
             at += size
-        inputs = [
-            (name, tensor.array.dtype, places[name], tensor.array.shape, tensor.lod)
-            for name, tensor in request.inputs.items()
-        ]
-        self._known[text] = KnownRequest(at, inputs, replace(request, inputs={}))
+        rows = [(name, one.array.dtype, places[name], one.array.shape, one.lod) for name, one in inputs.items()]
+        request.repeats = True
+        self._known[text] = _KnownRequest(request, at, rows)
         if len(self._known) > MOST_KNOWN:
             del self._known[next(iter(self._known))]
 
@@ -143,12 +137,16 @@ def decode(
     limits: Limits,
     regions: Regions = NO_REGIONS,
     known: KnownRequests | None = None,
-) -> InferRequest:
+) -> Decoded:
     """The request in `body`, whose first `json_length` bytes are JSON (all of them if None).
 
     Where there is no JSON, the body is the only input of the model. known: requests for this model that came before.
     Raises RequestError that says what does not fit.
     """
+    if known is not None and json_length:
+        found = known.find(signature, body, json_length)
+        if found is not None:
+            return found
     if json_length == 0:
         return _of_one_input(signature, body)
     length = len(body) if json_length is None else json_length
@@ -160,20 +158,14 @@ def decode(
             f"the JSON of the request has {length} bytes; at most {limits.json_bytes} are taken: send tensors as "
             "binary data, with binary_data_size",
         )
-    text = b""
-    if known is not None and length <= LONGEST_KNOWN and length < len(body):
-        text = bytes(body[:length])
-        found = known.find(signature, text, len(body) - length)
-        if found is not None:
-            return found.with_tensors(body, length)
     head = _dict(parse_json(body[:length]), "the request")
-    request = decode_head(signature, head, BinaryData(body[length:]), limits, regions)
-    if known is not None and text:
-        known.learn(text, head, request)
-    return request
+    request, inputs = decode_head(signature, head, BinaryData(body[length:]), limits, regions)
+    if known is not None and length <= LONGEST_KNOWN:
+        known.learn(bytes(body[:length]), head, request, inputs)
+    return request, inputs
 
 
-def _of_one_input(signature: Signature, body: memoryview) -> InferRequest:
+def _of_one_input(signature: Signature, body: memoryview) -> Decoded:
     """A request whose whole body is an element of BYTES, such as a picture in a file."""
     specs = signature.inputs
     if [spec.datatype for spec in specs] != ["BYTES"] or not specs[0].fits((1,)):
@@ -184,12 +176,12 @@ def _of_one_input(signature: Signature, body: memoryview) -> InferRequest:
             f"model has {described}",
         )
     inputs = {specs[0].name: Tensor(of_strings([bytes(body)], (1,)), [])}
-    return InferRequest("", inputs, [(spec.name, False) for spec in signature.outputs])
+    return InferRequest("", [(spec.name, False) for spec in signature.outputs]), inputs
 
 
 def decode_head(
     signature: Signature, head: dict[str, Any], binary: TensorData, limits: Limits, regions: Regions = NO_REGIONS
-) -> InferRequest:
+) -> Decoded:
     """The request in `head`, whose inputs have parameter binary_data_size where `binary` has their tensors.
 
     Raises RequestError that says what does not fit.
@@ -210,9 +202,9 @@ def decode_head(
         raise RequestError(400, f"the id of a request is a string of at most {MAX_ID} characters")
     inputs = joined_with_lod(specs, given, parameters, limits)
     timeout, trace = _timeout(parameters.get("timeout")), parameters.get("trace") is True
-    request = InferRequest(name, inputs, [], timeout, trace, parameters, shared_bytes=shared.taken)
+    request = InferRequest(name, [], timeout, trace, parameters, shared_bytes=shared.taken)
     _take_outputs(request, head.get("outputs"), signature, bool(parameters.get("binary_data_output", False)))
-    return request
+    return request, inputs
 
 
 def _dict(value: Any, what: str) -> dict[str, Any]:

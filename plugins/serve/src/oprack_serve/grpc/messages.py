@@ -20,7 +20,7 @@ from oprack_serve.errors import RequestError
 from oprack_serve.extensions.bytes_tensors import of_strings, to_binary
 from oprack_serve.extensions.shared_memory import PARAMETERS, Regions
 from oprack_serve.grpc import inference_pb2
-from oprack_serve.protocol import InferRequest, Limits
+from oprack_serve.protocol import Decoded, InferRequest, Limits
 from oprack_serve.signature import Signature, Tensor
 
 pb: Any = inference_pb2  # its classes are made at import, where a type checker does not see them
@@ -99,7 +99,7 @@ class Request:
                     pass
             yield field
 
-    def decode(self, signature: Signature, limits: Limits, regions: Regions = protocol.NO_REGIONS) -> InferRequest:
+    def decode(self, signature: Signature, limits: Limits, regions: Regions = protocol.NO_REGIONS) -> Decoded:
         """The request, as the protocols share it. Raises RequestError that says what does not fit."""
         if self.typed > limits.json_bytes:
             raise RequestError(

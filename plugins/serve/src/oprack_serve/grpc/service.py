@@ -32,7 +32,7 @@ from oprack_serve.infer import Inference
 from oprack_serve.json_data import SLICE
 from oprack_serve.metrics import Metrics
 from oprack_serve.models import Models
-from oprack_serve.protocol import InferRequest, Limits
+from oprack_serve.protocol import Decoded, Limits
 from oprack_serve.settings import Settings
 from oprack_serve.signature import Signature, Tensor
 
@@ -120,11 +120,11 @@ class GrpcCall(Call):
         assert self._request is not None
         return self._request.typed > SLICE
 
-    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> InferRequest:
+    def decode(self, signature: Signature, body: Body, limits: Limits, regions: Regions) -> Decoded:
         assert self._request is not None
         return self._request.decode(signature, limits, regions)
 
-    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> InferRequest:
+    async def decode_apart(self, signature: Signature, body: Body, decoder: Decoder, regions: Regions) -> Decoded:
         return await asyncio.to_thread(self.decode, signature, body, decoder.limits, regions)
 
     def encodes_long(self, outputs: dict[str, Tensor]) -> bool:
