@@ -95,11 +95,7 @@ class Program:
         return cls(ProgramDesc.parse(data))
 
     def serialize(self) -> bytes:
-        """The bytes of a `.pdmodel` file.
-
-        Returns:
-            The bytes.
-        """
+        """The bytes of a `.pdmodel` file."""
         return self.desc.serialize()
 
     @property
@@ -110,31 +106,17 @@ class Program:
     def block(self, index: int) -> BlockDesc:
         """Block by index.
 
-        Args:
-            index: The index.
-
-        Returns:
-            The block.
-
         Raises:
             NotFoundError: When there is none.
         """
         return self.desc.block(index)
 
     def global_block(self) -> BlockDesc:
-        """Block 0, where the program starts.
-
-        Returns:
-            The block.
-        """
+        """Block 0, where the program starts."""
         return self.desc.blocks[0]
 
     def current_block(self) -> BlockDesc:
-        """The block that is being built: block 0, or the innermost one that `create_block` opened.
-
-        Returns:
-            The block.
-        """
+        """The block that is being built: block 0, or the innermost one that `create_block` opened."""
         return self.desc.blocks[self.current_block_idx]
 
     def create_block(self, parent: BlockDesc | None = None) -> BlockDesc:
@@ -165,9 +147,6 @@ class Program:
     def rollback(self) -> BlockDesc:
         """Go back to the parent of the current block.
 
-        Returns:
-            The parent.
-
         Raises:
             PreconditionNotMetError: The current block is block 0.
         """
@@ -178,27 +157,15 @@ class Program:
         return parent
 
     def list_vars(self) -> list[VarDesc]:
-        """All variables, block by block.
-
-        Returns:
-            The VarDescs.
-        """
+        """All variables, block by block."""
         return [var for block in self.desc.blocks for var in block.vars.values()]
 
     def op_types(self) -> set[str]:
-        """Types of all ops, those in sub-blocks included.
-
-        Returns:
-            The types.
-        """
+        """Types of all ops, those in sub-blocks included."""
         return {op.type for block in self.desc.blocks for op in block.ops}
 
     def all_parameters(self) -> list[VarDesc]:
-        """Parameters of block 0, in order of creation.
-
-        Returns:
-            The VarDescs.
-        """
+        """Parameters of block 0, in order of creation."""
         return [var for var in self.global_block().vars.values() if var.is_parameter]
 
     def clone(self, for_test: bool = False) -> Self:

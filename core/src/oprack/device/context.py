@@ -100,12 +100,6 @@ class DeviceContext:
     def from_host(self, array: np.ndarray) -> Any:
         """Copy an array to this place's memory.
 
-        Args:
-            array: An array in host memory.
-
-        Returns:
-            The array at this place.
-
         Raises:
             NotImplementedError: The class does not define the method.
         """
@@ -113,12 +107,6 @@ class DeviceContext:
 
     def to_host(self, array: Any) -> np.ndarray:
         """Copy an array to host memory once it is computed; an array in host memory is returned as it is.
-
-        Args:
-            array: An array of this place.
-
-        Returns:
-            The array in host memory.
 
         Raises:
             NotImplementedError: The class does not define the method.
@@ -147,25 +135,11 @@ class CPUDeviceContext(DeviceContext):
         super().__init__(place or CPUPlace())
 
     def from_host(self, array: np.ndarray) -> np.ndarray:
-        """The array itself.
-
-        Args:
-            array: The array.
-
-        Returns:
-            The array.
-        """
+        """The array itself."""
         return array
 
     def to_host(self, array: np.ndarray) -> np.ndarray:
-        """The array itself.
-
-        Args:
-            array: The array.
-
-        Returns:
-            The array.
-        """
+        """The array itself."""
         return array
 
     def synchronize(self) -> None:
@@ -187,14 +161,7 @@ class ShapesDeviceContext(DeviceContext):
     xp = _Shapes()
 
     def from_host(self, array: np.ndarray) -> ShapeArray:
-        """The shape of an array.
-
-        Args:
-            array: An array in host memory.
-
-        Returns:
-            A ShapeArray.
-        """
+        """The shape of an array."""
         return shape_array(array.shape, array.dtype)
 
     def to_host(self, array: Any) -> np.ndarray:
@@ -232,12 +199,6 @@ class DeviceContextPool:
 
     def get(self, place: Place) -> DeviceContext:
         """The context of a place.
-
-        Args:
-            place: The place.
-
-        Returns:
-            The context.
 
         Raises:
             NotFoundError: No installed plugin brings such places.

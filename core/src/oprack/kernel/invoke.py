@@ -265,14 +265,13 @@ class ArrayArguments(ObjectArguments):
     Args:
         inputs: Arrays by slot, a list for a duplicable one.
         ctx: The context. Its `attrs` holds all attributes.
-        out: Memory that the first output may take; None when there is none.
         xp: The array library; None means NumPy, which is not imported before an op runs.
     """
 
-    def __init__(self, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None) -> None:
+    def __init__(self, inputs: Mapping[str, Any], ctx: Any, xp: Any = None) -> None:
         if xp is None:
             import numpy as xp
-        self._inputs, self._ctx, self._out, self._xp = inputs, ctx, out, xp
+        self._inputs, self._ctx, self._xp = inputs, ctx, xp
 
     def values(self, slot: str) -> Sequence[Any]:
         value = self._inputs.get(slot)
@@ -285,12 +284,10 @@ class ArrayArguments(ObjectArguments):
         return self._ctx.attrs[name]
 
     def injected(self, name: str) -> Any:
-        return {"ctx": self._ctx, "xp": self._xp, "out": self._out}[name]
+        return {"ctx": self._ctx, "xp": self._xp, "out": None}[name]
 
 
-def call_arrays(
-    op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None
-) -> Any:
+def call_arrays(op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, xp: Any = None) -> Any:
     """As `invoke`, for arrays alone.
 
     Args:
@@ -298,7 +295,6 @@ def call_arrays(
         candidate: The best kernel, linked to those that take over.
         inputs: Arrays by slot, a list for a duplicable one.
         ctx: The context. Its `attrs` holds all attributes.
-        out: Memory that the first output may take; None when there is none.
         xp: NumPy or CuPy.
 
     Returns:
@@ -307,7 +303,7 @@ def call_arrays(
     Raises:
         KernelNotFoundError: Every kernel declined.
     """
-    arguments = ArrayArguments(inputs, ctx, out, xp)
+    arguments = ArrayArguments(inputs, ctx, xp)
     slots = candidate.signature.inputs
     first = next(iter(arguments.values(slots[0][0])), None) if slots else None
     return invoke(op_type, candidate, getattr(first, "size", 0), lambda kernel: call(kernel, arguments))[1]

@@ -39,14 +39,7 @@ class KernelSpecialization:
     has_lod: bool = False
 
     def has_input(self, slot: str) -> bool:
-        """Whether the op has an input in this slot.
-
-        Args:
-            slot: The input slot.
-
-        Returns:
-            Whether the slot is present.
-        """
+        """Whether the op has an input in this slot."""
         return any(dtype is not None for dtype in self.dtypes.get(slot, ()))
 
 

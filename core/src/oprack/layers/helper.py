@@ -65,12 +65,6 @@ class LayerHelper:
     def input_dtype(self, argument: str = "input") -> str:
         """The dtype that all Variables of an argument share.
 
-        Args:
-            argument: The argument.
-
-        Returns:
-            The dtype's name.
-
         Raises:
             InvalidArgumentError: They differ.
         """
@@ -83,9 +77,6 @@ class LayerHelper:
 
     def inputs_and_attrs(self, argument: str = "input") -> Iterator[tuple[Variable, Any]]:
         """Each Variable of an argument with its `param_attr`: one for all, or a list.
-
-        Args:
-            argument: The argument.
 
         Yields:
             (Variable, attr) for each.
@@ -251,12 +242,6 @@ class LayerHelper:
 
     def parameter(self, name: str) -> Parameter:
         """Look up an existing parameter.
-
-        Args:
-            name: Its name.
-
-        Returns:
-            The parameter.
 
         Raises:
             NotFoundError: There is no such variable.

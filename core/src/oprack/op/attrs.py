@@ -37,7 +37,7 @@ class Attr:
     """An attribute in a definition class: `Attr(1.0, "Factor.").greater_than(0)`.
 
     A FLOAT has 32 bits on the wire, where 0.001 is 0.00100000005. Checks see the value as 32 bits hold it, and bounds
-    are rounded in the same way.
+    are rounded in the same way. Each method that adds a check returns the attribute itself.
 
     Args:
         default: The value of an attribute that an op does not give, or REQUIRED when every op has to give it. It tells
@@ -80,14 +80,7 @@ class Attr:
         return self
 
     def in_set(self, values: Collection[Any]) -> Self:
-        """The value is one of these.
-
-        Args:
-            values: All values there are.
-
-        Returns:
-            The attribute itself.
-        """
+        """The value is one of these."""
         known = [self._as_stored(v) for v in values]
         # sets are sorted, so that the text is the same in every run
         shown = sorted(map(repr, values)) if isinstance(values, Set) else map(repr, values)
@@ -107,26 +100,12 @@ class Attr:
         return self.check(lambda v: a <= v <= b, f"a value between {low} and {high}")
 
     def greater_than(self, low: float) -> Self:
-        """value > low.
-
-        Args:
-            low: The bound, which is no value itself.
-
-        Returns:
-            The attribute itself.
-        """
+        """value > low."""
         bound = self._as_stored(low)
         return self.check(lambda v: v > bound, f"a value greater than {low}")
 
     def at_least(self, low: float) -> Self:
-        """low <= value.
-
-        Args:
-            low: The smallest value.
-
-        Returns:
-            The attribute itself.
-        """
+        """low <= value."""
         bound = self._as_stored(low)
         return self.check(lambda v: v >= bound, f"a value of at least {low}")
 
@@ -146,14 +125,7 @@ class Attr:
         return self.check(lambda v: all(test(x) for x in v), f"a list whose elements are each {text}")
 
     def size(self, *sizes: int) -> Self:
-        """The list has one of these lengths.
-
-        Args:
-            sizes: The lengths.
-
-        Returns:
-            The attribute itself.
-        """
+        """The list has one of these lengths."""
         return self.check(lambda v: len(v) in sizes, f"a list of {' or '.join(map(str, sizes))} elements")
 
     def proto(self, name: str) -> AttrProto:

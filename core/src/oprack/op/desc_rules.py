@@ -378,9 +378,7 @@ def grad_op_desc(
     return OpDesc(grad.type, inputs, outputs, grad.attrs, types)
 
 
-def grad_op_descs(
-    info: OpInfo, op: OpDesc, no_grad: Collection[str] = (), name_of: Callable[[str], str] = grad_name
-) -> list[OpDesc]:
+def grad_op_descs(info: OpInfo, op: OpDesc, no_grad: Collection[str] = ()) -> list[OpDesc]:
     """The gradient ops of `op` as OpDescs, provided that no other op reads its inputs.
 
     The arguments are those of `grad_op_desc`. An op whose outputs would all be "@EMPTY@" is left out.
@@ -389,5 +387,5 @@ def grad_op_descs(
     def temporary(label: str) -> str:
         return f"{op.output_arg_names()[0]}{GRAD_SUFFIX}@{label}"
 
-    descs = [grad_op_desc(grad, info, op, no_grad, name_of, temporary) for grad in make_grad_ops(info, op)]
+    descs = [grad_op_desc(grad, info, op, no_grad, temporary=temporary) for grad in make_grad_ops(info, op)]
     return [d for d in descs if any(n != EMPTY_VAR for n in d.output_arg_names())]

@@ -38,15 +38,18 @@ def fitting_grad(ctx: Any, slot: str, grad: str) -> None:
     ctx.same_size(slot, grad)
 
 
+def out_like_x(ctx: Any) -> None:
+    """An infer_shape: Out has the shape and LoD of X."""
+    like(ctx, [("Out", "X")])
+
+
 class Unary(OpDef):
     """An element-wise function of one input."""
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape and LoD of X.")
     sbp = unary
-
-    def infer_shape(ctx):
-        like(ctx, [("Out", "X")])
+    infer_shape = out_like_x
 
 
 class GradFromX(GradOpDef):

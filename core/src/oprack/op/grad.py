@@ -56,93 +56,37 @@ class ForwardOp:
         self._inputs, self._outputs, self._accumulated, self._held = inputs, outputs, accumulated, held
 
     def has_input(self, slot: str) -> bool:
-        """Whether an input slot is present.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            Whether it has a variable.
-        """
+        """Whether an input slot is present."""
         return slot in self._inputs
 
     def has_output(self, slot: str) -> bool:
-        """Whether an output slot is present.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            Whether it has a variable.
-        """
+        """Whether an output slot is present."""
         return slot in self._outputs
 
     def input_count(self, slot: str) -> int:
-        """Number of variables of an input slot.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            The number.
-        """
+        """Number of variables of an input slot."""
         if isinstance(self._inputs, Mapping):
             return int(self._inputs.get(slot, 0))
         return int(slot in self._inputs)
 
     def input(self, slot: str) -> SlotRef:
-        """The value of an input slot.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            A symbol for it.
-        """
+        """The value of an input slot."""
         return self._ref("input", slot, self.proto.inputs)
 
     def output(self, slot: str) -> SlotRef:
-        """The value of an output slot.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            A symbol for it.
-        """
+        """The value of an output slot."""
         return self._ref("output", slot, self.proto.outputs)
 
     def has_grad(self, slot: str) -> bool:
-        """Whether input `slot` has got a gradient from later ops, which a gradient op may read and change.
-
-        Args:
-            slot: The input slot.
-
-        Returns:
-            Whether it has.
-        """
+        """Whether input `slot` has got a gradient from later ops, which a gradient op may read and change."""
         return slot in self._accumulated
 
     def held_before(self, slot: str) -> bool:
-        """Whether the variable of output `slot` may have had a value before whose gradient is of interest.
-
-        Args:
-            slot: The output slot.
-
-        Returns:
-            Whether it may.
-        """
+        """Whether the variable of output `slot` may have had a value before whose gradient is of interest."""
         return slot in self._held
 
     def output_grad(self, slot: str) -> SlotRef:
-        """Gradient that flows in: of output `slot`.
-
-        Args:
-            slot: The output slot.
-
-        Returns:
-            A symbol for it.
-        """
+        """Gradient that flows in: of output `slot`."""
         return self._ref("output_grad", slot, self.proto.outputs)
 
     def input_grad(self, slot: str, i: int | None = None) -> SlotRef:
@@ -158,14 +102,7 @@ class ForwardOp:
         return self._ref("input_grad", slot, self.proto.inputs, i)
 
     def temporary(self, label: str) -> SlotRef:
-        """A variable that only the gradient ops of this op share.
-
-        Args:
-            label: Tells temporaries of one op apart.
-
-        Returns:
-            A symbol for it.
-        """
+        """A variable that only the gradient ops of this op share."""
         return SlotRef("temporary", label)
 
     def _ref(self, role: Role, slot: str, slots: Collection[str], index: int | None = None) -> SlotRef:

@@ -340,14 +340,7 @@ class KernelTypeContext:
         self._info, self._dtypes, self._names, self._declared = info, dtypes, names or {}, declared
 
     def input_count(self, slot: str) -> int:
-        """Number of variables of an input slot.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            The number.
-        """
+        """Number of variables of an input slot."""
         return len(self._dtypes.get(slot, ()))
 
     def has_input(self, slot: str) -> bool:

@@ -90,11 +90,7 @@ class OpInfo:
         setattr(self, name, value)
 
     def run_infer_var_type(self, ctx: InferVarTypeContext) -> None:
-        """The op's own rule, or the default: outputs like the first input.
-
-        Args:
-            ctx: The context of the op.
-        """
+        """The op's own rule, or the default: outputs like the first input."""
         if self.infer_var_type is not None:
             self.infer_var_type(ctx)
         else:
@@ -102,9 +98,6 @@ class OpInfo:
 
     def require_grad_op_maker(self) -> GradOpMaker:
         """The grad maker of an op that has to have one.
-
-        Returns:
-            The maker.
 
         Raises:
             NotDifferentiableError: The op has none.

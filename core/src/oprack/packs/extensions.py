@@ -114,11 +114,7 @@ class Extensions:
         )
 
     def observers(self) -> list[Any]:
-        """Observers of runs of all packs, imported once; one that can't be imported is reported and left out.
-
-        Returns:
-            The observers.
-        """
+        """Observers of runs of all packs, imported once; one that can't be imported is reported and left out."""
         targets = self._targets("observer")  # asked each time, since packs may not have been found yet
         # No lock: two threads that both import get equal lists.
         if self._observers is None:

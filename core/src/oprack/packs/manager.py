@@ -408,14 +408,7 @@ class PackManager:
 
     # Layers -----------------------------------------------------------------------------------------------------------
     def layer_names(self, namespace: str) -> list[str]:
-        """The names that packs in use add to `oprack.<namespace>`, sorted.
-
-        Args:
-            namespace: "layers", "optimizer" and so on.
-
-        Returns:
-            The names.
-        """
+        """The names that packs in use add to `oprack.<namespace>`, sorted."""
         return self._loaded().layers.names(namespace)
 
     def has_layer(self, namespace: str, name: str) -> bool:

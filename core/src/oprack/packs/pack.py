@@ -110,14 +110,7 @@ def file_state(path: str | Path) -> tuple[int, int]:
 
 
 def is_maker(facet: Any) -> bool:
-    """Whether a facet has the slots and attributes of an op, and so defines it.
-
-    Args:
-        facet: The facet.
-
-    Returns:
-        Whether it is an OpMaker.
-    """
+    """Whether a facet has the slots and attributes of an op, and so defines it."""
     return getattr(facet, "facet", "") == "proto"
 
 

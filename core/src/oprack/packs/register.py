@@ -77,9 +77,6 @@ class Register:
     def op(self, definition: type[OpDef]) -> None:
         """Register an op by its definition class.
 
-        Args:
-            definition: The class.
-
         Raises:
             DefinitionError: It is not a definition class, or this pack registered the op before.
         """
@@ -118,9 +115,6 @@ class Register:
     def kernel(self, function: Callable[..., Any]) -> None:
         """Register the kernels that @kernel declared on a function.
 
-        Args:
-            function: The function.
-
         Raises:
             DefinitionError: It declares no kernel.
         """
@@ -135,9 +129,6 @@ class Register:
 
     def module(self, name: str) -> None:
         """Import a module and register all its kernels; those named in a manifest are imported on first use instead.
-
-        Args:
-            name: The module's full name.
 
         Raises:
             DefinitionError: The module declares no kernel.
@@ -193,9 +184,6 @@ class Register:
 
     def op_version(self, version: OpVersion) -> None:
         """Register the version history of an op whose definition has none.
-
-        Args:
-            version: The history.
 
         Raises:
             DefinitionError: It is not an OpVersion.

@@ -292,9 +292,6 @@ class OperatorWithKernel(OperatorBase):
     def require_inputs(self, values: Mapping[str, Sequence[Any]]) -> None:
         """Refuse a needed input without a value, or too few of a list, before rules run.
 
-        Args:
-            values: Values by input slot.
-
         Raises:
             InvalidArgumentError: An input that the op needs is absent, or a list has too few.
             PreconditionNotMetError: It holds no value.
@@ -347,12 +344,6 @@ class OperatorWithKernel(OperatorBase):
 
     def resolved_attrs(self, scope: Scope) -> dict[str, Any]:
         """All attributes; where the program names a variable for one, its value, with the attribute's type.
-
-        Args:
-            scope: Where these variables are.
-
-        Returns:
-            The attributes, checked.
 
         Raises:
             PreconditionNotMetError: A variable holds no value, or not one element.

@@ -208,8 +208,8 @@ class PreparedCache:
     threads that run the same program do not both prepare it.
     """
 
-    def __init__(self, size: int = 32) -> None:
-        self._entries = Cache(size, "programs")  # of a snapshot and a PreparedProgram each
+    def __init__(self) -> None:
+        self._entries = Cache(32, "programs")  # of a snapshot and a PreparedProgram each
         self._lock = threading.Lock()
 
     def get(

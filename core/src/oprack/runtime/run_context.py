@@ -59,19 +59,11 @@ class RandomState:
         return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, draw], dtype=np.uint64)))
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps.
-
-        Returns:
-            The state.
-        """
+        """What a checkpoint keeps."""
         return {"seed": self.seed, "draws": dict(self._draws)}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state.
-
-        Args:
-            state: What `state` gave.
-        """
+        """Go on from a state."""
         self.seed, self._draws = int(state["seed"]), {str(k): int(v) for k, v in state["draws"].items()}
 
 

@@ -140,11 +140,7 @@ class LoDTensor:
         return dtype_name(self.array.dtype)
 
     def recursive_sequence_lengths(self) -> LoD:
-        """Lengths instead of offsets, as Paddle's method of that name.
-
-        Returns:
-            Lengths per level.
-        """
+        """Lengths instead of offsets, as Paddle's method of that name."""
         return lod_to_lengths(self.lod)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -28,9 +28,6 @@ class Variable:
         The memory stays the caller's: an in-place op copies it before it writes. Arrays in another byte order, or with
         gaps between their elements, are converted.
 
-        Args:
-            value: The value.
-
         Raises:
             InvalidArgumentError: The value is a masked array.
         """
@@ -50,9 +47,6 @@ class Variable:
     def get(self) -> Any:
         """The value.
 
-        Returns:
-            The value.
-
         Raises:
             PreconditionNotMetError: Nothing was set yet.
         """
@@ -63,11 +57,7 @@ class Variable:
         return self.value
 
     def is_initialized(self) -> bool:
-        """Whether it holds a value.
-
-        Returns:
-            False before anything was set, and after `clear`.
-        """
+        """Whether it holds a value: not before anything was set, nor after `clear`."""
         return self.value is not None
 
     def clear(self) -> None:
@@ -95,28 +85,14 @@ class Scope:
         self._kids: list[Scope] = []
 
     def var(self, name: str) -> Variable:
-        """The variable of this scope, created when there is none; it hides a parent's variable of the same name.
-
-        Args:
-            name: The name.
-
-        Returns:
-            The variable.
-        """
+        """The variable of this scope, created when there is none; it hides a parent's variable of the same name."""
         variable = self._vars.get(name)
         if variable is None:
             variable = self._vars[name] = Variable(name)
         return variable
 
     def find_var(self, name: str) -> Variable | None:
-        """The variable of this scope or the nearest ancestor.
-
-        Args:
-            name: The name.
-
-        Returns:
-            The variable; None when there is none.
-        """
+        """The variable of this scope or the nearest ancestor; None when there is none."""
         scope: Scope | None = self
         while scope is not None:
             variable = scope._vars.get(name)
@@ -126,14 +102,7 @@ class Scope:
         return None
 
     def find_values(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables that `find_var` finds, many at once.
-
-        Args:
-            names: Names of variables.
-
-        Returns:
-            The values in order; None for a variable that there is none of, or that holds none.
-        """
+        """The values of variables that `find_var` finds, many at once; None for what is absent or holds none."""
         found: list[Variable | None] = list(map(self._vars.get, names))
         scope = self.parent
         while scope is not None and None in found:
@@ -161,12 +130,6 @@ class Scope:
     def get_var(self, name: str) -> Variable:
         """As `find_var`, for a variable that must exist.
 
-        Args:
-            name: The name.
-
-        Returns:
-            The variable.
-
         Raises:
             NotFoundError: There is none; the message suggests similar names.
         """
@@ -176,42 +139,24 @@ class Scope:
         return variable
 
     def root(self) -> Scope:
-        """The outermost ancestor; this scope itself when it has no parent.
-
-        Returns:
-            The scope.
-        """
+        """The outermost ancestor; this scope itself when it has no parent."""
         scope = self
         while scope.parent is not None:
             scope = scope.parent
         return scope
 
     def find_local_var(self, name: str) -> Variable | None:
-        """As `find_var`, without looking in the parents.
-
-        Args:
-            name: The name.
-
-        Returns:
-            The variable; None when there is none.
-        """
+        """As `find_var`, without looking in the parents."""
         return self._vars.get(name)
 
     def new_scope(self) -> Scope:
-        """A new child scope, which lives until `drop_kids` or `delete_scope`.
-
-        Returns:
-            The child.
-        """
+        """A new child scope, which lives until `drop_kids` or `delete_scope`."""
         kid = Scope(self)
         self._kids.append(kid)
         return kid
 
     def delete_scope(self, kid: Scope) -> None:
         """Drop a child and its variables.
-
-        Args:
-            kid: The child.
 
         Raises:
             NotFoundError: `kid` is not a child of this scope.
@@ -229,19 +174,11 @@ class Scope:
         self._kids.clear()
 
     def kids(self) -> list[Scope]:
-        """The children, oldest first.
-
-        Returns:
-            The scopes.
-        """
+        """The children, oldest first."""
         return list(self._kids)
 
     def erase(self, names: list[str]) -> None:
-        """Remove these variables of this scope; unknown names are ignored.
-
-        Args:
-            names: Names of variables.
-        """
+        """Remove these variables of this scope; unknown names are ignored."""
         for name in names:
             self._vars.pop(name, None)
 
@@ -262,19 +199,11 @@ class Scope:
         self._vars[new] = var
 
     def local_var_names(self) -> list[str]:
-        """Names of the variables of this scope, in order of creation.
-
-        Returns:
-            The names.
-        """
+        """Names of the variables of this scope, in order of creation."""
         return list(self._vars)
 
     def all_var_names(self) -> list[str]:
-        """Names of this scope and all its ancestors.
-
-        Returns:
-            The names.
-        """
+        """Names of this scope and all its ancestors."""
         names: dict[str, None] = {}
         scope: Scope | None = self
         while scope is not None:

@@ -141,20 +141,12 @@ class SelectedRows(SparseValue):
         return SelectedRows(rows, elements, self.height, place=place or self.place, check=False, shared=shared)
 
     def merged(self) -> SelectedRows:
-        """The same matrix with each row listed once, in ascending order; the values of a row are added.
-
-        Returns:
-            The rows, each once.
-        """
+        """The same matrix with each row listed once, in ascending order; the values of a row are added."""
         rows, value = merge_rows(self.rows, self.value)
         return SelectedRows(rows, value, self.height, place=self.place, check=False)
 
     def to_dense(self) -> np.ndarray:
-        """The dense array [height, ...]; rows that are not listed are zero.
-
-        Returns:
-            A NumPy array.
-        """
+        """The dense array [height, ...]; rows that are not listed are zero."""
         dense = np.zeros(self.shape, self.value.dtype)
         rows, value = merge_rows(self.rows, self.value)
         dense[rows] = value

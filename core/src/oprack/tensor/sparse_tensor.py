@@ -66,9 +66,6 @@ class SparseValue:
     def to_dense(self) -> Any:
         """The dense NumPy array; what is not listed is zero, and an element listed several times is the sum.
 
-        Returns:
-            The array.
-
         Raises:
             NotImplementedError: The class does not define it.
         """

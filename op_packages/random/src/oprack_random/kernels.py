@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
@@ -32,22 +33,24 @@ def given_shape(op: str, tensor: Array | None, tensors: Sequence[Array] | None, 
 DTYPES = FLOATS | {"bfloat16"}
 
 
-def uniform(
-    op: str,
-    dims: Sequence[int],
-    dtype: object,
-    low: float,
-    high: float,
-    diag_num: int,
-    diag_step: int,
-    diag_val: float,
-    generator: np.random.Generator,
-) -> Array:
-    """Array of these dims from U[low, high), then diag_val at diag_num places that are diag_step apart."""
+class Uniform(NamedTuple):
+    """Attributes of a uniform distribution, and of the diagonal that is written over the numbers drawn."""
+
+    min: float
+    max: float
+    seed: int
+    diag_num: int
+    diag_step: int
+    diag_val: float
+
+
+def uniform(dims: Sequence[int], dtype: object, attrs: Uniform, ctx: KernelContext) -> Array:
+    """Array of these dims from U[min, max), then diag_val at diag_num places that are diag_step apart."""
+    op, (low, high, seed, diag_num, diag_step, diag_val) = ctx.op_type, attrs
     if low > high:
         raise InvalidArgumentError(f"op {op}: min is {low} and max {high}; expected min <= max")
     wanted = numpy_dtype(dtype)
-    values = generator.uniform(low, high, dims).astype(wanted)
+    values = ctx.generator(seed).uniform(low, high, dims).astype(wanted)
     if high > low and wanted.itemsize < 8:
         values[values >= high] = low  # rounding must not reach the upper bound, which is excluded
     last = (diag_num - 1) * (diag_step + 1)
@@ -370,18 +373,12 @@ def uniform_random(
     *,
     shape: list[int],
     dtype: int,
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    diag_step: int,
-    diag_val: float,
+    attrs: Uniform,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> Array:
     dims = given_shape("uniform_random", ShapeTensor, ShapeTensorList, shape)
-    generator = ctx.generator(seed)
-    return xp.asarray(uniform("uniform_random", dims, dtype, min, max, diag_num, diag_step, diag_val, generator))
+    return xp.asarray(uniform(dims, dtype, attrs, ctx))
 
 
 # uniform_random_batch_size_like ---------------------------------------------------------------------------------------
@@ -392,39 +389,21 @@ def uniform_random_batch_size_like(
     shape: list[int],
     input_dim_idx: int,
     output_dim_idx: int,
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    diag_step: int,
-    diag_val: float,
+    attrs: Uniform,
     dtype: int,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> Array:
-    dims, op = list(shape), "uniform_random_batch_size_like"
+    dims = list(shape)
     dims[output_dim_idx] = Input.shape[input_dim_idx]
-    return xp.asarray(uniform(op, dims, dtype, min, max, diag_num, diag_step, diag_val, ctx.generator(seed)))
+    return xp.asarray(uniform(dims, dtype, attrs, ctx))
 
 
 # uniform_random_inplace -----------------------------------------------------------------------------------------------
 @kernel("uniform_random_inplace", place=("cpu", "cuda"), dtypes=FLOATS)
-def uniform_random_inplace(
-    X: Array,
-    *,
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    diag_step: int,
-    diag_val: float,
-    ctx: KernelContext,
-    xp: ArrayModule,
-) -> Array:
+def uniform_random_inplace(X: Array, *, attrs: Uniform, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Evenly distributed numbers."""
-    name = "uniform_random_inplace"
-    drawn = uniform(name, X.shape, X.dtype, min, max, diag_num, diag_step, diag_val, ctx.generator(seed))
-    return xp.asarray(drawn)
+    return xp.asarray(uniform(X.shape, X.dtype, attrs, ctx))
 
 
 uniform_random_inplace_grad = kernel("uniform_random_inplace_grad", place=("cpu", "cuda"), dtypes=FLOATS)(zeros)

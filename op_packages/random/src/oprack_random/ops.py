@@ -22,7 +22,7 @@ from oprack.op import (
     dtype_of_attr,
     empty_grad,
 )
-from oprack.op.families import like
+from oprack.op.families import like, out_like_x
 from oprack.types import AttrType
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ class DrawLike(OpDef):
 
     X = Input("Gives shape and type; its values are replaced.")
     Out = Output("Shape, type and LoD of X.")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        like(ctx, [("Out", "X")])
+    infer_shape = out_like_x
 
 
 class ZeroGrad(GradOpDef, like="Out@GRAD"):
@@ -94,10 +92,7 @@ class Bernoulli(OpDef, type="bernoulli"):
     X = Input("Probabilities, of any shape.")
     Out = Output("Shape, type and LoD of X.")
     make_grad = empty_grad
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class ClassCenterSample(OpDef, type="class_center_sample"):
@@ -263,9 +258,7 @@ class Poisson(OpDef, type="poisson"):
 
     X = Input("Rates of at least 0, of any shape.")
     Out = Output("Shape, type and LoD of X.")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        like(ctx, [("Out", "X")])
+    infer_shape = out_like_x
 
 
 class PoissonGrad(ZeroGrad, of=Poisson):

@@ -33,12 +33,6 @@ def from_jax(array: Any, lod: Lod = ()) -> Tensor:
 def array_of(tensor: Tensor) -> np.ndarray:
     """A dense tensor of oprack as an array of the dtype that jax has for it, which is narrower without jax_enable_x64.
 
-    Args:
-        tensor: The tensor.
-
-    Returns:
-        The array.
-
     Raises:
         InvalidArgumentError: The tensor is sparse, or an array of tensors.
     """
@@ -52,14 +46,7 @@ def array_of(tensor: Tensor) -> np.ndarray:
 
 
 def to_jax(tensor: Tensor) -> jax.Array:
-    """A tensor of oprack as an array of jax, on the same memory where that is aligned as jax asks.
-
-    Args:
-        tensor: A dense tensor.
-
-    Returns:
-        The array.
-    """
+    """A tensor of oprack as an array of jax, on the same memory where that is aligned as jax asks."""
     value = array_of(tensor)
     flags = value.flags
     # what others hold as well may be written to

@@ -198,9 +198,6 @@ def _row_bytes(x: Any) -> int:
 def open_world() -> Communicator:
     """The communicator of all ranks, in a program that ends on all of them when an exception ends it on one.
 
-    Returns:
-        The communicator.
-
     Raises:
         InvalidArgumentError: The MPI library does not let several threads call it, or is not that of mpiexec.
     """

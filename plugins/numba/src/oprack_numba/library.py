@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.kernel import Array, Predicate
 from oprack.python.process_limit import ProcessLimit
+from oprack.python.threads import ThreadLimit, asked_cpus
 from oprack.python.workers import Workers
 
 if TYPE_CHECKING:
@@ -29,27 +29,6 @@ _PRODUCT = 4
 """How many times as fast BLAS multiplies."""
 
 
-class _Own(threading.local):
-    """How many threads the calls of a Python thread may take; 0: as many as there are CPUs for the process."""
-
-    limit = 0
-
-
-class _Limited:
-    """A with block in which calls of a Python thread may take another number of threads; predictors enter it often."""
-
-    __slots__ = ("_before", "_count", "_own")
-
-    def __init__(self, own: _Own, count: int) -> None:
-        self._own, self._count, self._before = own, count, 0
-
-    def __enter__(self) -> None:
-        self._before, self._own.limit = self._own.limit, self._count
-
-    def __exit__(self, *error: object) -> None:
-        self._own.limit = self._before
-
-
 class Library:
     """What `register.library` names.
 
@@ -59,8 +38,8 @@ class Library:
     """
 
     def __init__(self) -> None:
-        self._own, self._least = _Own(), _LEAST
-        self._workers = Workers(_cpus)
+        self._limit, self._least = ThreadLimit(), _LEAST
+        self._workers = Workers(asked_cpus)
         self.shares_products = False
 
     def usable(self) -> bool:
@@ -81,11 +60,11 @@ class Library:
 
     def threads(self) -> int:
         """How many threads a call of this Python thread may take."""
-        return self._own.limit or _cpus()
+        return self._limit.threads()
 
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """Let calls of this Python thread take at most `count` threads, for the length of a with block."""
-        return _Limited(self._own, count)
+        return self._limit.of(count)
 
     def without_size_limits(self) -> AbstractContextManager[None]:
         """Share out work of any size, for the length of a with block; meant for tests."""
@@ -191,14 +170,6 @@ def _version() -> str:
     site = os.path.dirname(os.path.dirname(spec.origin))
     found = (name for name in os.listdir(site) if name.startswith("numba-") and name.endswith(".dist-info"))
     return next(found, "numba-of unknown version.dist-info").removeprefix("numba-").removesuffix(".dist-info")
-
-
-@cache
-def _cpus() -> int:
-    """CPUs that the process may use; fewer if OMP_NUM_THREADS says so, as for other libraries."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(int(asked), available) if asked.isascii() and asked.isdigit() and int(asked) else available
 
 
 LIBRARY = Library()

@@ -430,11 +430,7 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Set the seed of random ops.
-
-    Args:
-        seed: The seed.
-    """
+    """Set the seed of random ops."""
     import oprack
 
     oprack.seed(seed)

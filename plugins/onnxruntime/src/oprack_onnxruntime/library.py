@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +19,7 @@ from oprack.errors import CorruptModelError, InvalidArgumentError
 from oprack.kernel import Array, Predicate
 from oprack.packs.manager import default_manager
 from oprack.python.interruption import let_interruptions_pass
+from oprack.python.threads import ThreadLimit
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -30,12 +30,6 @@ _ERRORS_ALONE = 3
 
 _Entry = tuple[Callable[[], Array | None], tuple[int, ...], "Session | None"]
 _NONE: _Entry = (lambda: None), (), None
-
-
-class _Own(threading.local):
-    """How many threads the calls of a Python thread may take; 0: as many as there are CPUs for the process."""
-
-    limit = 0
 
 
 class Session:
@@ -129,7 +123,7 @@ class Library:
     """What `register.library` names."""
 
     def __init__(self) -> None:
-        self._own = _Own()
+        self._limit = ThreadLimit()
         # by the id of a model's bytes, which live as long as the program that has them
         self._sessions: dict[int, _Entry] = {}
         self._lost: list[Any] = []
@@ -156,16 +150,11 @@ class Library:
 
     def threads(self) -> int:
         """How many threads a call of this Python thread may take."""
-        return self._own.limit or _cpus()
+        return self._limit.threads()
 
-    @contextmanager
-    def limit_threads(self, count: int) -> Iterator[None]:
+    def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """Let calls of this Python thread take at most `count` threads, for the length of a with block."""
-        before, self._own.limit = self._own.limit, count
-        try:
-            yield
-        finally:
-            self._own.limit = before
+        return self._limit.of(count)
 
     def session(self, model: Array, parameters: Sequence[Array]) -> Session:
         """The session of a model, which all share who have the same arrays.
@@ -200,14 +189,6 @@ def _version() -> str:
     text = Path(spec.origin).read_text("utf-8") if spec is not None and spec.origin else ""
     found = re.search(r'^__version__ = "([^"]+)"', text, re.MULTILINE)
     return found[1] if found else "of unknown version"
-
-
-@cache
-def _cpus() -> int:
-    """CPUs that the process may use; fewer if OMP_NUM_THREADS says so, as for other libraries."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(int(asked), available) if asked.isascii() and asked.isdigit() and int(asked) else available
 
 
 LIBRARY = Library()

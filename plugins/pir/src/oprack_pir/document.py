@@ -75,12 +75,6 @@ _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "di
 def parse(data: bytes | bytearray | memoryview) -> Document:
     """Read the text of a program.
 
-    Args:
-        data: The bytes of an `inference.json`.
-
-    Returns:
-        The program.
-
     Raises:
         CorruptModelError: The bytes are no PIR program, or one of a version or size that is not read.
         BlockDepthError: Blocks lie deeper in each other than MAX_DEPTH.

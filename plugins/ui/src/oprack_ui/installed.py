@@ -16,11 +16,7 @@ _FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$([^$]+)\$", re.DOTALL)
 
 
 def packs(manager: PackManager) -> dict[str, Any]:
-    """All packs, and all ops with the pack that brings each.
-
-    Args:
-        manager: The packs.
-    """
+    """All packs, and all ops with the pack that brings each."""
     found = [pack.to_dict() for pack in manager.packs()]
     return {
         "packs": found,
@@ -51,11 +47,7 @@ def op(manager: PackManager, name: str) -> dict[str, Any]:
 
 
 def documentation(doc: str) -> list[dict[str, str]]:
-    """A docstring as parts, each with `text`, or with `formula` as LaTeX and `mathml`.
-
-    Args:
-        doc: The docstring.
-    """
+    """A docstring as parts, each with `text`, or with `formula` as LaTeX and `mathml`."""
     doc = re.sub(r"(?<!\n)\n(?!\n)", " ", doc)  # lines end where the source's do; paragraphs are kept
     doc = re.sub(r"\n+(?=\$\$)|(?<=\$\$)\n+", "", doc)
     parts, end = [], 0

@@ -29,6 +29,8 @@ _RULES = {
 class OpBuilder:
     """Collects slots, attributes and rules; `definition()` is the class that a definition written by hand would be.
 
+    All other methods return the builder itself.
+
     Args:
         op_type: The op.
     """
@@ -41,14 +43,7 @@ class OpBuilder:
         self._doc = ""
 
     def doc(self, text: str) -> Self:
-        """What the op computes, with the formula in LaTeX.
-
-        Args:
-            text: The text.
-
-        Returns:
-            The builder itself.
-        """
+        """What the op computes, with the formula in LaTeX."""
         self._doc = text
         return self
 
@@ -117,115 +112,45 @@ class OpBuilder:
 
     # Rules ----------------------------------------------------------------------------------------------------------
     def infer_shape(self, rule: Callable[[Any], None]) -> Self:
-        """rule(ctx) sets shapes and LoD of the outputs; see InferShapeContext.
-
-        Args:
-            rule: The rule.
-
-        Returns:
-            The builder itself.
-        """
+        """rule(ctx) sets shapes and LoD of the outputs; see InferShapeContext."""
         return self._rule("infer_shape", rule)
 
     def infer_dtype(self, rule: Callable[[Any], None]) -> Self:
-        """Set the type rule: `rule(ctx)` sets container and dtype of the outputs; by default like the first input.
-
-        Args:
-            rule: The rule.
-
-        Returns:
-            The builder itself.
-        """
+        """Set the type rule: `rule(ctx)` sets container and dtype of the outputs; by default like the first input."""
         return self._rule("infer_dtype", rule)
 
     def expected_kernel_type(self, rule: Callable[[Any], Any]) -> Self:
-        """rule(ctx) says which OpKernelType fits; default: the dtype that all inputs share.
-
-        Args:
-            rule: The rule.
-
-        Returns:
-            The builder itself.
-        """
+        """rule(ctx) says which OpKernelType fits; default: the dtype that all inputs share."""
         return self._rule("expected_kernel_type", rule)
 
     def kernel_type_for_var(self, rule: Callable[..., Any]) -> Self:
-        """rule(slot, actual, expected) says into which OpKernelType an input is transformed; default: it stays.
-
-        Args:
-            rule: The rule.
-
-        Returns:
-            The builder itself.
-        """
+        """rule(slot, actual, expected) says into which OpKernelType an input is transformed; default: it stays."""
         return self._rule("kernel_type_for_var", rule)
 
     def identity(self, rule: Callable[[Any], bool]) -> Self:
-        """rule(ctx) says whether a use of the op returns its first input, so that passes remove it.
-
-        Args:
-            rule: The rule.
-
-        Returns:
-            The builder itself.
-        """
+        """rule(ctx) says whether a use of the op returns its first input, so that passes remove it."""
         return self._rule("identity", rule)
 
     def sbp(self, rule: Callable[[Any], Any]) -> Self:
-        """rule(ctx) says how the op's tensors may be split over devices; see SbpFacet.
-
-        Args:
-            rule: The rule.
-
-        Returns:
-            The builder itself.
-        """
+        """rule(ctx) says how the op's tensors may be split over devices; see SbpFacet."""
         return self._rule("sbp", rule)
 
     def grad(self, maker: Callable[[Any], Any] | GradOpMaker) -> Self:
-        """maker(fwd) returns the gradient ops; `empty_grad` when nothing flows back.
-
-        Args:
-            maker: The function, or a GradOpMaker.
-
-        Returns:
-            The builder itself.
-        """
+        """maker(fwd) returns the gradient ops; `empty_grad` when nothing flows back."""
         return self._rule("grad", maker)
 
     def inplace(self, pairs: Mapping[str, str]) -> Self:
-        """Input -> output that may be written to its memory.
-
-        Args:
-            pairs: Output slot by input slot.
-
-        Returns:
-            The builder itself.
-        """
+        """Input -> output that may be written to its memory."""
         self._values["inplace"] = dict(pairs)
         return self
 
     def no_need_buffer(self, *slots: str) -> Self:
-        """Inputs of which only shape and LoD are read.
-
-        Args:
-            slots: The input slots.
-
-        Returns:
-            The builder itself.
-        """
+        """Inputs of which only shape and LoD are read."""
         self._values["no_need_buffer_vars"] = slots
         return self
 
     def versions(self, history: OpVersion) -> Self:
-        """Set the history of the op's signature.
-
-        Args:
-            history: The history.
-
-        Returns:
-            The builder itself.
-        """
+        """Set the history of the op's signature."""
         self._values["versions"] = history
         return self
 
@@ -240,9 +165,6 @@ class OpBuilder:
     # The result -----------------------------------------------------------------------------------------------------
     def definition(self) -> type[OpDef]:
         """The definition class, for `register.op` in a pack or `default_manager().register_op`.
-
-        Returns:
-            The class.
 
         Raises:
             DefinitionError: The message lists everything that is missing.

@@ -81,11 +81,7 @@ class OpDef:
 
     @classmethod
     def grad_op_maker(cls) -> GradOpMaker | None:
-        """The make_grad member as a GradOpMaker; None when the op is not differentiable.
-
-        Returns:
-            The maker.
-        """
+        """The make_grad member as a GradOpMaker; None when the op is not differentiable."""
         from oprack.op.grad import FunctionGradOpMaker
 
         maker = cls.make_grad

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op.families import out_like_x
 
 
 class Like(OpDef):
@@ -11,7 +12,4 @@ class Like(OpDef):
     X = Input("Tensor of any shape; the same shape on every rank.")
     Out = Output("Shape and LoD of X.")
     make_grad = empty_grad
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x

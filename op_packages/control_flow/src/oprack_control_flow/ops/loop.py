@@ -21,6 +21,7 @@ from oprack.op import (
     SlotRef,
     dtype_of,
 )
+from oprack.op.families import out_like_x
 from oprack.types import AttrType, VarType
 
 # recurrent (StaticRNN): its definition; the operator is in the file of this name below operators.
@@ -99,10 +100,7 @@ class RnnMemoryHelper(OpDef, type="rnn_memory_helper"):
     X = Input("Tensor of any shape.")
     Out = Output("Shape, type and LoD of X.")
     dtype = Attr(5, "dtype of X.")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class RnnMemoryHelperGrad(GradOpDef, of=RnnMemoryHelper, reads="X Out? Out@GRAD?", shape_of="X Out"):

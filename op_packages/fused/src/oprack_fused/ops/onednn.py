@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
-from oprack.op.families import like
+from oprack.op.families import out_like_x
 from oprack.types import AttrType
 
 from oprack_fused.ops._attrs import MKLDNN_DATA_TYPE
@@ -174,9 +174,7 @@ class FusedSoftplus(OpDef, type="fused_softplus"):
     fuse_alpha = FUSE_ALPHA
     fuse_beta = FUSE_BETA
     make_grad = empty_grad
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        like(ctx, [("Out", "X")])
+    infer_shape = out_like_x
 
 
 class FusedTranspose(OpDef, type="fused_transpose"):

@@ -19,7 +19,7 @@ from oprack.op import (
     Output,
     dtype_of,
 )
-from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, GradFromX, Unary
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, GradFromX, Unary, out_like_x
 from oprack.op.sbp import SbpContext, Signature, elementwise, linear_unary, unary
 from oprack.types import AttrType, VarType, real_dtype
 
@@ -81,10 +81,7 @@ class Clip(OpDef, type="clip"):
         "The bounds may be tensors.", ("new_input", "Min", None), ("new_input", "Max", None)
     )
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class ClipGrad(GradOpDef, of=Clip, reads="X Min Max", grads_of="X"):
@@ -173,9 +170,7 @@ class Scale(OpDef, type="scale"):
     def sbp(ctx: SbpContext) -> list[Signature]:
         return linear_unary(ctx) if ctx.attr("bias") == 0 and not ctx.has("ScaleTensor") else unary(ctx)
 
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
     def identity(ctx: IdentityContext) -> bool:
         return ctx.attr("scale") == 1 and ctx.attr("bias") == 0 and not ctx.has_input("ScaleTensor")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.op.families import out_like_x
 from oprack.op.sbp import unary
 
 from oprack_math.ops._broadcast import AlignedBinary
@@ -42,10 +43,7 @@ class BitwiseNot(OpDef, type="bitwise_not"):
     inplace = {"X": "Out"}
     make_grad = empty_grad
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class BitwiseOr(Bitwise, type="bitwise_or"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op import InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op.families import out_like_x
 from oprack.op.sbp import unary
 
 from oprack_math.ops._broadcast import AlignedBinary
@@ -30,10 +31,7 @@ class LogicalNot(OpDef, type="logical_not"):
     inplace = {"X": "Out"}
     make_grad = empty_grad
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "bool")

@@ -14,7 +14,7 @@ from oprack.op import (
     dtype_of,
     empty_grad,
 )
-from oprack.op.families import USE_CUDNN, USE_MKLDNN
+from oprack.op.families import USE_CUDNN, USE_MKLDNN, out_like_x
 from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
@@ -30,10 +30,7 @@ class ClipByNorm(OpDef, type="clip_by_norm"):
     Out = Output("Shape and LoD of X.")
     max_norm = Attr(REQUIRED, "Greatest Euclidean norm of Out.", type=AttrType.FLOAT).greater_than(0)
     make_grad = empty_grad
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class DgcClipByNorm(OpDef, type="dgc_clip_by_norm"):
@@ -50,10 +47,7 @@ class DgcClipByNorm(OpDef, type="dgc_clip_by_norm"):
     max_norm = Attr(REQUIRED, "Greatest Euclidean norm of Out.", type=AttrType.FLOAT).greater_than(0)
     make_grad = empty_grad
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 # dist and its gradient.

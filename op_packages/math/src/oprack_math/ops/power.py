@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
-from oprack.op.families import USE_CUDNN, USE_MKLDNN, DoubleGradFromX, GradFromOut, GradFromX, Unary, like
+from oprack.op.families import USE_CUDNN, USE_MKLDNN, DoubleGradFromX, GradFromOut, GradFromX, Unary, like, out_like_x
 from oprack.op.sbp import unary
 
 from oprack_math.composition import composed
@@ -125,10 +125,7 @@ class Pow(OpDef, type="pow"):
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class PowGrad(GradOpDef, of=Pow, reads="X FactorTensor", grads_of="X"):

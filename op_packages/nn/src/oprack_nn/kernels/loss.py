@@ -239,7 +239,6 @@ def cross_entropy_grad2(
 
 
 # fsp ------------------------------------------------------------------------------------------------------------------
-_PLACES = ("cpu", "cuda")
 
 
 def _planes(x: Array) -> Array:
@@ -247,13 +246,13 @@ def _planes(x: Array) -> Array:
     return x.reshape(n, c, h * w)
 
 
-@kernel("fsp", place=_PLACES, dtypes=FLOATS)
+@kernel("fsp", place=BOTH, dtypes=FLOATS)
 def fsp(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
     x, y = _planes(X), _planes(Y)
     return xp.matmul(x, y.transpose(0, 2, 1)) / X.dtype.type(max(x.shape[2], 1))
 
 
-@kernel("fsp_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("fsp_grad", place=BOTH, dtypes=FLOATS)
 def fsp_grad(X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> dict[str, Array | None]:
     share = Out_grad / X.dtype.type(max(X.shape[2] * X.shape[3], 1))
     dx = xp.matmul(share, _planes(Y)).reshape(X.shape) if ctx.wants("X@GRAD") else None
@@ -387,7 +386,7 @@ def margin_rank_loss_grad(
 
 
 # modified_huber_loss --------------------------------------------------------------------------------------------------
-@kernel("modified_huber_loss", place=_PLACES, dtypes=FLOATS)
+@kernel("modified_huber_loss", place=BOTH, dtypes=FLOATS)
 def modified_huber_loss(X: Array, Y: Array, *, xp: ArrayModule) -> tuple[Array, Array]:
     kind = X.dtype.type
     z = (kind(2) * Y - kind(1)) * X
@@ -395,7 +394,7 @@ def modified_huber_loss(X: Array, Y: Array, *, xp: ArrayModule) -> tuple[Array, 
     return z, xp.where(z < -1, kind(-4) * z, gap * gap)
 
 
-@kernel("modified_huber_loss_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("modified_huber_loss_grad", place=BOTH, dtypes=FLOATS)
 def modified_huber_loss_grad(Y: Array, IntermediateVal: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     kind = IntermediateVal.dtype.type
     slope = kind(-2) * xp.minimum(xp.maximum(kind(1) - IntermediateVal, kind(0)), kind(2))
@@ -445,13 +444,13 @@ def _terms(label: Array, xp: ArrayModule) -> tuple[Array, Array]:
     return xp.where(alone, kind(1), kind(2)), xp.where(alone, click, label)
 
 
-@kernel("teacher_student_sigmoid_loss", place=_PLACES, dtypes=FLOATS)
+@kernel("teacher_student_sigmoid_loss", place=BOTH, dtypes=FLOATS)
 def teacher_student_sigmoid_loss(X: Array, Label: Array, *, xp: ArrayModule) -> Array:
     count, factor = _terms(Label, xp)
     return count * (xp.maximum(X, 0) + xp.log1p(xp.exp(-abs(X)))) - factor * X
 
 
-@kernel("teacher_student_sigmoid_loss_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("teacher_student_sigmoid_loss_grad", place=BOTH, dtypes=FLOATS)
 def teacher_student_sigmoid_loss_grad(
     X: Array,
     Label: Array,

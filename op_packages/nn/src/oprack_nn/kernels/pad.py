@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from oprack.device import constant
@@ -16,6 +17,20 @@ from oprack_nn.ops.pad import first_spatial_axis, pairs_2d, pairs_3d
 # shared ---------------------------------------------------------------------------------------------------------------
 # Padding by a constant or by elements of the array itself, and its adjoint.
 PLACES = ("cpu", "cuda")
+
+
+class Pads(NamedTuple):
+    """Attributes of pad2d and pad3d besides the value."""
+
+    paddings: list[int]
+    mode: str
+    data_format: str
+
+    def of(
+        self, tensor: Array | None, pairs: Callable[[Sequence[int]], list[tuple[int, int]]]
+    ) -> tuple[list[tuple[int, int]], int, str]:
+        """(pairs, first dim, mode) as padded takes them; the tensor's paddings count if there is one."""
+        return pairs(numbers(tensor) or self.paddings), first_spatial_axis(self.data_format), self.mode
 
 
 def filled(x: Array, pairs: Sequence[tuple[int, int]], value: float, xp: ArrayModule) -> Array:
@@ -85,76 +100,35 @@ def pad_grad(Out_grad: Array, *, paddings: list[int]) -> Array:
 
 # pad2d ----------------------------------------------------------------------------------------------------------------
 @kernel("pad2d", place=PLACES, dtypes=ALL_DTYPES)
-def pad2d(
-    X: Array,
-    Paddings: Array | None = None,
-    *,
-    paddings: list[int],
-    mode: str,
-    pad_value: float,
-    data_format: str,
-    xp: ArrayModule,
-) -> Array:
-    return padded(X, pairs_2d(numbers(Paddings) or paddings), first_spatial_axis(data_format), mode, pad_value, xp)
+def pad2d(X: Array, Paddings: Array | None = None, *, attrs: Pads, pad_value: float, xp: ArrayModule) -> Array:
+    return padded(X, *attrs.of(Paddings, pairs_2d), pad_value, xp)
 
 
 @kernel("pad2d_grad", place=PLACES, dtypes=FLOATS)
 def pad2d_grad(
-    X: ShapeOnly,
-    Paddings: Array | None = None,
-    Out_grad: RequiredArray = None,
-    *,
-    paddings: list[int],
-    mode: str,
-    data_format: str,
-    xp: ArrayModule,
+    X: ShapeOnly, Paddings: Array | None = None, Out_grad: RequiredArray = None, *, attrs: Pads, xp: ArrayModule
 ) -> Array:
-    pairs = pairs_2d(numbers(Paddings) or paddings)
-    return pad_adjoint(Out_grad, pairs, first_spatial_axis(data_format), mode, X.shape, xp)
+    return pad_adjoint(Out_grad, *attrs.of(Paddings, pairs_2d), X.shape, xp)
 
 
 # pad3d ----------------------------------------------------------------------------------------------------------------
 @kernel("pad3d", place=PLACES, dtypes=ALL_DTYPES)
-def pad3d(
-    X: Array,
-    Paddings: Array | None = None,
-    *,
-    paddings: list[int],
-    mode: str,
-    value: float,
-    data_format: str,
-    xp: ArrayModule,
-) -> Array:
-    return padded(X, pairs_3d(numbers(Paddings) or paddings), first_spatial_axis(data_format), mode, value, xp)
+def pad3d(X: Array, Paddings: Array | None = None, *, attrs: Pads, value: float, xp: ArrayModule) -> Array:
+    return padded(X, *attrs.of(Paddings, pairs_3d), value, xp)
 
 
 @kernel("pad3d_grad", place=PLACES, dtypes=FLOATS | COMPLEX)
 def pad3d_grad(
-    X: ShapeOnly,
-    Paddings: Array | None = None,
-    Out_grad: RequiredArray = None,
-    *,
-    paddings: list[int],
-    mode: str,
-    data_format: str,
-    xp: ArrayModule,
+    X: ShapeOnly, Paddings: Array | None = None, Out_grad: RequiredArray = None, *, attrs: Pads, xp: ArrayModule
 ) -> Array:
-    pairs = pairs_3d(numbers(Paddings) or paddings)
-    return pad_adjoint(Out_grad, pairs, first_spatial_axis(data_format), mode, X.shape, xp)
+    return pad_adjoint(Out_grad, *attrs.of(Paddings, pairs_3d), X.shape, xp)
 
 
 @kernel("pad3d_double_grad", place=PLACES, dtypes=FLOATS | COMPLEX)
 def pad3d_double_grad(
-    Paddings: Array | None = None,
-    grad_x_grad: RequiredArray = None,
-    *,
-    paddings: list[int],
-    mode: str,
-    data_format: str,
-    xp: ArrayModule,
+    Paddings: Array | None = None, grad_x_grad: RequiredArray = None, *, attrs: Pads, xp: ArrayModule
 ) -> Array:
-    pairs = pairs_3d(numbers(Paddings) or paddings)
-    return padded(grad_x_grad, pairs, first_spatial_axis(data_format), mode, 0, xp)
+    return padded(grad_x_grad, *attrs.of(Paddings, pairs_3d), 0, xp)
 
 
 # pad_constant_like ----------------------------------------------------------------------------------------------------

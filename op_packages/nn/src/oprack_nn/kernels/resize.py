@@ -225,7 +225,6 @@ def interp_grad(
 
 
 # affine_grid ----------------------------------------------------------------------------------------------------------
-_PLACES = ("cpu", "cuda")
 
 
 def _line(size: int, align_corners: bool) -> np.ndarray:
@@ -242,7 +241,7 @@ def _points(sizes: tuple[int, ...], align_corners: bool, dtype: np.dtype[Any], x
     return constant(table.astype(dtype), xp)
 
 
-@kernel("affine_grid", place=_PLACES, dtypes=FLOATS)
+@kernel("affine_grid", place=PLACES, dtypes=FLOATS)
 def affine_grid(
     Theta: Array,
     OutputShape: Array | None = None,
@@ -256,7 +255,7 @@ def affine_grid(
     return xp.matmul(points, Theta.transpose(0, 2, 1)).reshape(len(Theta), *sizes, Theta.shape[1])
 
 
-@kernel("affine_grid_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("affine_grid_grad", place=PLACES, dtypes=FLOATS)
 def affine_grid_grad(
     Theta: ShapeOnly,
     Output_grad: Array,

@@ -106,7 +106,6 @@ def space_to_depth_grad(X: ShapeOnly, Out_grad: Array, *, blocksize: int) -> Arr
 
 
 # temporal_shift -------------------------------------------------------------------------------------------------------
-_PLACES = ("cpu", "cuda")
 
 
 def _shift(x: Array, seg_num: int, shift_ratio: float, data_format: str, later: bool, xp: ArrayModule) -> Array:
@@ -130,12 +129,12 @@ def _shift(x: Array, seg_num: int, shift_ratio: float, data_format: str, later: 
     return y.reshape(x.shape)
 
 
-@kernel("temporal_shift", place=_PLACES, dtypes=FLOATS)
+@kernel("temporal_shift", place=PLACES, dtypes=FLOATS)
 def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float, data_format: str, xp: ArrayModule) -> Array:
     return _shift(X, seg_num, shift_ratio, data_format, True, xp)
 
 
-@kernel("temporal_shift_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("temporal_shift_grad", place=PLACES, dtypes=FLOATS)
 def temporal_shift_grad(
     Out_grad: Array, *, seg_num: int, shift_ratio: float, data_format: str, xp: ArrayModule
 ) -> Array:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.families import out_like_x
 from oprack.op.sbp import elementwise, leading
 from oprack.types import AttrType
 from oprack_math.composition import composed, masked
@@ -252,10 +253,7 @@ class LabelSmooth(OpDef, type="label_smooth"):
     Out = Output("Shape and LoD of X.")
     epsilon = Attr(0.0, "Weight of the prior.").between(0.0, 1.0)
     sbp = leading(("X",), ("Out",))
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class LabelSmoothGrad(GradOpDef, of=LabelSmooth, grads_of="X", like="Out@GRAD"):

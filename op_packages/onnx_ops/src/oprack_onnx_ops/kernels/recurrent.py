@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, kernel
@@ -34,16 +33,16 @@ _ACTIVATIONS: dict[str, Callable[[Array, float, float], Array]] = {
 _PARAMETERS = {"affine": (1.0, 0.0), "leakyrelu": (0.01, 0.0), "thresholdedrelu": (1.0, 0.0), "hardsigmoid": (0.2, 0.5)}
 
 
-@dataclass
-class _Layer:
-    """What the directions of a layer have in common."""
+class _Layer(NamedTuple):
+    """Attributes of a layer; what its directions have in common."""
 
-    hidden: int
+    hidden_size: int
     direction: str
-    activations: Sequence[str]
-    alpha: Sequence[float]
-    beta: Sequence[float]
+    activations: list[str]
+    activation_alpha: list[float]
+    activation_beta: list[float]
     clip: float
+    layout: bool
 
     def functions(self, place: int, defaults: Sequence[str]) -> list[Activation]:
         """The activations of a direction."""
@@ -55,8 +54,8 @@ class _Layer:
         if name not in _ACTIVATIONS:
             raise NotImplementedError(f"activation {name!r}; expected one of {', '.join(_ACTIVATIONS)}")
         a, b = _PARAMETERS.get(name, (1.0, 1.0))
-        a = self.alpha[i] if i < len(self.alpha) else a
-        b = self.beta[i] if i < len(self.beta) else b
+        a = self.activation_alpha[i] if i < len(self.activation_alpha) else a
+        b = self.activation_beta[i] if i < len(self.activation_beta) else b
         bound = self.clip
         return lambda x: _ACTIVATIONS[name](np.clip(x, -bound, bound) if bound else x, a, b)
 
@@ -94,18 +93,17 @@ def _run(
     X: Array,
     lengths: Array | None,
     states: list[Array | None],
-    swapped: bool,
     make: Callable[[int], tuple[Array, Step]],
 ) -> tuple[Array, list[Array]]:
     """All directions; make(place) gives what the input contributes for [steps, batch, ...], and the step."""
-    directions = 2 if layer.direction == "bidirectional" else 1
+    directions, swapped = 2 if layer.direction == "bidirectional" else 1, layer.layout
     batch = X.shape[0] if swapped else X.shape[1]
     outs, lasts = [], []
     for place in range(directions):
         first = []
         for state in states:
             if state is None:
-                first.append(np.zeros((batch, layer.hidden), X.dtype))
+                first.append(np.zeros((batch, layer.hidden_size), X.dtype))
             else:
                 first.append(state[:, place] if swapped else state[place])
         given, step = make(place)
@@ -137,22 +135,16 @@ def rnn(
     sequence_lens: Array | None = None,
     initial_h: Array | None = None,
     *,
-    hidden_size: int,
-    direction: str,
-    activations: list[str],
-    activation_alpha: list[float],
-    activation_beta: list[float],
-    clip: float,
-    layout: bool,
+    layer: _Layer,
 ) -> tuple[Array, Array]:
-    layer = _Layer(hidden_size, direction, activations, activation_alpha, activation_beta, clip)
+    n = layer.hidden_size
 
     def make(place: int) -> tuple[Array, Step]:
         (f,) = layer.functions(place, ["tanh"])
-        bias = _bias(B, place, 1, hidden_size)
-        return _products(X, W, B, place, 1, hidden_size, layout), lambda x, s: [f(x + s[0] @ R[place].T + bias)]
+        bias = _bias(B, place, 1, n)
+        return _products(X, W, B, place, 1, n, layer.layout), lambda x, s: [f(x + s[0] @ R[place].T + bias)]
 
-    y, (h,) = _run(layer, X, sequence_lens, [initial_h], layout, make)
+    y, (h,) = _run(layer, X, sequence_lens, [initial_h], make)
     return y, h
 
 
@@ -165,16 +157,10 @@ def gru(
     sequence_lens: Array | None = None,
     initial_h: Array | None = None,
     *,
-    hidden_size: int,
-    direction: str,
-    activations: list[str],
-    activation_alpha: list[float],
-    activation_beta: list[float],
-    clip: float,
-    layout: bool,
+    layer: _Layer,
     linear_before_reset: bool,
 ) -> tuple[Array, Array]:
-    layer, n = _Layer(hidden_size, direction, activations, activation_alpha, activation_beta, clip), hidden_size
+    n = layer.hidden_size
 
     def make(place: int) -> tuple[Array, Step]:
         f, g = layer.functions(place, ["sigmoid", "tanh"])
@@ -191,9 +177,9 @@ def gru(
                 new = g(x[:, 2 * n :] + (r * h) @ candidate + bias[2 * n :])
             return [(1 - z) * new + z * h]
 
-        return _products(X, W, B, place, 3, n, layout), step
+        return _products(X, W, B, place, 3, n, layer.layout), step
 
-    y, (h,) = _run(layer, X, sequence_lens, [initial_h], layout, make)
+    y, (h,) = _run(layer, X, sequence_lens, [initial_h], make)
     return y, h
 
 
@@ -208,16 +194,10 @@ def lstm(
     initial_c: Array | None = None,
     P: Array | None = None,
     *,
-    hidden_size: int,
-    direction: str,
-    activations: list[str],
-    activation_alpha: list[float],
-    activation_beta: list[float],
-    clip: float,
-    layout: bool,
+    layer: _Layer,
     input_forget: bool,
 ) -> tuple[Array, Array, Array]:
-    layer, n = _Layer(hidden_size, direction, activations, activation_alpha, activation_beta, clip), hidden_size
+    n = layer.hidden_size
 
     def make(place: int) -> tuple[Array, Step]:
         f, g, h_of = layer.functions(place, ["sigmoid", "tanh", "tanh"])
@@ -233,9 +213,9 @@ def lstm(
             o = f(gates[:, n : 2 * n] + peep[1] * cell)
             return [o * h_of(cell), cell]
 
-        return _products(X, W, B, place, 4, n, layout), step
+        return _products(X, W, B, place, 4, n, layer.layout), step
 
-    y, (h, c) = _run(layer, X, sequence_lens, [initial_h, initial_c], layout, make)
+    y, (h, c) = _run(layer, X, sequence_lens, [initial_h, initial_c], make)
     return y, h, c
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from oprack.python.threads import cpus
 from oprack.python.workers import Workers
 
 # What limits the threads of NumPy's own library limits these, too.
@@ -13,9 +14,8 @@ _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def count() -> int:
     """Threads that NumPy may use: the CPUs of this process, unless an environment variable says fewer."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits = [int(text) for name in _VARIABLES if (text := os.environ.get(name, "")).isdecimal()]
-    return max(1, min([cpus, *(limit for limit in limits if limit)]))
+    return max(1, min([cpus(), *(limit for limit in limits if limit)]))
 
 
 def in_turns(function: Callable[[], None], most: int) -> None:

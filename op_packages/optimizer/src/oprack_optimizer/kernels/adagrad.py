@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from oprack.device import row_totals
 from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
@@ -91,11 +93,28 @@ def decayed_adagrad(
 
 
 # ftrl -----------------------------------------------------------------------------------------------------------------
+class FtrlState(NamedTuple):
+    """Inputs of ftrl besides the gradient."""
+
+    Param: Array
+    SquaredAccumulator: Array
+    LinearAccumulator: Array
+    LearningRate: Array
+
+
+class FtrlRule(NamedTuple):
+    """Attributes of ftrl."""
+
+    l1: float
+    l2: float
+    lr_power: float
+
+
 def _step(
-    p: Array, squared: Array, linear: Array, g: Array, lr: Array, l1: float, l2: float, lr_power: float, xp: ArrayModule
+    p: Array, squared: Array, linear: Array, g: Array, lr: Array, rule: FtrlRule, xp: ArrayModule
 ) -> tuple[Array, ...]:
     """(parameter, squared, linear) after one step."""
-    kind = p.dtype.type
+    kind, (l1, l2, lr_power) = p.dtype.type, rule
 
     def inverse_rate(a: Array) -> Array:
         return (xp.sqrt(a) if lr_power == -0.5 else a ** kind(-lr_power)) / lr
@@ -107,41 +126,19 @@ def _step(
 
 
 @kernel("ftrl", place=BOTH, dtypes=FLOATS)
-def ftrl(
-    Param: Array,
-    SquaredAccumulator: Array,
-    LinearAccumulator: Array,
-    Grad: Array,
-    LearningRate: Array,
-    *,
-    l1: float,
-    l2: float,
-    lr_power: float,
-    xp: ArrayModule,
-) -> tuple[Array, ...]:
-    lr = scalar(LearningRate, Param.dtype)
-    return _step(Param, SquaredAccumulator, LinearAccumulator, Grad, lr, l1, l2, lr_power, xp)
+def ftrl(state: FtrlState, Grad: Array, *, rule: FtrlRule, xp: ArrayModule) -> tuple[Array, ...]:
+    p, squared, linear, lr = state
+    return _step(p, squared, linear, Grad, scalar(lr, p.dtype), rule, xp)
 
 
 @kernel("ftrl", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
-def ftrl_rows(
-    Param: Array,
-    SquaredAccumulator: Array,
-    LinearAccumulator: Array,
-    Grad: SelectedRows,
-    LearningRate: Array,
-    *,
-    l1: float,
-    l2: float,
-    lr_power: float,
-    xp: ArrayModule,
-) -> tuple[Array, ...]:
+def ftrl_rows(state: FtrlState, Grad: SelectedRows, *, rule: FtrlRule, xp: ArrayModule) -> tuple[Array, ...]:
     """Rows without a gradient keep their values."""
     totals = row_totals(Grad, xp)
-    rows, old = totals.rows, (Param, SquaredAccumulator, LinearAccumulator)
-    lr = scalar(LearningRate, Param.dtype)
+    rows, old = totals.rows, state[:3]
+    lr = scalar(state.LearningRate, state.Param.dtype)
     p, squared, linear = (a[rows] for a in old)
-    found = _step(p, squared, linear, totals.value, lr, l1, l2, lr_power, xp)
+    found = _step(p, squared, linear, totals.value, lr, rule, xp)
     new = tuple(a.copy() for a in old)
     for target, value in zip(new, found, strict=True):
         target[rows] = value
@@ -159,19 +156,30 @@ def proximal_adagrad(
 
 
 # rmsprop --------------------------------------------------------------------------------------------------------------
-def _update(
-    param: Array,
-    mean_square: Array,
-    grad: Array,
-    moment: Array,
-    lr: Array,
-    mean_grad: Array | None,
-    master: Array | None,
-    rule: tuple[float, float, float, bool],
-    multi_precision: bool,
-    xp: ArrayModule,
-) -> tuple[Array | None, ...]:
-    epsilon, decay, momentum, centered = rule
+class RmspropState(NamedTuple):
+    """Inputs of rmsprop besides the gradient."""
+
+    Param: Array
+    MeanSquare: Array
+    Moment: Array
+    LearningRate: Array
+    MeanGrad: Array | None = None
+    MasterParam: Array | None = None
+
+
+class RmspropRule(NamedTuple):
+    """Attributes of rmsprop."""
+
+    epsilon: float
+    decay: float
+    momentum: float
+    centered: bool
+    multi_precision: bool
+
+
+def _update(state: RmspropState, grad: Array, rule: RmspropRule, xp: ArrayModule) -> tuple[Array | None, ...]:
+    param, mean_square, moment, lr, mean_grad, master = state
+    epsilon, decay, momentum, centered, multi_precision = rule
     p = working(param, master, multi_precision)
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
@@ -188,44 +196,12 @@ def _update(
 
 
 @kernel("rmsprop", place=BOTH, dtypes=REALS)
-def rmsprop(
-    Param: Array,
-    MeanSquare: Array,
-    Grad: Array,
-    Moment: Array,
-    LearningRate: Array,
-    MeanGrad: Array | None = None,
-    MasterParam: Array | None = None,
-    *,
-    epsilon: float,
-    decay: float,
-    momentum: float,
-    centered: bool,
-    multi_precision: bool,
-    xp: ArrayModule,
-) -> tuple[Array | None, ...]:
-    rule = epsilon, decay, momentum, centered
-    state = MeanSquare, Grad, Moment, LearningRate, MeanGrad, MasterParam
-    return _update(Param, *state, rule, multi_precision, xp)
+def rmsprop(state: RmspropState, Grad: Array, *, rule: RmspropRule, xp: ArrayModule) -> tuple[Array | None, ...]:
+    return _update(state, Grad, rule, xp)
 
 
 @kernel("rmsprop", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def rmsprop_rows(
-    Param: Array,
-    MeanSquare: Array,
-    Grad: SelectedRows,
-    Moment: Array,
-    LearningRate: Array,
-    MeanGrad: Array | None = None,
-    MasterParam: Array | None = None,
-    *,
-    epsilon: float,
-    decay: float,
-    momentum: float,
-    centered: bool,
-    multi_precision: bool,
-    xp: ArrayModule,
+    state: RmspropState, Grad: SelectedRows, *, rule: RmspropRule, xp: ArrayModule
 ) -> tuple[Array | None, ...]:
-    rule = epsilon, decay, momentum, centered
-    state = MeanSquare, dense(Grad, Moment.dtype, xp), Moment, LearningRate, MeanGrad, MasterParam
-    return _update(Param, *state, rule, multi_precision, xp)
+    return _update(state, dense(Grad, state.Moment.dtype, xp), rule, xp)

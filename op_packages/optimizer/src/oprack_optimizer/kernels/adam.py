@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from oprack.device import row_totals
@@ -223,13 +224,21 @@ def adamax(
 
 # adamw ----------------------------------------------------------------------------------------------------------------
 # Kernels of adamw: decoupled weight decay, then adam.
-def _decayed(p: Array, lr: Array, lr_ratio: float, coeff: float, with_decay: bool) -> tuple[Array, Array]:
+class Decay(NamedTuple):
+    """Attributes of adamw besides those of adam."""
+
+    lr_ratio: float
+    coeff: float
+    with_decay: bool
+
+
+def _decayed(p: Array, lr: Array, decay: Decay) -> tuple[Array, Array]:
     """Parameter and learning rate that adam's step starts from."""
-    if not with_decay:
+    if not decay.with_decay:
         return p, lr
     kind = p.dtype.type
-    lr = lr * kind(lr_ratio)
-    return p * (kind(1) - lr * kind(coeff)), lr
+    lr = lr * kind(decay.lr_ratio)
+    return p * (kind(1) - lr * kind(decay.coeff)), lr
 
 
 def _update(
@@ -237,7 +246,7 @@ def _update(
     grad: Array | SelectedRows,
     state: AdamState,
     rule: AdamRule,
-    decay: tuple[float, float, bool],
+    decay: Decay,
     xp: ArrayModule,
 ) -> tuple[Array | None, ...]:
     same = skipped(param, state)
@@ -245,7 +254,7 @@ def _update(
         return same
     rates = rates_of(state, rule)
     p = working(param, state.MasterParam, rule.multi_precision)
-    p, lr = _decayed(p, scalar(state.LearningRate, p.dtype), *decay)
+    p, lr = _decayed(p, scalar(state.LearningRate, p.dtype), decay)
     g = grad if not isinstance(grad, SelectedRows) else dense(grad, p.dtype, xp)
     b1pow, b2pow = scalar(state.Beta1Pow, p.dtype), scalar(state.Beta2Pow, p.dtype)
     new, new1, new2 = step(p, g, state.Moment1, state.Moment2, lr, b1pow, b2pow, *rates, xp)
@@ -255,32 +264,16 @@ def _update(
 
 @kernel("adamw", place=BOTH, dtypes=REALS)
 def adamw(
-    Param: Array,
-    Grad: Array,
-    state: AdamState,
-    *,
-    rule: AdamRule,
-    lr_ratio: float,
-    coeff: float,
-    with_decay: bool,
-    xp: ArrayModule,
+    Param: Array, Grad: Array, state: AdamState, *, rule: AdamRule, decay: Decay, xp: ArrayModule
 ) -> tuple[Array | None, ...]:
-    return _update(Param, Grad, state, rule, (lr_ratio, coeff, with_decay), xp)
+    return _update(Param, Grad, state, rule, decay, xp)
 
 
 @kernel("adamw", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def adamw_rows(
-    Param: Array,
-    Grad: SelectedRows,
-    state: AdamState,
-    *,
-    rule: AdamRule,
-    lr_ratio: float,
-    coeff: float,
-    with_decay: bool,
-    xp: ArrayModule,
+    Param: Array, Grad: SelectedRows, state: AdamState, *, rule: AdamRule, decay: Decay, xp: ArrayModule
 ) -> tuple[Array | None, ...]:
-    return _update(Param, Grad, state, rule, (lr_ratio, coeff, with_decay), xp)
+    return _update(Param, Grad, state, rule, decay, xp)
 
 
 # lamb -----------------------------------------------------------------------------------------------------------------

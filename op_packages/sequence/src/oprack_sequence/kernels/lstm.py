@@ -9,7 +9,7 @@ from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kern
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
-from oprack_sequence.kernels.recurrent import LstmCell
+from oprack_sequence.kernels.recurrent import LstmAttrs, LstmCell
 
 
 @kernel("lstm", place=("cpu", "cuda"), dtypes=FLOATS)
@@ -20,18 +20,14 @@ def lstm(
     H0: Array | None = None,
     C0: RequiredArray = None,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
+    attrs: LstmAttrs,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> tuple[Array, ...]:
     """Steps through time-major rows; each step is one product over all sequences that are still running."""
-    packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
+    packing = Packing(sequence_offsets(ctx, "Input"), attrs.is_reverse)
     size = Weight.shape[0]
-    cell = LstmCell.of(Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp)
+    cell = LstmCell.of(Bias, size, attrs, xp)
     gates = packing.pack(Input, xp)
     gates += Bias.reshape(-1)[: 4 * size]
     hidden, cells, activated = (xp.empty((len(gates), size), gates.dtype) for _ in range(3))
@@ -63,18 +59,14 @@ def lstm_grad(
     C0: Array | None = None,
     Cell_grad: Array | None = None,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
+    attrs: LstmAttrs,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | None]:
     """Walks the time-major rows back, collecting the gradient before every activation."""
-    packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
+    packing = Packing(sequence_offsets(ctx, "Input"), attrs.is_reverse)
     size = Weight.shape[0]
-    cell = LstmCell.of(Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp)
+    cell = LstmCell.of(Bias, size, attrs, xp)
     cells = packing.pack(Cell, xp)
     h_prev = packing.previous(packing.pack(Hidden, xp), H0, xp)
     c_prev = packing.previous(cells, C0, xp)

@@ -9,7 +9,7 @@ from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kern
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
-from oprack_sequence.kernels.recurrent import ACTIVATIONS, LstmCell
+from oprack_sequence.kernels.recurrent import ACTIVATIONS, LstmAttrs, LstmCell
 
 
 @kernel("lstmp", place=("cpu", "cuda"), dtypes=FLOATS)
@@ -21,23 +21,16 @@ def lstmp(
     H0: Array | None = None,
     C0: RequiredArray = None,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    cell_clip: float,
+    attrs: LstmAttrs,
     proj_clip: float,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
     proj_activation: str,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> tuple[Array, ...]:
     """Steps through time-major rows; each step is two products over all sequences that are still running."""
-    packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
+    packing = Packing(sequence_offsets(ctx, "Input"), attrs.is_reverse)
     size, projected = ProjWeight.shape
-    cell = LstmCell.of(
-        Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp, clip=cell_clip
-    )
+    cell = LstmCell.of(Bias, size, attrs, xp)
     gates = packing.pack(Input, xp)
     gates += Bias.reshape(-1)[: 4 * size]
     hidden, cells, activated = (xp.empty((len(gates), size), gates.dtype) for _ in range(3))
@@ -76,23 +69,16 @@ def lstmp_grad(
     C0: Array | None = None,
     Cell_grad: Array | None = None,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    cell_clip: float,
+    attrs: LstmAttrs,
     proj_clip: float,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
     proj_activation: str,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | None]:
     """Walks the time-major rows back, collecting the gradient before every activation."""
-    packing = Packing(sequence_offsets(ctx, "Projection"), is_reverse)
+    packing = Packing(sequence_offsets(ctx, "Projection"), attrs.is_reverse)
     size = ProjWeight.shape[0]
-    cell = LstmCell.of(
-        Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp, clip=cell_clip
-    )
+    cell = LstmCell.of(Bias, size, attrs, xp)
     cells, projection = packing.pack(Cell, xp), packing.pack(Projection, xp)
     r_prev = packing.previous(projection, H0, xp)
     c_prev = packing.previous(cells, C0, xp)

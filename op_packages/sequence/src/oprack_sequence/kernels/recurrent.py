@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray, kernel
@@ -121,6 +121,17 @@ class GruCell:
 
 # lstm cell ------------------------------------------------------------------------------------------------------------
 # One time step of an LSTM with gates in the order c', i, f, o and optional peepholes, forward and back.
+class LstmAttrs(NamedTuple):
+    """Attributes of lstm and lstmp."""
+
+    use_peepholes: bool
+    is_reverse: bool
+    gate_activation: str
+    cell_activation: str
+    candidate_activation: str
+    cell_clip: float = 0.0
+
+
 @dataclass(frozen=True)
 class LstmCell:
     """Attributes and peepholes of a cell of D units. peepholes: p_i, p_f, p_o or None. clip: bound of c, 0 is none."""
@@ -134,22 +145,12 @@ class LstmCell:
     clip: float = 0.0
 
     @classmethod
-    def of(
-        cls,
-        Bias: Array,
-        size: int,
-        use_peepholes: bool,
-        gate: str,
-        candidate: str,
-        cell: str,
-        *,
-        xp: ArrayModule,
-        clip: float = 0.0,
-    ) -> LstmCell:
-        """From a Bias [1, 7 D] or [1, 4 D]; activations of gates, candidate and cell."""
+    def of(cls, Bias: Array, size: int, attrs: LstmAttrs, xp: ArrayModule) -> LstmCell:
+        """From a Bias [1, 7 D] or [1, 4 D]."""
         p = Bias.reshape(-1)[4 * size :]
-        peepholes = (p[:size], p[size : 2 * size], p[2 * size :]) if use_peepholes else None
-        return cls(size, peepholes, gate, candidate, cell, xp=xp, clip=clip)
+        peepholes = (p[:size], p[size : 2 * size], p[2 * size :]) if attrs.use_peepholes else None
+        activations = attrs.gate_activation, attrs.candidate_activation, attrs.cell_activation
+        return cls(size, peepholes, *activations, xp=xp, clip=attrs.cell_clip)
 
     def split(self, g: Array) -> tuple[Any, Any, Any, Any]:
         """Columns c', i, f, o."""

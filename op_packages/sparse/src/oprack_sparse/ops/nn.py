@@ -8,6 +8,15 @@ from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, InferVarType
 from oprack.types import AttrType, VarType
 
 
+# What convolution and pooling share.
+def _types_of_windows(ctx: InferVarTypeContext) -> None:
+    ctx.set_kind("out", VarType.SPARSE_COO)
+    ctx.set_dtype("out", ctx.dtype("x"))
+    for slot in ("rulebook", "counter"):
+        ctx.set_kind(slot, VarType.LOD_TENSOR)
+        ctx.set_dtype(slot, "int32")
+
+
 # What both batch norms share.
 class Norm(OpDef):
     """Normalises the values over all listed points."""
@@ -139,12 +148,7 @@ class SparseConv3d(OpDef, type="sparse_conv3d"):
         ctx.set_dim("rulebook", (3, -1))
         ctx.set_dim("counter", (-1,))
 
-    def infer_var_type(ctx: InferVarTypeContext) -> None:
-        ctx.set_kind("out", VarType.SPARSE_COO)
-        ctx.set_dtype("out", ctx.dtype("x"))
-        for slot in ("rulebook", "counter"):
-            ctx.set_kind(slot, VarType.LOD_TENSOR)
-            ctx.set_dtype(slot, "int32")
+    infer_var_type = _types_of_windows
 
 
 class SparseConv3dGrad(GradOpDef, of=SparseConv3d, reads="x kernel out rulebook", attrs=""):
@@ -219,12 +223,7 @@ class SparseMaxpool(OpDef, type="sparse_maxpool"):
         ctx.set_dim("rulebook", (3, -1))
         ctx.set_dim("counter", (-1,))
 
-    def infer_var_type(ctx: InferVarTypeContext) -> None:
-        ctx.set_kind("out", VarType.SPARSE_COO)
-        ctx.set_dtype("out", ctx.dtype("x"))
-        for slot in ("rulebook", "counter"):
-            ctx.set_kind(slot, VarType.LOD_TENSOR)
-            ctx.set_dtype(slot, "int32")
+    infer_var_type = _types_of_windows
 
 
 class SparseMaxpoolGrad(GradOpDef, of=SparseMaxpool, reads="x out rulebook", attrs=""):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from oprack.device import constant
@@ -17,16 +16,29 @@ from oprack_tensor.kernels._reduce import sum_to
 _OLD_LISTS = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")  # programs before 2.5
 
 
-def _part(
-    array: Array,
-    axes: Sequence[int],
-    starts: Sequence[int],
-    ends: Sequence[int],
-    steps: Sequence[int],
-    decrease_axes: Sequence[int],
-    none_axes: Sequence[int],
-) -> Array:
+class Bounds(NamedTuple):
+    """Where the part begins and ends, and its steps, as tensors."""
+
+    StartsTensorList: list[Array] | None = None
+    EndsTensorList: list[Array] | None = None
+    StepsTensorList: list[Array] | None = None
+
+
+class Part(NamedTuple):
+    """The part, as attributes."""
+
+    axes: list[int]
+    starts: list[int]
+    ends: list[int]
+    steps: list[int]
+    decrease_axes: list[int]
+    none_axes: list[int]
+
+
+def _part(array: Array, bounds: Bounds, part: Part) -> Array:
     """View of the part, without the dims that the value lacks and with those of size 1 that it has in addition."""
+    axes, *attrs, decrease_axes, none_axes = part
+    starts, ends, steps = (to_ints(None, *given) for given in zip(bounds, attrs, strict=True))
     index = [slice(None)] * array.ndim
     keys: list[int | slice | None] = []
     for a, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
@@ -55,18 +67,11 @@ def _fitted(value: Array | ShapeOnly, part: Array) -> Array | ShapeOnly:
 @kernel("set_value", place=("cpu", "cuda"))
 def set_value(
     Input: Array,
+    bounds: Bounds,
     ValueTensor: Array | None = None,
-    StartsTensorList: list[Array] | None = None,
-    EndsTensorList: list[Array] | None = None,
-    StepsTensorList: list[Array] | None = None,
     *,
     dtype: int,
-    axes: list[int],
-    starts: list[int],
-    ends: list[int],
-    steps: list[int],
-    decrease_axes: list[int],
-    none_axes: list[int],
+    where: Part,
     values: list[Any],
     shape: list[int],
     out: Array | None = None,
@@ -77,15 +82,7 @@ def set_value(
         flat = values or next((ctx.attrs[n] for n in _OLD_LISTS if ctx.attrs.get(n)), [])
         ValueTensor = constant(np.array(flat, numpy_dtype(dtype)), xp).reshape(shape)
     out = Input.copy() if out is None else out
-    part = _part(
-        out,
-        axes,
-        to_ints(None, StartsTensorList, starts),
-        to_ints(None, EndsTensorList, ends),
-        to_ints(None, StepsTensorList, steps),
-        decrease_axes,
-        none_axes,
-    )
+    part = _part(out, bounds, where)
     part[...] = _fitted(ValueTensor, part).astype(out.dtype)
     return out
 
@@ -93,33 +90,18 @@ def set_value(
 @kernel("set_value_grad", place=("cpu", "cuda"))
 def set_value_grad(
     Out_grad: Array,
+    bounds: Bounds,
     ValueTensor: ShapeOnly | None = None,
-    StartsTensorList: list[Array] | None = None,
-    EndsTensorList: list[Array] | None = None,
-    StepsTensorList: list[Array] | None = None,
     *,
-    axes: list[int],
-    starts: list[int],
-    ends: list[int],
-    steps: list[int],
-    decrease_axes: list[int],
-    none_axes: list[int],
+    where: Part,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | None]:
-    bounds = (
-        axes,
-        to_ints(None, StartsTensorList, starts),
-        to_ints(None, EndsTensorList, ends),
-        to_ints(None, StepsTensorList, steps),
-        decrease_axes,
-        none_axes,
-    )
     input_grad = value_grad = None
     if ctx.wants("Input@GRAD"):
         input_grad = Out_grad.copy()
-        _part(input_grad, *bounds)[...] = 0
+        _part(input_grad, bounds, where)[...] = 0
     if ctx.wants("ValueTensor@GRAD") and ValueTensor is not None:
-        part = _part(Out_grad, *bounds)
+        part = _part(Out_grad, bounds, where)
         value_grad = sum_to(part, _fitted(ValueTensor, part).shape, xp).reshape(ValueTensor.shape)
     return {"Input_grad": input_grad, "ValueTensor_grad": value_grad}

@@ -22,6 +22,7 @@ from oprack.op import (
     dtype_of_attr,
     empty_grad,
 )
+from oprack.op.families import out_like_x
 from oprack.op.sbp import linear_unary, unary
 from oprack.types import AttrType, VarType, dtype_name
 
@@ -41,10 +42,7 @@ class Convert(OpDef):
     in_dtype = Attr(REQUIRED, "dtype of X when the program was built.", type=AttrType.INT)
     use_mkldnn = Attr(False, "Prefer a oneDNN kernel.")
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", ctx.kind("X"))
@@ -66,10 +64,7 @@ class CopyOf(OpDef):
     Out = Output("Shape, type, LoD and kind of X.")
     make_grad = empty_grad
     sbp = linear_unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
     def identity(ctx: IdentityContext) -> bool:
         return True

@@ -20,7 +20,7 @@ from oprack.op import (
     dtype_of_attr,
     empty_grad,
 )
-from oprack.op.families import USE_MKLDNN
+from oprack.op.families import USE_MKLDNN, out_like_x
 from oprack.op.sbp import SbpContext, Signature, leading, split, unary
 from oprack.types import AttrType, VarType
 
@@ -157,10 +157,7 @@ class FillAny(OpDef, type="fill_any"):
     Out = Output("Shape, type and LoD of X.")
     value = Attr(0.0, "The value.", support_tensor=True)
     inplace = {"X": "Out"}
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
 
 class FillAnyGrad(GradOpDef, of=FillAny, like="Out@GRAD"):
@@ -180,10 +177,7 @@ class FillAnyLike(OpDef, type="fill_any_like"):
     expected_kernel_type = dtype_of_attr("dtype", "X")
     make_grad = empty_grad
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", ctx.kind("X"))
@@ -259,10 +253,7 @@ class FillZerosLike2(OpDef, type="fill_zeros_like2"):
     no_need_buffer_vars = ("X",)
     make_grad = empty_grad
     sbp = unary
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import Array, ArrayModule, KernelContext, RequiredArray
 from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
-from oprack_sequence.kernels.recurrent import GruCell, Layer, LstmCell
+from oprack_sequence.kernels.recurrent import GruCell, Layer, LstmAttrs, LstmCell
 from oprack_sequence.kernels.rnn import run_layers
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
@@ -97,6 +97,10 @@ def _peepholes(bias: Array, size: int, use: bool, xp: ArrayModule) -> Array | No
     return dense(xp, bias.reshape(-1)[4 * size :].copy()) if use else None
 
 
+def _codes(attrs: LstmAttrs) -> list[Argument]:
+    return [_CODES[a] for a in (attrs.gate_activation, attrs.candidate_activation, attrs.cell_activation)]
+
+
 @cuda_kernel("lstm", FLOATS)
 def lstm(
     Input: Array,
@@ -105,20 +109,16 @@ def lstm(
     H0: Array | None = None,
     C0: RequiredArray = None,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
+    attrs: LstmAttrs,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> tuple[Array, ...]:
-    packing, size = Packing(sequence_offsets(ctx, "Input"), is_reverse), Weight.shape[0]
+    packing, size = Packing(sequence_offsets(ctx, "Input"), attrs.is_reverse), Weight.shape[0]
     gates = packing.pack(Input, xp)
     gates += Bias.reshape(-1)[: 4 * size]
     hidden, cells, activated = (xp.empty((len(gates), size), gates.dtype) for _ in range(3))
-    order, peepholes = xp.asarray(packing.order), _peepholes(Bias, size, use_peepholes, xp)
-    codes = [_CODES[a] for a in (gate_activation, candidate_activation, cell_activation)]
+    order, peepholes = xp.asarray(packing.order), _peepholes(Bias, size, attrs.use_peepholes, xp)
+    codes = _codes(attrs)
     h, c = (None, None) if H0 is None else (H0[order], C0[order])
     for start, end in packing.steps:
         n, g = end - start, gates[start:end]
@@ -142,22 +142,18 @@ def lstm_grad(
     C0: RequiredArray = None,
     Cell_grad: Array | None = None,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
+    attrs: LstmAttrs,
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | None]:
-    packing, size = Packing(sequence_offsets(ctx, "Input"), is_reverse), Weight.shape[0]
-    cell = LstmCell.of(Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp)
+    packing, size = Packing(sequence_offsets(ctx, "Input"), attrs.is_reverse), Weight.shape[0]
+    cell = LstmCell.of(Bias, size, attrs, xp)
     gates, activated, cells = dense(xp, BatchGate), dense(xp, BatchCellPreAct), packing.pack(Cell, xp)
     h_prev, c_prev = packing.previous(packing.pack(Hidden, xp), H0, xp), packing.previous(cells, C0, xp)
     dh, d_gates = packing.pack(Hidden_grad, xp), xp.empty_like(gates)
     dc = None if Cell_grad is None else packing.pack(Cell_grad, xp)
-    peepholes = _peepholes(Bias, size, use_peepholes, xp)
-    codes = [_CODES[a] for a in (gate_activation, candidate_activation, cell_activation)]
+    peepholes = _peepholes(Bias, size, attrs.use_peepholes, xp)
+    codes = _codes(attrs)
     dh_prev = dc_prev = None
     for start, end in reversed(packing.steps):
         n, later = end - start, 0 if dh_prev is None else len(dh_prev)

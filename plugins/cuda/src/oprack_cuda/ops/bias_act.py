@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
+from oprack.op import Attr, OpDef, dtype_of, empty_grad
+from oprack.op.families import out_like_x
 from oprack.types import AttrType
 
 # activation -> its attributes, as the source's a, b, c
@@ -31,7 +32,4 @@ class CudaBiasAct(OpDef, type="cuda_bias_act"):
     numbers = Attr([], "Values of the activation's attributes, in their order.", type=AttrType.FLOATS)
     make_grad = empty_grad
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+    infer_shape = out_like_x

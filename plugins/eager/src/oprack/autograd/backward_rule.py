@@ -298,11 +298,7 @@ class _BackwardCode:
                 self._texts[name + ARRIVED] = f"g{k}"
 
     def function(self, program: GradientProgram) -> Callable[..., Any]:
-        """Make the function.
-
-        Args:
-            program: What it computes.
-        """
+        """Make the function."""
         rule, results = self.rule, program.results
         for gradient, var in program.missing.items():
             if (j := rule.outs[var]) in rule.outputs:  # others have no gradient at all

@@ -20,19 +20,11 @@ class PyLayerContext:
         self._saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for backward.
-
-        Args:
-            tensors: The tensors.
-        """
+        """Keep tensors for backward."""
         self._saved = tensors
 
     def saved_tensor(self) -> tuple[Any, ...]:
-        """What save_for_backward kept.
-
-        Returns:
-            The tensors.
-        """
+        """What save_for_backward kept."""
         return self._saved
 
     @property

@@ -258,12 +258,6 @@ class BridgedFunctions:
     def __call__(self, name: str) -> Callable[..., Any]:
         """What the module's `__getattr__` returns.
 
-        Args:
-            name: The op type.
-
-        Returns:
-            Its function.
-
         Raises:
             AttributeError: No pack brings the op, or it is none for other frameworks.
         """

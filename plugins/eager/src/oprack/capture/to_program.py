@@ -43,12 +43,6 @@ class InputSpec:
     def of(cls, value: Any) -> InputSpec:
         """The spec of a tensor, or the spec itself.
 
-        Args:
-            value: A tensor or an InputSpec.
-
-        Returns:
-            The spec.
-
         Raises:
             InvalidArgumentError: It is neither.
         """

@@ -136,9 +136,6 @@ class TensorFile:
 def open_tensors(path: str | os.PathLike[str]) -> Iterator[TensorFile]:
     """Open a file of safetensors; its header is checked, and nothing else is read.
 
-    Args:
-        path: The file.
-
     Yields:
         The file.
 

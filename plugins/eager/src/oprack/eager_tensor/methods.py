@@ -79,18 +79,11 @@ class TensorMethods(SharedMethods):
         return f"Tensor({', '.join(marks)},\n{body})"
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory; of a sparse value, the dense array.
-
-        Returns:
-            A NumPy array.
-        """
+        """A copy in host memory; of a sparse value, the dense array."""
         return np.array(self._host())
 
     def item(self) -> Any:
         """The only element as a Python number.
-
-        Returns:
-            The number.
 
         Raises:
             InvalidArgumentError: The tensor does not have exactly one element.
@@ -176,9 +169,6 @@ class TensorMethods(SharedMethods):
     def set_value(self, value: Any) -> None:
         """Copy an array or a tensor of the same shape into this tensor; this is not recorded.
 
-        Args:
-            value: The array or tensor.
-
         Raises:
             InvalidArgumentError: It has another shape.
             UnimplementedError: In a captured function, the tensor has requires_grad.
@@ -224,11 +214,7 @@ class TensorMethods(SharedMethods):
         return FROM_ABOVE["moved"](x, place)  # type: ignore[no-any-return]
 
     def cpu(self) -> Tensor:
-        """The tensor in host memory.
-
-        Returns:
-            The tensor.
-        """
+        """The tensor in host memory."""
         return self.to(CPU)
 
     def cuda(self, device_id: int = 0) -> Tensor:

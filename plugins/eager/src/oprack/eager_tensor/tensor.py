@@ -202,11 +202,7 @@ class Tensor(_Installed, metaclass=TensorType):
         return remove
 
     def detach(self) -> Tensor:
-        """A leaf without requires_grad on the same memory.
-
-        Returns:
-            The new tensor.
-        """
+        """A leaf without requires_grad on the same memory."""
         detached = new_tensor(self._value, self._meta.without_grad, self._lod)
         if self._meta.layout is not None:
             detached._logical_shape, detached._rows = self._logical_shape, self._rows
@@ -383,11 +379,7 @@ class Node:
         return self.rule.name
 
     def overwriter(self, j: int) -> str | None:
-        """What changed output j in place since it was computed; None where nothing did.
-
-        Args:
-            j: Number of the output.
-        """
+        """What changed output j in place since it was computed; None where nothing did."""
         memory, version = self.lent.get(j, (None, 0))
         return None if memory is None or memory.version == version else memory.writer
 

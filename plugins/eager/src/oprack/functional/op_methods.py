@@ -62,14 +62,7 @@ def prefer(find: Callable[[str], Callable[..., Any] | None]) -> None:
 
 
 def own_members(cls: type) -> set[str]:
-    """The names that a class has without packs.
-
-    Args:
-        cls: The class.
-
-    Returns:
-        The names.
-    """
+    """The names that a class has without packs."""
     kept = {name for owner, name in _kept if owner in cls.__mro__}
     return {name for c in cls.__mro__ for name in vars(c)} - kept
 

@@ -14,26 +14,12 @@ class _List(Module):
     """What Sequential and ModuleList share: parts in order, under the names "0", "1" and so on or their own."""
 
     def append(self, module: Module) -> Self:
-        """Add a part at the end.
-
-        Args:
-            module: The part.
-
-        Returns:
-            This module.
-        """
+        """Add a part at the end; returns this module."""
         self.add_module(str(len(self._modules)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add parts at the end.
-
-        Args:
-            modules: The parts.
-
-        Returns:
-            This module.
-        """
+        """Add parts at the end; returns this module."""
         for module in modules:
             self.append(module)
         return self
@@ -123,11 +109,7 @@ class ModuleDict(Module):
         self.update(modules)
 
     def update(self, modules: Mapping[str, Module] | Sequence[tuple[str, Module]]) -> None:
-        """Add or replace parts.
-
-        Args:
-            modules: The parts by name.
-        """
+        """Add or replace parts."""
         for name, module in dict(modules).items():
             self.add_module(name, module)
 
@@ -179,12 +161,6 @@ class ParameterList(Module):
 
     def append(self, parameter: Parameter) -> Self:
         """Add a parameter at the end.
-
-        Args:
-            parameter: The parameter.
-
-        Returns:
-            This module.
 
         Raises:
             InvalidArgumentError: It is no Parameter.

@@ -293,9 +293,6 @@ class Updates:
     def state_dict(self) -> dict[str, Any]:
         """Copies of the state: arrays as `<parameter>.<accumulator>`, the state of a learning rate schedule as
         "LR_Scheduler", and as "not_updated" the parameters that have no state because no step has changed them yet.
-
-        Returns:
-            The state by key.
         """
         state: dict[str, Any] = self._arrays()
         updated = {key.rpartition(".")[0] for key in state}

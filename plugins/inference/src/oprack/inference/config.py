@@ -77,19 +77,11 @@ class Config:
             self._model_dir, self._prog_file, self._params_file = "", str(model), str(params_file)
 
     def set_prog_file(self, path: str | Path) -> None:
-        """Name the file of the program.
-
-        Args:
-            path: The file.
-        """
+        """Name the file of the program."""
         self._buffers, self._prog_file = None, str(path)
 
     def set_params_file(self, path: str | Path) -> None:
-        """Name the file of the parameters.
-
-        Args:
-            path: The file.
-        """
+        """Name the file of the parameters."""
         self._buffers, self._params_file = None, str(path)
 
     def set_model_buffer(

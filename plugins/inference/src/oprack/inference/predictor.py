@@ -250,12 +250,6 @@ class Predictor:
     def get_input_handle(self, name: str) -> Tensor:
         """The handle of an input.
 
-        Args:
-            name: Its name.
-
-        Returns:
-            The handle.
-
         Raises:
             NotFoundError: There is none; the message lists the inputs.
         """
@@ -263,12 +257,6 @@ class Predictor:
 
     def get_output_handle(self, name: str) -> Tensor:
         """The handle of an output.
-
-        Args:
-            name: Its name.
-
-        Returns:
-            The handle.
 
         Raises:
             NotFoundError: There is none; the message lists the outputs.
@@ -461,12 +449,6 @@ class PredictorPool:
 
     def retrive(self, index: int) -> Predictor:
         """One of the predictors.
-
-        Args:
-            index: Its number.
-
-        Returns:
-            The predictor.
 
         Raises:
             InvalidArgumentError: There is none.

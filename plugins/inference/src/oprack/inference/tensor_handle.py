@@ -188,9 +188,6 @@ class Tensor:
     def copy_to_cpu(self) -> np.ndarray:
         """A copy of the data.
 
-        Returns:
-            A NumPy array.
-
         Raises:
             PreconditionNotMetError: An input was not filled, or there was no run yet.
         """

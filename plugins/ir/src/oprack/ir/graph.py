@@ -138,9 +138,6 @@ class Graph:
     def own_name(self, node: VarNode) -> None:
         """Give what an op writes a name of its own, declared as what is known of this very value.
 
-        Args:
-            node: The variable.
-
         Raises:
             GraphError: No op writes it, or its name has to stay.
         """
@@ -176,9 +173,6 @@ class Graph:
 
     def remove_op(self, op: OpNode) -> None:
         """Take an op out; outputs that it still produces must have no consumer.
-
-        Args:
-            op: The op.
 
         Raises:
             GraphError: An op still reads what it produces.

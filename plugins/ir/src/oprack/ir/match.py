@@ -100,12 +100,6 @@ class Match:
     def op_of(self, pattern: Pattern) -> OpNode:
         """The op that a pattern matched.
 
-        Args:
-            pattern: The pattern.
-
-        Returns:
-            The op.
-
         Raises:
             DefinitionError: The pattern found no such op.
         """
@@ -130,14 +124,7 @@ class Match:
         return node.attr(name, proto[name].default if name in proto else None)
 
     def attrs(self, op: OpNode | Pattern) -> dict[str, Any]:
-        """The attributes that an op's desc gives, of those that the op declares.
-
-        Args:
-            op: The op, or its pattern.
-
-        Returns:
-            Values by name.
-        """
+        """The attributes that an op's desc gives, of those that the op declares."""
         node = self.op_of(op) if isinstance(op, Pattern) else op
         declared = self.graph.manager.op_info(node.type).proto.attrs
         return {name: value for name, value in node.desc.attrs.items() if name in declared}
@@ -234,11 +221,7 @@ class Match:
         return attr is not None and not attr.extra
 
     def captured(self) -> list[VarNode]:
-        """Variables that names of the pattern stand for.
-
-        Returns:
-            The variables.
-        """
+        """Variables that names of the pattern stand for."""
         return [n for n in self.found.vars.values() if n is not None]
 
 

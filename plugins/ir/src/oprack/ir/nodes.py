@@ -131,26 +131,12 @@ class OpNode:
         return self.desc.attrs.get(name, default)
 
     def input(self, slot: str) -> VarNode | None:
-        """The first variable of an input slot; None when it is absent.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            The variable.
-        """
+        """The first variable of an input slot; None when it is absent."""
         nodes = self.inputs.get(slot)
         return nodes[0] if nodes else None
 
     def output(self, slot: str) -> VarNode | None:
-        """The first variable of an output slot; None when it is absent.
-
-        Args:
-            slot: The slot.
-
-        Returns:
-            The variable.
-        """
+        """The first variable of an output slot; None when it is absent."""
         nodes = self.outputs.get(slot)
         return nodes[0] if nodes else None
 

@@ -62,12 +62,6 @@ class Links:
     def read(path: str | os.PathLike[str]) -> Links:
         """The links in a file: {"links": {axis or "*": {"latency": seconds, "bandwidth": bytes per second}}}.
 
-        Args:
-            path: The file.
-
-        Returns:
-            The links.
-
         Raises:
             InvalidArgumentError: The file is not such a one.
         """

@@ -263,9 +263,6 @@ class FakeWorld:
     def rank(self, rank: int = 0) -> Iterator[Report]:
         """Let this thread be a rank inside a with block; the report is complete after it.
 
-        Args:
-            rank: Which.
-
         Yields:
             The report.
 

@@ -27,9 +27,6 @@ _process: Communicator | None = None
 def world() -> Communicator:
     """The communicator of all ranks; one rank without a launcher. The first call opens the engine.
 
-    Returns:
-        The communicator.
-
     Raises:
         NotFoundError: A launcher started several ranks, but no engine for them is installed.
         InvalidArgumentError: OPRACK_ENGINE names an engine that no pack brings.

@@ -16,6 +16,7 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.parallel.watchdog import TIMEOUT
+from oprack.python.threads import cpus
 
 from oprack_parallel.launch.engines import ENGINE, SORTS, TCP, Engine, find_engine
 from oprack_parallel.launch.reports import (
@@ -136,7 +137,7 @@ def environment(
     variables: Mapping[str, str], engine: Engine, ranks: int, hosts: str, timeout: float | None
 ) -> dict[str, str]:
     """Variables of the ranks; what the user has set counts."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = cpus()
     defaults = engine.variables(ranks, cores, hosts) | {"OMP_NUM_THREADS": str(max(1, cores // ranks))}
     found = defaults | dict(variables)
     if timeout is not None:

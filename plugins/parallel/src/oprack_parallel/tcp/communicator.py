@@ -460,9 +460,6 @@ def _row(x: Any) -> int:
 def open_world() -> Communicator:
     """The communicator of all ranks, in a program that ends on all of them when an exception ends it on one.
 
-    Returns:
-        The communicator.
-
     Raises:
         InvalidArgumentError: The launcher's variables are missing or can't be.
         CollectiveError: Not all ranks came in time.

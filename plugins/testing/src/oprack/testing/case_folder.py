@@ -67,14 +67,7 @@ def case_file(op_type: str, folder: Path) -> str:
 
 
 def shown(path: Path) -> str:
-    """A path for people: from the working directory where that is above it, else in full.
-
-    Args:
-        path: The path.
-
-    Returns:
-        Its text.
-    """
+    """A path for people: from the working directory where that is above it, else in full."""
     full, here = path.resolve(), Path.cwd()
     return str(full.relative_to(here) if full.is_relative_to(here) else full)
 

@@ -88,14 +88,7 @@ class FileCase:
         return program
 
     def op_types(self, stage: Stage = "forward") -> set[str]:
-        """Op types of the program of a stage.
-
-        Args:
-            stage: Which of its programs.
-
-        Returns:
-            The types.
-        """
+        """Op types of the program of a stage."""
         return self.program(stage).op_types()
 
     @cached_property
@@ -114,14 +107,7 @@ class FileCase:
         return {name for name, info in self.header["feeds"].items() if info.get("persistable")}
 
     def inputs(self, stage: Stage) -> dict[str, Any]:
-        """Inputs of the program of a stage: for gradients, the cotangents, too.
-
-        Args:
-            stage: Which of its programs.
-
-        Returns:
-            Values by variable.
-        """
+        """Inputs of the program of a stage: for gradients, the cotangents, too."""
         values = dict(self.feeds)
         if stage != "forward":
             for cot in self.header["grad"]["cotangents"]:
@@ -132,14 +118,7 @@ class FileCase:
         return values
 
     def expected(self, stage: Stage) -> list[Expected]:
-        """What to fetch from the program of a stage, and its values.
-
-        Args:
-            stage: Which of its programs.
-
-        Returns:
-            Each value with its tolerances.
-        """
+        """What to fetch from the program of a stage, and its values with their tolerances."""
         if stage == "forward":
             return [Expected(f["name"], self._value("out", f["name"], f), f) for f in self.header["fetch"]]
         wanted, key = ("grad", "grad") if stage == "gradient" else ("grad2", "grad2")

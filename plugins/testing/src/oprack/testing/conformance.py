@@ -111,9 +111,6 @@ class Conformance:
     def op_types(cls) -> list[str]:
         """Op types that the pack defines.
 
-        Returns:
-            The types.
-
         Raises:
             UnknownOpError: The pack is not installed, or could not be loaded.
         """
@@ -141,28 +138,14 @@ class Conformance:
 
     @classmethod
     def has_cases(cls, op_type: str) -> bool:
-        """Whether some case runs an op: a file of its own, a record, or a program of another file that has it.
-
-        Args:
-            op_type: The op.
-
-        Returns:
-            Whether one does.
-        """
+        """Whether some case runs an op: a file of its own, a record, or a program of another file that has it."""
         if any(c.op == op_type for c in cls.cases) or any(f.stem == op_type for f in cls.files()):
             return True
         return cls.case_files is not None and op_type in _ops_in(cls.case_files, STAGES)
 
     @classmethod
     def compares_gradient(cls, op_type: str) -> bool:
-        """Whether some case compares the gradient of an op: a record that says so, or a file case that has one.
-
-        Args:
-            op_type: The op.
-
-        Returns:
-            Whether one does.
-        """
+        """Whether some case compares the gradient of an op: a record that says so, or a file case that has one."""
         if any(c.grads for c in cls.cases if c.op == op_type):
             return True
         return cls.case_files is not None and op_type in _ops_in(cls.case_files, ("gradient",))

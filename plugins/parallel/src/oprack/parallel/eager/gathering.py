@@ -14,11 +14,7 @@ _strict = False
 
 
 def strict(on: bool = True) -> None:
-    """Let calls of ops that have no rule of splitting raise instead of gathering their inputs.
-
-    Args:
-        on: Whether they raise.
-    """
+    """Let calls of ops that have no rule of splitting raise instead of gathering their inputs."""
     global _strict
     _strict = on
 
