@@ -11,6 +11,8 @@ from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels.conv2d_chain import Layer, find_primitive
+from oprack_onednn.kernels.fused_matmul import FusedPrimitive
+from oprack_onednn.kernels.pointwise_conv2d import PointwisePrimitive
 
 FUNCTIONS = {
     "gelu": lambda x: x * (0.5 + np.vectorize(math.erf)(x / math.sqrt(2)) / 2),
@@ -161,6 +163,51 @@ def test_what_is_not_finite_stays_where_it_is():
         want = want * np.clip(want / 6 + 0.5, 0, 1)
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
     np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
+
+
+@pytest.mark.parametrize("following", ["relu", "gelu"])
+def test_relu_gives_0_for_nan_as_the_op_does(following):
+    """In registers as well as behind another function."""
+    x, w = np.full((1, 1, 20, 32), np.nan, np.float32).transpose(0, 3, 1, 2), constant(32, 32, 1, 1)
+    texts = tuple(POST_OPS[name] for name in dict.fromkeys((following, "relu")))
+    layer = Layer((1, 1), (0, 0, 0, 0), 1, None, texts)
+    assert not find_primitive((layer,), x, (w,), (), None).run(x, w).any()
+
+
+@pytest.mark.parametrize("rows, inputs, outputs", [(1, 40, 24), (7, 240, 17), (45, 120, 240), (300, 64, 100)])
+@pytest.mark.parametrize("post_ops", [(), ("relu",), (RESIDUAL, "gelu"), ("gelu", RESIDUAL)])
+def test_products_with_a_weight_of_few_rows(rows, inputs, outputs, post_ops):
+    rng = np.random.default_rng(rows)
+    x, added = rng.standard_normal((rows, inputs), np.float32), rng.standard_normal((rows, outputs), np.float32)
+    w, bias = constant(outputs, inputs).T.copy(), constant(outputs)
+    w.flags.writeable = False
+    residual = (added,) if RESIDUAL in post_ops else ()
+    form = (rows, 0, outputs) if residual else None
+    texts = tuple(POST_OPS[name] for name in post_ops)
+    key = (rows, outputs), rows, inputs, w.shape, (outputs, 1), True, True, form, texts, False
+    primitive = FusedPrimitive(*key)
+    assert [step.impl for step, _ in primitive.chain.steps] == ["oprack:oprack_convolution"]
+    want = np.float64(x) @ w + bias
+    for name in post_ops:
+        want = want + added if name == RESIDUAL else FUNCTIONS[name](want)
+    np.testing.assert_allclose(primitive.run(x, w, bias, *residual), want, rtol=1e-5, atol=3e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("n, size", [(1, (1, 1)), (1, (40, 40)), (3, (5, 7)), (2, (1, 300))])
+@pytest.mark.parametrize("channels, outputs", [(40, 40), (32, 96), (130, 50), (192, 192)])
+def test_pixels_with_a_scale_of_each_image(monkeypatch, threads, n, size, channels, outputs):
+    monkeypatch.setattr(LIBRARY, "num_threads", lambda: threads)
+    rng = np.random.default_rng(channels)
+    x = rng.standard_normal((n, *size, channels), np.float32).transpose(0, 3, 1, 2)
+    scale = rng.random((n, channels, 1, 1), np.float32)
+    added = rng.standard_normal((n, *size, outputs), np.float32).transpose(0, 3, 1, 2)
+    w, bias = constant(outputs, channels, 1, 1), constant(outputs)
+    primitive = PointwisePrimitive(x, w, bias, scale, None, added, (POST_OPS["relu"], RESIDUAL), False, False)
+    assert [step.impl for step, _ in primitive.chain.steps] == ["oprack:oprack_convolution"]
+    want = np.einsum("nchw,kc->nkhw", np.float64(x) * scale, w[:, :, 0, 0]) + bias.reshape(-1, 1, 1)
+    got = primitive.run(x, w, bias, scale, added)
+    np.testing.assert_allclose(got, np.maximum(want, 0) + added, rtol=1e-5, atol=5e-6)
 
 
 def test_threads_have_the_same_numbers(monkeypatch):

@@ -236,9 +236,9 @@ class InferShapeContext(InferContext):
         if i >= self.input_count(slot):
             return
         got = self.dim(slot, i)
-        same = len(got) == len(expected) and all(a == b or a < 0 or b < 0 for a, b in zip(got, expected, strict=True))
-        name = f"{slot}[{i}]" if self.input_count(slot) > 1 else slot
-        self.require(same, f"{name} has shape {list(got)}; expected {list(expected)}{why and ', '}{why}")
+        if len(got) != len(expected) or any(a != b and min(a, b) >= 0 for a, b in zip(got, expected, strict=True)):
+            name = f"{slot}[{i}]" if self.input_count(slot) > 1 else slot
+            self.require(False, f"{name} has shape {list(got)}; expected {list(expected)}{why and ', '}{why}")
 
     def require_rank(self, slot: str, *ranks: int) -> Dims:
         """Shape of a slot whose rank must be one of `ranks`."""

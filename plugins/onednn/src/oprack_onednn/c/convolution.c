@@ -66,7 +66,7 @@ static void make_plan(const struct convolution *s, struct plan *p)
         p->blocks = smaller(parts_of(p->blocks, EVEN) * EVEN, s->rows);
     p->block = parts_of(s->rows, p->blocks);
     p->down = (p->block - 1) * s->strides[0] + s->taps[0];
-    p->copied = padded ? parts_of(p->down * p->across * s->channels, LANES) * LANES : 0;
+    p->copied = padded || s->scaled ? parts_of(p->down * p->across * s->channels, LANES) * LANES : 0;
     const int64_t results_of = p->block * s->columns;
     const struct layer *first = s->layers;
     p->between = s->count > 1 ? results_of * first->outputs : 0;
@@ -93,16 +93,27 @@ static void copy_rows(const struct convolution *s, const struct plan *p, const f
     }
 }
 
-/* The first layer's results of some rows. */
-static WIDEST void first_layer(const struct convolution *s, const struct plan *p, const float *image, int64_t begin,
-                              int64_t rows, const float *w, int64_t columns, int64_t last_column,
-                              const struct around *around, float *out, float *scratch, float *rest)
+/* Pixels times a scale of their channels. */
+static WIDEST void scale_pixels(const float *from, const float *scale, int64_t pixels, int64_t channels, float *to)
+{
+    for (int64_t i = 0; i < pixels; i++, from += channels, to += channels)
+        APART
+        for (int64_t c = 0; c < channels; c++)
+            to[c] = from[c] * scale[c];
+}
+
+/* The first layer's results of some rows. scale: of the image's channels, or NULL. */
+static WIDEST void first_layer(const struct convolution *s, const struct plan *p, const float *image,
+                              const float *scale, int64_t begin, int64_t rows, const float *w, int64_t columns,
+                              int64_t last_column, const struct around *around, float *out, float *scratch, float *rest)
 {
     const struct layer *layer = s->layers;
     const int64_t top = begin * s->strides[0] - s->before[0];
     int64_t line = s->width * s->channels;
     const float *start = image + top * line;
-    if (p->copied) {
+    if (scale)
+        scale_pixels(start, scale, rows * s->columns, s->channels, scratch), start = scratch;
+    else if (p->copied) {
         copy_rows(s, p, image, top, (rows - 1) * s->strides[0] + s->taps[0], scratch);
         line = p->across * s->channels, start = scratch;
     }
@@ -133,8 +144,9 @@ static WIDEST void share(void *data)
     const struct plan *p = &job->plan;
     const int64_t shares = pool_count(), own = pool_number(), blocks = s->images * p->blocks;
     const struct layer *first = s->layers, *last = first + s->count - 1;
-    /* memory: images; weights of each layer; biases that are there; what is added; scratch memory; results */
+    /* memory: images; weights of each layer; their scale; biases that are there; what is added; scratch memory; results */
     void *const *memory = job->memory + 1 + s->count;
+    const float *scale = s->scaled ? *memory++ : NULL;
     struct around arounds[LAYERS] = {{0}};
     for (int64_t i = 0; i < s->count; i++) {
         arounds[i].layer = first + i;
@@ -158,9 +170,9 @@ static WIDEST void share(void *data)
         struct around *end = arounds + s->count - 1;
         if (added)
             end->added = added + at, end->added_row = last->outputs;
-        first_layer(s, p, source, begin, rows, job->memory[1], layer_column(first->outputs, u % parts, parts),
-                    layer_column(first->outputs, u % parts + 1, parts), arounds, s->count > 1 ? between : results + at,
-                    scratch, rest);
+        first_layer(s, p, source, scale ? scale + image * s->channels : NULL, begin, rows, job->memory[1],
+                    layer_column(first->outputs, u % parts, parts), layer_column(first->outputs, u % parts + 1, parts),
+                    arounds, s->count > 1 ? between : results + at, scratch, rest);
         if (s->count < 2)
             continue;
         if (last->halved)

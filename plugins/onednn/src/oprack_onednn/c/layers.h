@@ -29,12 +29,13 @@ struct layer {
     struct function functions[FUNCTIONS];
 };
 
-/* Pairs are (along rows, along columns). before: zeros above and to the left. places: threads at most. */
+/* Pairs are (along rows, along columns). before: zeros above and to the left. */
 struct convolution {
     int64_t images, height, width, channels; /* what is read */
     int64_t rows, columns;                   /* results */
     int64_t taps[2], strides[2], before[2];
     int64_t depthwise;     /* whether the first layer's groups are channels */
+    int64_t scaled;        /* whether pixels, which the first layer takes one by one, are times a scale of each image */
     int64_t places, count; /* threads at most; layers */
     struct layer layers[LAYERS];
 };
@@ -71,7 +72,7 @@ INLINE int begins_in_registers(const struct layer *layer)
            || (f->kind == RELU && f->alpha == 0);
 }
 
-/* NaN stays NaN: of two numbers that can't be compared, these instructions take the second one. */
+/* NaN stays NaN, but for relu, which gives 0: of two numbers that can't be compared, these instructions take the second. */
 INLINE WIDEST void apply_in_registers(const struct function *f, vec *x, const int count)
 {
     const vec a = _mm512_set1_ps((float)f->alpha), b = _mm512_set1_ps((float)f->beta);
@@ -79,7 +80,7 @@ INLINE WIDEST void apply_in_registers(const struct function *f, vec *x, const in
     switch (f->kind) {
     case RELU:
         UNROLL for (int i = 0; i < count; i++)
-            x[i] = _mm512_max_ps(none, x[i]);
+            x[i] = _mm512_max_ps(x[i], none);
         break;
     case CLIP:
         UNROLL for (int i = 0; i < count; i++)

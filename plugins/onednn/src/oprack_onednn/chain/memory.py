@@ -43,7 +43,8 @@ def is_channels_last(array: np.ndarray) -> bool:
     )
 
 
-def channels_last_desc(shape: Sequence[int]) -> MemoryDesc:
+@lru_cache(maxsize=4096)
+def channels_last_desc(shape: tuple[int, ...]) -> MemoryDesc:
     return MemoryDesc.strided(shape, last_strides(shape))
 
 

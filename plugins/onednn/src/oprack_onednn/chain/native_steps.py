@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import Structure, addressof, c_float, c_int64, c_void_p, cast
+from ctypes import CDLL, Structure, addressof, c_float, c_int64, c_void_p, cast
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class NativeStep:
         settings: Numbers that it gets in each run, the fields of its struct.
 
     Attributes:
+        settings: The address of the settings.
         pointer: The address of its struct plus 1: an odd pointer tells the runner that this is no primitive.
     """
 
@@ -45,8 +47,9 @@ class NativeStep:
     def __init__(self, function: str, settings: Sequence[int]) -> None:
         self.impl = f"oprack:{function}"
         self._settings = array_type(c_int64, len(settings))(*settings)
-        functions = getattr(RUNNER.library, function), LIBRARY.lib.dnnl_memory_get_data_handle
-        self._struct = _Native(*(cast(f, c_void_p).value for f in functions), addressof(self._settings))
+        self.settings = addressof(self._settings)
+        functions = _address(RUNNER.library, function), _address(LIBRARY.lib, "dnnl_memory_get_data_handle")
+        self._struct = _Native(*functions, self.settings)
         self.pointer = addressof(self._struct) | 1
 
     def desc(self, query: int) -> Any:
@@ -63,6 +66,12 @@ class NativeStep:
 
     def primitive(self) -> NativeStep:
         return self
+
+
+@lru_cache(maxsize=64)
+def _address(library: CDLL, name: str) -> int | None:
+    """Where an exported function begins."""
+    return cast(getattr(library, name), c_void_p).value
 
 
 _FLOAT = 4

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from ctypes import Structure, addressof, c_int64, c_void_p
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from oprack_nn.ops.post_ops import RESIDUAL
 
-from oprack_onednn.c.runner import RUNNER, array_type
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.memory import aligned_empty
 from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import FromConstants, Weights
@@ -115,7 +116,13 @@ class ConvLayer(NamedTuple):
 
 
 def conv_layer(
-    filter: Filter, window: Window, biased: bool, post_ops: Sequence[str], pixels: int, depthwise: bool = False
+    filter: Filter,
+    window: Window,
+    biased: bool,
+    post_ops: Sequence[str],
+    pixels: int,
+    depthwise: bool = False,
+    halves: bool = True,
 ) -> ConvLayer | None:
     """The layer, if the step can compute it.
 
@@ -126,12 +133,24 @@ def conv_layer(
         post_ops: What follows.
         pixels: Of all results.
         depthwise: Whether it has a group for each channel.
+        halves: Whether products of halves will do, whose sums are rounded a little more.
     """
     library, numbers = RUNNER.library, filter.channels * filter.taps * filter.outputs
     if library is None or not library.oprack_convolution_serves():
         return None
     if not depthwise and (is_read_once(pixels, numbers) or filter.outputs <= _FEW_OUTPUTS):
         return None
+    halves = halves and window.is_pixel and not depthwise
+    halved = halves and pixels >= _LEAST_PIXELS and _LEAST_WEIGHTS <= numbers <= _MOST_WEIGHTS
+    halved = halved and filter.channels % (2 * _LANES) == filter.outputs % (2 * _LANES) == 0
+    return _conv_layer(filter, window, depthwise, biased, halved, tuple(post_ops))
+
+
+@lru_cache(maxsize=4096)
+def _conv_layer(
+    filter: Filter, window: Window, depthwise: bool, biased: bool, halved: bool, post_ops: tuple[str, ...]
+) -> ConvLayer | None:
+    """The layer, if the step has what follows it; kept, since it is the same for other sizes of images."""
     added_at = post_ops.index(RESIDUAL) if RESIDUAL in post_ops else -1
     others = [text for text in post_ops if text != RESIDUAL]
     if len(others) > _FUNCTIONS or len(post_ops) - len(others) > 1:
@@ -140,8 +159,6 @@ def conv_layer(
         follows = tuple(functions(others, _KINDS))
     except NotServedError:
         return None
-    halves = window.is_pixel and not depthwise and filter.channels % (2 * _LANES) == filter.outputs % (2 * _LANES) == 0
-    halved = halves and pixels >= _LEAST_PIXELS and _LEAST_WEIGHTS <= numbers <= _MOST_WEIGHTS
     return ConvLayer(filter, window, depthwise, biased, halved, added_at, follows)
 
 
@@ -189,44 +206,63 @@ class LayerWeights(Weights):
         return packed
 
 
-def add_convolution(
-    chain: PrimitiveChain,
-    layers: Sequence[ConvLayer],
-    images: tuple[int, int, int],
-    results: tuple[int, int],
-    source: Memory,
-    weights: Sequence[Memory],
-    biases: Sequence[Memory],
-    added: Memory | None,
-    target: Memory,
-) -> None:
-    """Append the step.
+class ConvolutionStep:
+    """The step, which parts of one size share.
 
     Args:
         chain: Where to.
         layers: One or two, of which the second is one of single pixels.
         images: How many, and their rows and columns.
         results: Rows and columns of a result.
-        source: The images, channels last.
-        weights: Packed, of each layer.
-        biases: Of the layers that have one.
-        added: What is added to the last layer's results, or None.
-        target: Where these go.
+        scaled: Whether there is a scale for the channels of each image, which goes with a first layer of single pixels.
     """
-    library, (first, *_) = RUNNER.library, layers
-    assert library is not None
-    if first.is_pixel:  # all pixels are rows of one image
-        images, results = (1, math.prod(images), 1), (math.prod(images), 1)
-    fields: list[int] = []
-    for layer in layers:
-        follows = [*layer.follows, *[0] * (3 * _FUNCTIONS - len(layer.follows))]
-        fields += layer.filter.outputs, layer.biased, layer.halved, layer.added_at, len(layer.follows) // 3, *follows
-    window = [number for pair in first.window for number in pair]
-    places = THREAD.limit or LIBRARY.num_threads()
-    channels = first.filter.outputs if first.depthwise else first.filter.channels
-    settings = [*images, channels, *results, *window, first.depthwise, places, len(layers), *fields]
-    numbers = array_type(c_int64, len(settings))(*settings)
-    scratch = chain.temporary(MemoryDesc.strided((library.oprack_convolution_room(addressof(numbers)),)))
-    more = [*weights[1:], *biases, *([] if added is None else [added]), scratch]
-    memory = {_c.SRC: source, _c.WEIGHTS: weights[0], **dict(enumerate(more, _c.WEIGHTS + 1)), _c.DST: target}
-    chain.add(NativeStep("oprack_convolution", settings), memory)
+
+    def __init__(
+        self,
+        chain: PrimitiveChain,
+        layers: Sequence[ConvLayer],
+        images: tuple[int, ...],
+        results: tuple[int, ...],
+        scaled: bool = False,
+    ) -> None:
+        library, (first, *_) = RUNNER.library, layers
+        assert library is not None
+        if first.is_pixel:  # pixels are rows of one image, or of each
+            n, pixels = (images[0], math.prod(images[1:])) if scaled else (1, math.prod(images))
+            images, results = (n, pixels, 1), (pixels, 1)
+        fields: list[int] = []
+        for layer in layers:
+            count = len(layer.follows)
+            fields += layer.filter.outputs, layer.biased, layer.halved, layer.added_at, count // 3, *layer.follows
+            fields += [0] * (3 * _FUNCTIONS - count)
+        window = [number for pair in first.window for number in pair]
+        places = THREAD.limit or LIBRARY.num_threads()
+        channels = first.filter.outputs if first.depthwise else first.filter.channels
+        settings = [*images, channels, *results, *window, first.depthwise, scaled, places, len(layers), *fields]
+        self._chain, self._step = chain, NativeStep("oprack_convolution", settings)
+        room = library.oprack_convolution_room(self._step.settings)
+        self._scratch = chain.temporary(MemoryDesc.strided((room,)))
+
+    def add(
+        self,
+        source: Memory,
+        weights: Sequence[Memory],
+        biases: Sequence[Memory],
+        added: Memory | None,
+        target: Memory,
+        scale: Memory | None = None,
+    ) -> None:
+        """Append the step.
+
+        Args:
+            source: The images, channels last.
+            weights: Packed, of each layer.
+            biases: Of the layers that have one.
+            added: What is added to the last layer's results, or None.
+            target: Where these go.
+            scale: Of the images' channels, where there is one.
+        """
+        optional = [[] if memory is None else [memory] for memory in (scale, added)]
+        more = [*weights[1:], *optional[0], *biases, *optional[1], self._scratch]
+        memory = {_c.SRC: source, _c.WEIGHTS: weights[0], **dict(enumerate(more, _c.WEIGHTS + 1)), _c.DST: target}
+        self._chain.add(self._step, memory)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
+from oprack.op.families import conv_out
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import as_output, widened
@@ -26,13 +27,13 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._conv_shape import ConvShape
+from oprack_onednn.kernels._conv_shape import ConvShape, grouped
 from oprack_onednn.kernels._convolution import (
     MOST,
     ConvLayer,
+    ConvolutionStep,
     LayerWeights,
     Window,
-    add_convolution,
     conv_layer,
     filter_of,
 )
@@ -108,7 +109,36 @@ class _Slice(NamedTuple):
     end: int
 
 
-_Step = tuple[ConvShape, tuple["PrimitiveDesc | None", int | None], tuple[int, Any, int]]
+class _Step(NamedTuple):
+    """One convolution of a part.
+
+    Attributes:
+        first: The first row that it reads.
+        shape: Of what it reads.
+        above: Zeros above that.
+        result: The shape of its result.
+        geometry: What its primitive sees; None of a step in C.
+        desc: Its primitive.
+        at: The place of the residual among the primitive's post-ops, or None.
+    """
+
+    first: int
+    shape: tuple[int, ...]
+    above: int
+    result: tuple[int, ...]
+    geometry: ConvShape | None = None
+    desc: PrimitiveDesc | None = None
+    at: int | None = None
+
+
+def _result_shape(shape: tuple[int, ...], w: Array, layer: Layer) -> tuple[int, ...]:
+    """The shape of a convolution's result; raises NotServedError where there is none."""
+    top, bottom, left, right = layer.paddings
+    windows = zip(shape[2:], w.shape[2:], ((top, bottom), (left, right)), layer.strides, strict=True)
+    size = [conv_out(*window, 1) for window in windows]
+    if min(layer.paddings) < 0 or 0 in shape or 0 in w.shape or min(size) < 1:
+        raise NotServedError("negative padding, or an empty tensor")
+    return (shape[0], w.shape[0], *size)
 
 
 class ConvChainPrimitive(ShapedPrimitive):
@@ -136,16 +166,17 @@ class ConvChainPrimitive(ShapedPrimitive):
         self._reads_bfloat16 = [narrow[0] and at_once, *self._writes_bfloat16[:-1]]
         self._adds_bfloat16 = residual is not None and residual.dtype.itemsize == 2
         for w, layer in zip(filters, layers, strict=True):
-            self.shapes.append(self._geometry(w, layer, self.shapes[-1], layer.paddings).shape)
+            self.shapes.append(_result_shape(self.shapes[-1], w, layer))
         self.shape = self.shapes[-1]
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
-        self._descs: dict[Any, Any] = {}
+        self._descs: dict[Any, tuple[ConvShape, PrimitiveDesc, int | None]] = {}
+        self._native_steps: dict[Any, ConvolutionStep] = {}
         self._find_native_layers()
         chosen = (None if layer is None else layer.packed for layer in self._native_layers)
         self._chosen: list[MemoryDesc | None] = list(chosen)
-        parts = [(part, self._steps(part)) for part in self._parts()]
         self.chain = PrimitiveChain()
+        parts = [(part, self._steps(part)) for part in self._parts()]
         source = self._declare_operands(x, biases, residual)
         self._between = self._scratch([steps for _, steps in parts])
         for part, steps in parts:
@@ -179,10 +210,10 @@ class ConvChainPrimitive(ShapedPrimitive):
         self._weights = []
         self.weights = {}
         for i, (w, chosen) in enumerate(zip(self.filters, self._chosen, strict=True)):
-            geometry = self._geometry(w, self.layers[i], self.shapes[i], self.layers[i].paddings)
             assert chosen is not None  # the first part's steps have decided
             native = self._native_layers[i]
-            self.weights[1 + i] = Weights(geometry.filter_desc, chosen) if native is None else LayerWeights(native)
+            given = MemoryDesc.strided(grouped(w.shape, self.layers[i].groups))
+            self.weights[1 + i] = Weights(given, chosen) if native is None else LayerWeights(native)
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
         self._residual: Memory | None = None if residual is None else chain.input(image_desc(residual))
@@ -198,10 +229,10 @@ class ConvChainPrimitive(ShapedPrimitive):
         sizes, rounded = [0, 0], 0
         for steps in parts:
             for turn, last in enumerate(self._last_layers[:-1]):
-                sizes[turn % 2] = max(sizes[turn % 2], math.prod(steps[last][0].shape))
-            for i, (_, _, (_, shape, _)) in enumerate(steps):
+                sizes[turn % 2] = max(sizes[turn % 2], math.prod(steps[last].result))
+            for i, step in enumerate(steps):
                 if self.layers[i].bfloat16 and not self._reads_bfloat16[i]:
-                    rounded = max(rounded, math.prod(shape))
+                    rounded = max(rounded, math.prod(step.shape))
         if rounded:
             self._rounded = self.chain.temporary(MemoryDesc.strided((rounded,)).bfloat16)
         return [self.chain.temporary(MemoryDesc.strided((size,))) for size in sizes if size]
@@ -249,31 +280,36 @@ class ConvChainPrimitive(ShapedPrimitive):
         """(geometry, descriptor, (first row, shape, zeros above) of the source) of each convolution of a part."""
         found, (begin, end) = [], (part.begin, part.end)
         for i in range(len(self.layers) - 1, -1, -1):
-            w, layer = self.filters[i], self.layers[i]
+            layer = self.layers[i]
             # whole images with the rows that nothing needs: several of them lie behind each other
             whole = part.end - part.begin == self.shape[2]
             first, last, above, below = (
                 (0, self.shapes[i][2], *layer.paddings[:2]) if whole else self._rows(i, begin, end)
             )
             shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
-            key = (i, shape, above, below)
-            if key not in self._descs:
-                geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
-                if self._native_layers[i] is not None:
-                    self._descs[key] = geometry, (None, 0 if RESIDUAL in layer.post_ops else None)
-            if key not in self._descs:
-                row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
-                result = geometry.seen(self._desc(geometry.shape, self._writes_bfloat16[i]))
-                added = geometry.seen(self._desc(geometry.shape, self._adds_bfloat16))
-                attributes, at = as_post_ops(layer.post_ops, added)
-                source = geometry.seen(self._desc(shape, layer.bfloat16))
-                desc = geometry.forward(source, result, row, attributes, self._chosen[i])
-                # The first part decides how the filter is packed, and all others take it so.
-                self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
-                self._descs[key] = geometry, (desc, at)
-            found.append((*self._descs[key], (first, shape, above)))
+            result = (part.images, self.shapes[i + 1][1], end - begin, self.shapes[i + 1][3])
+            made = () if self._native_layers[i] is not None else self._primitive(i, shape, above, below)
+            found.append(_Step(first, shape, above, result, *made))
             begin, end = first, last
         return found[::-1]
+
+    def _primitive(
+        self, i: int, shape: tuple[int, ...], above: int, below: int
+    ) -> tuple[ConvShape, PrimitiveDesc, int | None]:
+        """What computes convolution i for a part of that shape: the last attributes of its step."""
+        key, w, layer = (i, shape, above, below), self.filters[i], self.layers[i]
+        if key not in self._descs:
+            geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
+            row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
+            result = geometry.seen(self._desc(geometry.shape, self._writes_bfloat16[i]))
+            added = geometry.seen(self._desc(geometry.shape, self._adds_bfloat16))
+            attributes, at = as_post_ops(layer.post_ops, added)
+            source = geometry.seen(self._desc(shape, layer.bfloat16))
+            desc = geometry.forward(source, result, row, attributes, self._chosen[i])
+            # The first part decides how the filter is packed, and all others take it so.
+            self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
+            self._descs[key] = geometry, desc, at
+        return self._descs[key]
 
     def _add(
         self,
@@ -291,12 +327,12 @@ class ConvChainPrimitive(ShapedPrimitive):
             offset = size * (part.first * height + first) * width * c
             return chain.alias(memory, self._desc(shape, size == 2), offset)
 
-        given = piece(source, self.shapes[0], *steps[0][2][:2])
+        given = piece(source, self.shapes[0], steps[0].first, steps[0].shape)
         first = 0
         for turn, i in enumerate(self._last_layers):
-            geometry, (desc, at), _ = steps[i]
-            layer, result, added = self.layers[i], geometry.shape, None
-            if at is not None:
+            geometry, result = steps[i].geometry, steps[i].result
+            layer, added = self.layers[i], None
+            if RESIDUAL in layer.post_ops:
                 assert self._residual is not None
                 added = piece(self._residual, self.shape, part.begin, result)
             if layer.bfloat16 and given.desc.itemsize == 4:
@@ -306,9 +342,11 @@ class ConvChainPrimitive(ShapedPrimitive):
                 given = piece(self._target, self.shape, part.begin, result)
             else:
                 given = chain.alias(self._between[turn % 2], self._desc(result, self._writes_bfloat16[i]))
-            if desc is None:
+            if geometry is None:
                 self._add_native(range(first, i + 1), steps, read, added, given)
             else:
+                desc, at = steps[i].desc, steps[i].at
+                assert desc is not None
                 memory = {_c.SRC: chain.reinterpret(read, geometry.seen(read.desc)), _c.WEIGHTS: self._weights[i]}
                 if layer.bias is not None:
                     memory[_c.BIAS] = self._biases[layer.bias]
@@ -322,13 +360,17 @@ class ConvChainPrimitive(ShapedPrimitive):
         self, numbers: range, steps: Sequence[_Step], source: Memory, added: Memory | None, target: Memory
     ) -> None:
         """Append the step in C that computes some layers."""
-        layers = [layer for i in numbers if (layer := self._native_layers[i])]
+        begin, end = steps[numbers[0]], steps[numbers[-1]]
+        key = numbers[0], begin.shape, begin.above, end.result
+        if key not in self._native_steps:  # parts of one size share it
+            layers = [layer for i in numbers if (layer := self._native_layers[i])]
+            window = layers[0].window
+            layers[0] = layers[0]._replace(window=window._replace(before=(begin.above, window.before[1])))
+            n, _, *size = begin.shape
+            self._native_steps[key] = ConvolutionStep(self.chain, layers, (n, *size), begin.result[2:])
         biases = [self._biases[bias] for i in numbers if (bias := self.layers[i].bias) is not None]
         weights = [self._weights[i] for i in numbers]
-        geometry, _, (_, (n, _, *size), above) = steps[numbers[0]]
-        window = layers[0].window
-        layers[0] = layers[0]._replace(window=window._replace(before=(above, window.before[1])))
-        add_convolution(self.chain, layers, (n, *size), geometry.shape[2:], source, weights, biases, added, target)
+        self._native_steps[key].add(source, weights, biases, added, target)
 
 
 def find_primitive(

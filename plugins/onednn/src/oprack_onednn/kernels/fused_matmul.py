@@ -20,11 +20,14 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
+from oprack_onednn.kernels._convolution import ConvolutionStep, Filter, LayerWeights, Window, conv_layer
 from oprack_onednn.kernels._implementation import convolution, is_read_once
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
 from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
 
+# Rows of a weight up to which a step in C is as fast: with more of them its columns do not stay in the first cache.
+_SHALLOW = 240
 _ONE_TAP = (dims((1, 1)), *[dims((0, 0))] * 3)  # strides, dilations and paddings of a convolution
 
 
@@ -51,6 +54,9 @@ class FusedPrimitive(RowMajorPrimitive):
         self.shape = shape
         k, n = y_shape
         dense = apart == k and (residual is None or residual[2] == n)
+        shallow = constant and dense and not bfloat16 and k <= _SHALLOW
+        if shallow and self._add_layer(m, y_shape, y_strides, bias, residual, post_ops):
+            return
         if constant and dense and not bfloat16 and is_read_once(m, k * n):
             # rows as the pixels of an image: the convolution of one tap is the same product
             source, result = channels_last_desc((1, k, 1, m)), channels_last_desc((1, n, 1, m))
@@ -84,6 +90,30 @@ class FusedPrimitive(RowMajorPrimitive):
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else chain.reorder(added, result)
         memory[_c.DST] = chain.output(result)
         chain.add(desc, memory)
+
+    def _add_layer(
+        self,
+        m: int,
+        y_shape: tuple[int, ...],
+        y_strides: tuple[int, int],
+        bias: bool,
+        residual: tuple[int, ...] | None,
+        post_ops: tuple[str, ...],
+    ) -> bool:
+        """Make a chain of a step in C, for which nothing is compiled; False where it has none, or a slower one."""
+        k, n = y_shape
+        layer = conv_layer(Filter(k, 1, n, y_strides[0], 1, y_strides[1]), Window(), bias, post_ops, m, halves=False)
+        if layer is None:
+            return False
+        chain = self.chain = PrimitiveChain()
+        strided = MemoryDesc.strided
+        source, weights = chain.input(strided((m, k))), chain.input(layer.packed)
+        self.weights = {1: LayerWeights(layer)}
+        biases = [chain.input(strided((n,)))] if bias else []
+        added = None if residual is None else chain.input(strided((m, n)))
+        target = chain.output(strided((m, n)))
+        ConvolutionStep(chain, [layer], (1, m, 1), (m, 1)).add(source, [weights], biases, added, target)
+        return True
 
 
 def _find_fused(

@@ -54,8 +54,8 @@ class LayerNormPrimitive(RowMajorPrimitive):
     def __init__(self, shape: tuple[int, ...], lead: tuple[int, ...], *key: Any) -> None:
         self.chain, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
-    def taker(self) -> Callable[[], tuple[Any, Any]]:
-        return _Outlets(*self.outlets()[:2]).take
+    def taker(self, outlets: Sequence[Outlet]) -> Callable[[], tuple[Any, Any]]:
+        return _Outlets(*outlets[:2]).take
 
     def outlets(self) -> tuple[Outlet, Outlet, Outlet]:
         column = Outlet(self.lead, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.lead)))

@@ -55,8 +55,8 @@ class _LstmStepPrimitive(ShapedPrimitive):
     def outlets(self) -> Sequence[Outlet]:
         return [Outlet(self.shape, tuple(4 * s for s in contiguous_strides(self.shape)))] * 2
 
-    def taker(self) -> Callable[[], tuple[Any, Any]]:
-        takes = [outlet.take for outlet in self.outlets()]
+    def taker(self, outlets: Sequence[Outlet]) -> Callable[[], tuple[Any, Any]]:
+        takes = [outlet.take for outlet in outlets]
 
         def take() -> tuple[Any, Any]:
             (h, to_h), (c, to_c) = (take() for take in takes)

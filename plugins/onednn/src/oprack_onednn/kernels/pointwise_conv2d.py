@@ -6,6 +6,7 @@ nothing; a scale of the result is a post-op of the product, which takes one row 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,7 +20,7 @@ from oprack_nn.kernels.with_post_ops import after, as_output, widened
 from oprack_nn.ops.precision import is_narrow, rounds_output
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import is_channels_last
+from oprack_onednn.chain.memory import channels_last_desc, is_channels_last
 from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
@@ -28,6 +29,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
+from oprack_onednn.kernels._convolution import ConvolutionStep, LayerWeights, Window, conv_layer, filter_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
+# Channels of a result from which on it costs nothing to scale some pixels at a time, which then stay in the caches.
+_MANY_OUTPUTS = 40
 
 
 class PointwisePrimitive(ShapedPrimitive):
@@ -61,6 +65,8 @@ class PointwisePrimitive(ShapedPrimitive):
         self.shape = (n, k, h, width)
         strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
+        if self._add_layer(x, w, bias is not None, input_scale, output_scale, residual, post_ops, rounded or bfloat16):
+            return
         plain, result = strided((n, pixels, c)), strided((n, pixels, k))
         given: Memory = chain.input(plain.bfloat16 if x.dtype.itemsize == 2 else plain)
         memory: dict[int, Memory] = {}
@@ -101,6 +107,38 @@ class PointwisePrimitive(ShapedPrimitive):
         chain.add(desc, memory)
         if memory[_c.DST] is not written:
             chain.reorder(memory[_c.DST], written)
+
+    def _add_layer(
+        self,
+        x: np.ndarray,
+        w: np.ndarray,
+        biased: bool,
+        input_scale: np.ndarray | None,
+        output_scale: np.ndarray | None,
+        residual: np.ndarray | None,
+        post_ops: tuple[str, ...],
+        narrow: bool,
+    ) -> bool:
+        """Append a step in C, for which nothing is compiled; False where it has none, or a slower one."""
+        images = [a for a in (x, residual) if a is not None]
+        if narrow or output_scale is not None or any(a.dtype != FLOAT for a in images):
+            return False
+        n, c, *size = x.shape
+        if input_scale is not None and w.shape[0] < _MANY_OUTPUTS:
+            return False
+        layer = conv_layer(filter_of(w), Window(), biased, post_ops, n * math.prod(size))
+        if layer is None:
+            return False
+        chain = self.chain
+        source, weights = chain.input(channels_last_desc(x.shape)), chain.input(layer.packed)
+        self.weights = {1: LayerWeights(layer)}
+        biases = [chain.input(MemoryDesc.strided(w.shape[:1]))] if biased else []
+        scale = None if input_scale is None else chain.input(MemoryDesc.strided((n, c)))
+        added = None if residual is None else chain.input(channels_last_desc(self.shape))
+        target = chain.output(channels_last_desc(self.shape))
+        step = ConvolutionStep(chain, [layer], (n, *size), tuple(size), scale is not None)
+        step.add(source, [weights], biases, added, target, scale)
+        return True
 
     def _times(self, memory: Memory, scale: External) -> Memory:
         """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""

@@ -56,13 +56,13 @@ class ShapedPrimitive:
         """Allocate each array of a result."""
         return (self.outlet(),)
 
-    def taker(self) -> Callable[[], tuple[Any, Any]]:
+    def taker(self, outlets: Sequence[Outlet]) -> Callable[[], tuple[Any, Any]]:
         """A function that allocates a result, and returns it with what `called` adapts: most often its address."""
-        return self.outlet().take
+        return outlets[0].take
 
     @cached_property
     def _take(self) -> Callable[[], tuple[Any, Any]]:
-        return self.taker()
+        return self.taker(self.outlets())
 
     def operand(self, i: int, array: np.ndarray) -> np.ndarray:
         """Input number i as the primitive takes it, packed if need be. Raises OperandError when it can't be packed."""
@@ -139,15 +139,16 @@ class _Entry:
         operands = {
             i: shaped.operand(n, arrays[i]) for n, i in enumerate(i for i, a in enumerate(arrays) if a is not None)
         }
-        self.take = shaped.taker()
-        results = shaped.results(self.take()[0])
+        outlets = shaped.outlets()
+        results = [outlet.blank() for outlet in outlets]
+        self.take = shaped.taker(outlets)
         fixed = [None if i in free else operand for i, operand in operands.items()]
         if any(operands[i] is not arrays[i] for i in free if i in operands):
             raise NotServedError("an input that varies would have to be packed in every call")
         bound = BoundChain(shaped.chain, [*fixed, *[None] * len(results)])
         self.run = shaped.called(bound.runner_for(*[operands[i] for i in operands if i in free], *results))
         self.parameters = [(i - 1, a) for i, a in enumerate(arrays) if i and i not in free]
-        self.link = Link(bound, shaped.outlets(), [i for i in operands if i in free])
+        self.link = Link(bound, outlets, [i for i in operands if i in free])
 
     def fits(self, others: Sequence[Any]) -> bool:
         """Whether the parameters are the same objects as before, so no other memory."""
