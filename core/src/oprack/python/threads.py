@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-from functools import cache
+
+_FOUND = re.match(r"\s*([1-9]\d{0,5})", os.environ.get("OMP_NUM_THREADS", ""))
+_ASKED = int(_FOUND[1]) if _FOUND else 1 << 20
+"""Threads that OMP_NUM_THREADS allows."""
 
 
 def cpus() -> int:
@@ -12,11 +16,9 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@cache
 def asked_cpus() -> int:
-    """CPUs that the process may use; fewer if OMP_NUM_THREADS says so, as for other libraries."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return min(int(asked), cpus()) if asked.isascii() and asked.isdigit() and int(asked) else cpus()
+    """CPUs that the process may use; fewer if OMP_NUM_THREADS said so when it began, as for other libraries."""
+    return min(cpus(), _ASKED)
 
 
 class ThreadLimit(threading.local):

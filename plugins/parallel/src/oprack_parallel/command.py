@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
 from oprack.cli.output import add_json, print_json, working
+from oprack.python.threads import cpus
 
 if TYPE_CHECKING:
     from oprack.parallel.simulated import FakeWorld, Report
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     simulate.add_argument("program", help="a Python file, or module:function")
     simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     bench = sub.add_parser("bench", help="measure what messages between ranks take here")
-    bench.add_argument("-n", "--ranks", type=int, default=os.cpu_count() or 1, help="how many (default: one a core)")
+    bench.add_argument("-n", "--ranks", type=int, default=cpus(), help="how many (default: one a core)")
     bench.add_argument("--engine", default="", help="as for `oprack launch`")
     bench.add_argument("--hosts", default="", help="as for `oprack launch`")
     bench.add_argument("--axis", default="*", help="of grids, along which such messages go (default: all others)")

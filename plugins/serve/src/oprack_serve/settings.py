@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from oprack.python.threads import cpus
 
 from oprack_serve.protocol import Limits
 
@@ -85,4 +86,4 @@ class Settings:
 
     def threads_of_a_worker(self) -> int:
         """The CPUs shared among the workers, unless the operator says otherwise."""
-        return self.threads or max(1, len(os.sched_getaffinity(0)) // self.workers)
+        return self.threads or max(1, cpus() // self.workers)

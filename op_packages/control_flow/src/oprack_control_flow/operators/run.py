@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
 from oprack.python.text import printable
+from oprack.python.threads import cpus
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Scope
 
@@ -32,7 +32,7 @@ class GetPlacesOp(OperatorBase):
         wanted, count = self.attrs["device_type"], self.attrs["device_count"]
         on_cpu = wanted == "CPU" or (wanted == "AUTO" and run.place.kind == "cpu")
         if on_cpu:
-            places = [CPUPlace()] * (count or os.cpu_count() or 1)
+            places = [CPUPlace()] * (count or cpus())
         else:
             places = [CUDAPlace(i) for i in range(count or 1)]
         self.set_output(scope, self.output("Out"), places)

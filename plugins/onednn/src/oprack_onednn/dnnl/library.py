@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 import threading
 from ctypes import CDLL, POINTER, c_void_p, cast
@@ -20,6 +19,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import Predicate
 from oprack.python.interruption import let_interruptions_pass
 from oprack.python.logs import get_logger
+from oprack.python.threads import asked_cpus
 
 from oprack_onednn.c import build
 from oprack_onednn.c.runner import RUNNER, ThreadState
@@ -39,10 +39,6 @@ _AGAIN = (
 # oldest one whenever it has one more, which takes as long as compiling when there are a thousand, its own default.
 _COMPILED = 256
 _CAPACITY = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY")
-
-_CPUS = re.match(r"\s*([1-9]\d{0,5})", os.environ.get("OMP_NUM_THREADS", ""))
-_ASKED = int(_CPUS[1]) if _CPUS else 1 << 20
-"""Threads that OMP_NUM_THREADS allows."""
 
 
 class Library:
@@ -149,8 +145,7 @@ class Library:
 
         OMP_NUM_THREADS limits the latter, as for other libraries; `oprack launch` shares the CPUs out by it.
         """
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return self._threads or min(cpus, _ASKED)
+        return self._threads or asked_cpus()
 
     def set_num_threads(self, count: int) -> None:
         """Set how many threads a primitive uses, in all Python threads; 0 = the CPUs that this process may use."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import oprack
 from oprack import parallel
+from oprack.python.threads import cpus
 
 _SCRIPT = "OPRACK_PADDLE_RANKS"
 
@@ -358,7 +359,7 @@ def spawn(func: Any, args: Any = (), nprocs: int = -1, join: bool = True, daemon
     """Run a function on several ranks: the script is started once for each, and gets here again."""
     if _world().size > 1 or nprocs == 1 or os.environ.get(_SCRIPT):
         return func(*args)
-    status = _started(nprocs if nprocs > 0 else os.cpu_count() or 1, sys.argv)
+    status = _started(nprocs if nprocs > 0 else cpus(), sys.argv)
     if status:
         raise RuntimeError(f"spawn: a rank ended with {status}; what it printed says why")
     return None

@@ -41,7 +41,7 @@ _ENDS = {signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SI
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("-n", "--ranks", type=int, default=os.cpu_count() or 1, help="how many (default: one a core)")
+    parser.add_argument("-n", "--ranks", type=int, default=cpus(), help="how many (default: one a core)")
     parser.add_argument("--hosts", default="", metavar="A,B", help="machines, which ssh reaches (default: this one)")
     parser.add_argument(
         "--engine",
