@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import pkgutil
 import re
+from functools import partial
 from pathlib import Path
 
 import oprack
@@ -46,6 +48,19 @@ def test_type_checkers_see_the_names_that_there_are(name):
     assert set(module.__all__) - {"__version__"} == set(homes)
     for attribute in module.__all__:
         assert getattr(module, attribute) is not None
+
+
+def test_classes_show_what_their_init_takes():
+    """Before Python 3.11.4 `inspect` and `help` show a `__new__` that takes anything, unless the class says more."""
+    kinds = {kind for module in (oprack.nn, oprack.optimizer) for kind in map(partial(getattr, module), dir(module))}
+    kinds = {kind for kind in kinds if inspect.isclass(kind) and "*args" in str(inspect.signature(kind.__new__))}
+    found = {kind: kind.__signature__ for kind in kinds if inspect.isfunction(kind.__new__)}
+    for kind, shown in found.items():
+        parameters = list(inspect.signature(kind.__init__).parameters)[1:]
+        assert "options" in parameters or list(shown.parameters) == parameters, kind
+    assert list(found[oprack.nn.Linear].parameters)[:2] == ["in_features", "out_features"] and len(found) > 50
+    with pytest.raises(AttributeError):
+        oprack.nn.Linear(2, 3).__signature__  # noqa: B018
 
 
 def test_dir_has_all_public_names():

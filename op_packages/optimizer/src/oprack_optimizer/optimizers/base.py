@@ -22,7 +22,7 @@ from oprack.layers import (
     op_role_guard,
     unique_name,
 )
-from oprack.names.spellings import accept_other_names, require_keywords
+from oprack.names.spellings import InitSignature, accept_other_names, require_keywords
 
 from oprack_optimizer.clip import GradientClip
 from oprack_optimizer.optimizers.accumulators import Accumulator, beta_powers
@@ -84,6 +84,7 @@ class Optimizer(EagerSteps, Rates):
         InvalidArgumentError: An argument is of another kind, or is given under both of its names.
     """
 
+    __signature__: ClassVar[Any] = InitSignature()
     op_type: ClassVar[str] = ""
 
     def __init__(
@@ -140,7 +141,7 @@ class Optimizer(EagerSteps, Rates):
         known = {p.name for p in named}
         every = [*named, *(p for p in more if p.name not in known)]
         cls.__doc__ = _with_shared(inspect.cleandoc(cls.__doc__ or f"{cls.__name__}."), [p.name for p in every])
-        cls.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        cls.__signature__ = inspect.Signature(every)
 
     # What a subclass says -------------------------------------------------------------------------------------------
     def accumulators(self) -> Sequence[Accumulator]:

@@ -6,7 +6,7 @@ import math
 from typing import Any, Self
 
 from oprack.errors import InvalidArgumentError
-from oprack.names.spellings import ABSENT, accept_other_names, instead, require_keywords, same
+from oprack.names.spellings import ABSENT, InitSignature, accept_other_names, instead, require_keywords, same
 
 
 class LRScheduler:
@@ -19,6 +19,7 @@ class LRScheduler:
 
     state_names: tuple[str, ...] = ("last_epoch", "last_lr")
     """The attributes that make up the state; JSON must be able to represent their values."""
+    __signature__ = InitSignature()
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         if options:

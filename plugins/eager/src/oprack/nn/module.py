@@ -13,7 +13,7 @@ from oprack.functional.advice import shown
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.variable import Initializer
-from oprack.names.spellings import ABSENT, accept_other_names, instead, require_keywords, same
+from oprack.names.spellings import ABSENT, InitSignature, accept_other_names, instead, require_keywords, same
 from oprack.nn.parameter import DeferredParameter, Parameter, create_parameter
 from oprack.tensor import LoDTensor, numpy_dtype
 
@@ -45,6 +45,7 @@ class Module:
         name: Prefix of the names of its parameters; default: derived from the class.
     """
 
+    __signature__ = InitSignature()
     training: bool
     _modules: dict[str, Module]
 

@@ -324,6 +324,16 @@ def require_keywords(owner: type, given: Mapping[str, Any]) -> None:
         raise TypeError(f"{owner.__name__}: {_unknown(other)}{advice}")
 
 
+class InitSignature:
+    """`__signature__` of a class whose `__new__` takes anything, which Python before 3.11.4 would show instead."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        if instance is not None:  # what it is called with is not what its class is
+            raise AttributeError("__signature__")
+        found = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return found.replace(parameters=list(found.parameters.values())[1:])
+
+
 def keywords_instead(parameters: Iterable[str], other: Mapping[str, Any]) -> str:
     """What to write for keyword arguments under another name.
 
