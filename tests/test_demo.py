@@ -14,7 +14,7 @@ import pytest
 DEMO = Path(__file__).parents[1] / "examples" / "ocr_demo.py"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("rapidocr_paddle") is None, reason="rapidocr-paddle needs Python < 3.13")
+@pytest.mark.skipif(importlib.util.find_spec("rapidocr_paddle") is None, reason="rapidocr-paddle is not installed")
 def test_demo_reads_what_paddle_reads():
     done = subprocess.run([sys.executable, DEMO, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -25,7 +25,7 @@ def test_demo_reads_what_paddle_reads():
     assert [line["score"] for line in lines] == pytest.approx([line["score"] for line in expected], abs=0.002)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("rapidocr_paddle") is None, reason="rapidocr-paddle needs Python < 3.13")
+@pytest.mark.skipif(importlib.util.find_spec("rapidocr_paddle") is None, reason="rapidocr-paddle is not installed")
 def test_demo_says_what_it_used_and_writes_the_picture(tmp_path):
     from PIL import Image
 

