@@ -1,4 +1,4 @@
-# Everything starts from a bare python3 (3.11 or newer): `make test` makes its own virtual environment first.
+# Everything starts from a bare python3 (3.11 to 3.14): `make test` makes its own virtual environment first.
 PYTHON ?= python3
 VENV ?= .venv
 CORE_VENV ?= .venv-core
@@ -29,6 +29,11 @@ GONE := import importlib.metadata as m, json, os; \
 	urls = {d.name: json.loads(d.read_text("direct_url.json") or "{}").get("url", "") for d in m.distributions()}; \
 	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
 
+# What constraints.txt pins has wheels for these
+SUPPORTED_PYTHON := import sys; v = sys.version_info; \
+	v < (3, 11) and sys.exit("oprack needs Python 3.11 or newer, and this is %d.%d: make setup PYTHON=python3.11" % v[:2]); \
+	v > (3, 15) and sys.exit("the pinned tools have no wheels for Python %d.%d: make setup PYTHON=python3.14" % v[:2])
+
 .DEFAULT_GOAL := help
 .PHONY: help setup stubs demo test fuzz lint homes docs bench zoo bridges clusters onnx-exports review coverage sanitize version wheels release-dry-run release constraints build-requirements clean
 
@@ -39,7 +44,7 @@ setup: $(STAMP)  ## make .venv with core, every pack, every plugin and the tools
 
 # Versions are pinned by constraints.txt; pip's and uv's own settings say where packages come from.
 $(STAMP): pyproject.toml constraints.txt $(PROJECTS) $(wildcard plugins/*/src/*/c/*.c)
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oprack needs Python 3.11 or newer")'
+	@$(PYTHON) -c '$(SUPPORTED_PYTHON)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
