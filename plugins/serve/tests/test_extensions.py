@@ -59,13 +59,15 @@ def tensor(kind, name: str, array):
 def test_a_configuration_has_dims_without_the_batch_where_there_is_one(over_http, over_grpc):
     found = over_http.get_model_config("image")
     assert (found["name"], found["backend"], found["max_batch_size"]) == ("image", "oprack", 16)
-    assert found["input"] == [{"name": "image", "data_type": "TYPE_FP32", "dims": [3, 8, 8]}]
+    picture = {"name": "image", "data_type": "TYPE_FP32", "dims": [3, 8, 8], "format": "FORMAT_NCHW"}
+    assert found["input"] == [picture]
     assert [o["dims"] for o in found["output"]] == [[4]]
     assert found["instance_group"] == [{"name": "image", "kind": "KIND_CPU", "count": 1}]
     assert found["dynamic_batching"] == {"max_queue_delay_microseconds": 0}
     config = over_grpc.get_model_config("image").config
     assert (config.name, config.max_batch_size, list(config.input[0].dims)) == ("image", 16, [3, 8, 8])
     assert config.input[0].data_type == triton.model_config_pb2.TYPE_FP32
+    assert config.input[0].format == triton.model_config_pb2.ModelInput.FORMAT_NCHW
     assert config.WhichOneof("scheduling_choice") == "dynamic_batching"
     assert config.instance_group[0].count == 1 and config.version_policy.WhichOneof("policy_choice") == "all"
 
@@ -73,6 +75,7 @@ def test_a_configuration_has_dims_without_the_batch_where_there_is_one(over_http
 def test_sequences_and_models_that_are_not_joined_have_whole_dims(over_http, over_grpc):
     found = over_http.get_model_config("text", "1")
     assert found["max_batch_size"] == 0 and found["parameters"]["batching"] == {"string_value": "by LoD"}
+    assert {row["format"] for row in found["input"]} == {"FORMAT_NONE"}
     assert [(row["name"], row["dims"]) for row in found["input"]] == [("ids", [-1, 1]), ("ids.lod.0", [-1])]
     found = over_http.get_model_config("centred")
     assert found["max_batch_size"] == 0 and "dynamic_batching" not in found

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import served
 from oprack.errors import InvalidArgumentError
@@ -22,6 +23,7 @@ max_delay_ms = 1.5
 device = "cpu"
 precision = ["bfloat16"]
 passes = false
+labels = ["left"]
 versions = { latest = 2 }
 """
 
@@ -40,6 +42,9 @@ def test_options_for_all_versions_and_for_one(tmp_path):
     assert (values["max_queue"], values["precision"], values["passes"]) == ("7", '["bfloat16"]', "false")
     assert server.get("/v2/models/scaled/versions/2/config")[1]["parameters"]["max_queue"]["string_value"] == "9"
     assert server.get("/v2/models/scaled")[1]["versions"] == ["2", "10"]
+    wanted = {"name": found["output"][0]["name"], "parameters": {"classification": 2}}
+    answer = server.infer("scaled", [served.row("x", np.array([[1, 2]], np.float32))], outputs=[wanted])[1]
+    assert answer["outputs"][0]["data"] == ["20.000000:1", "10.000000:0:left"]
     # the policy is looked at as the models are
     (tmp_path / "scaled" / "serve.toml").write_text("versions = [1]\n")
     server.until(lambda: server.get("/v2/models/scaled")[1].get("versions") == ["1"])
@@ -102,6 +107,7 @@ def test_the_file_nearest_to_a_version_says_its_precision_and_options_where_none
         ("precision = []", "expected 'float32', 'bfloat16', 'int8' or"),
         ("passes = 'no'", "expected true or false"),
         ("without_passes = 'fuse'", "expected a list of names"),
+        ("labels = [1]", "expected a list of names"),
         ("versions = 'newest'", "expected 'all', 'latest', { latest = 2 } or a list"),
         ("versions = [0]", "expected 'all', 'latest', { latest = 2 } or a list"),
         ("versions = { latest = 0 }", "expected 'all', 'latest', { latest = 2 } or a list"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -110,11 +111,11 @@ def binary_of(array: np.ndarray) -> bytes:
     return array.tobytes()  # no view, which keeps a batch in memory
 
 
-def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions) -> None:
+def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions, labels: Sequence[str] = ()) -> None:
     """Classify outputs of which that is wanted, and put those into shared memory that go there. Raises RequestError."""
     for name, count in request.classes.items():
         if name in outputs:
-            outputs[name] = classified(name, outputs[name], count)
+            outputs[name] = classified(name, outputs[name], count, labels)
     for name, placement in request.placed.items():
         regions.write(placement, binary_of((outputs.get(name) or _offsets(name, outputs)).array))
 

@@ -244,7 +244,7 @@ class Inference:
         model.answer_sizes.learn(model.lane.rule, job.feed, outputs)
         job.feed.clear()  # the memory of the body
         if decoded.classes or decoded.placed:
-            answers.finish(decoded, outputs, self.regions)
+            answers.finish(decoded, outputs, self.regions, model.options.labels)
         return {"trace": json.dumps(chrome_trace(call.stages(), job))} if decoded.trace else {}
 
     def _encoded(self, call: Call, outputs: dict[str, Tensor], pieces: list[bytes], start: float) -> Answer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from oprack_serve.errors import RequestError
@@ -9,8 +11,8 @@ from oprack_serve.extensions.bytes_tensors import of_strings
 from oprack_serve.signature import Tensor
 
 
-def classified(name: str, tensor: Tensor, count: int) -> Tensor:
-    """For each row the `count` largest values, the largest first, as BYTES `value:index`.
+def classified(name: str, tensor: Tensor, count: int, labels: Sequence[str] = ()) -> Tensor:
+    """For each row the `count` largest values, the largest first, as BYTES `value:index`, or `value:index:label`.
 
     Raises RequestError for an output that is no tensor of numbers with rows.
     """
@@ -21,6 +23,7 @@ def classified(name: str, tensor: Tensor, count: int) -> Tensor:
     count = min(count, rows.shape[1])
     # the first of equal values comes first
     order = np.argsort(-rows.astype(np.float64), axis=1, kind="stable")[:, :count]
-    texts = [f"{float(row[i]):f}:{i}" for row, indices in zip(rows, order, strict=True) for i in indices]
+    pairs = [(row[i], int(i)) for row, indices in zip(rows, order, strict=True) for i in indices]
+    texts = [f"{float(value):f}:{i}" + (f":{labels[i]}" if i < len(labels) else "") for value, i in pairs]
     shape = (len(rows), count) if array.ndim > 1 else (count,)
     return Tensor(of_strings(texts, shape), tensor.lod if array.ndim > 1 else [])

@@ -38,6 +38,8 @@ def model_configuration(model: Model) -> dict[str, Any]:
             }
             for row in tensors
         ]
+    for row, tensor in zip(found["input"], rows["input"], strict=True):
+        row["format"] = _format(tensor["shape"])
     found["instance_group"] = [{"name": model.name, "kind": "KIND_CPU", "count": model.worker_count}]
     if model.lane.rule.joins:
         found["dynamic_batching"] = {"max_queue_delay_microseconds": round(model.lane.max_delay * 1e6)}
@@ -47,6 +49,14 @@ def model_configuration(model: Model) -> dict[str, Any]:
         key: {"string_value": value if isinstance(value, str) else json.dumps(value)} for key, value in said.items()
     }
     return found
+
+
+def _format(shape: list[int]) -> str:
+    """Where the channels of a batch of pictures are; clients prepare pictures by it."""
+    for name, channels in ("FORMAT_NCHW", 1), ("FORMAT_NHWC", 3):
+        if len(shape) == 4 and shape[channels] in (1, 3):
+            return name
+    return "FORMAT_NONE"
 
 
 def _version_policy(versions: int | tuple[str, ...] | None) -> dict[str, Any]:

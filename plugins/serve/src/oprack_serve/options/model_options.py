@@ -34,6 +34,7 @@ class ModelOptions:
         passes: Whether the program is rewritten.
         without_passes: Names of passes that are left out.
         versions: Which versions are served: that many of the newest, those of a list, or all (None).
+        labels: Of classes, by their indices, for outputs that are classified.
         examples: Shapes and LoD of inputs, by name, to warm the model up with.
     """
 
@@ -47,6 +48,7 @@ class ModelOptions:
     passes: bool = True
     without_passes: tuple[str, ...] = ()
     versions: int | tuple[str, ...] | None = None
+    labels: tuple[str, ...] = ()
     examples: list[dict[str, dict[str, Any]]] = field(default_factory=list)
 
     def serves(self, version: str, existing: Iterable[str]) -> bool:
@@ -192,6 +194,7 @@ _KEYS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "precision": ("precision", _precision, "'float32', 'bfloat16', 'int8' or ['int8', 'bfloat16']"),
     "passes": ("passes", _truth, "true or false"),
     "without_passes": ("without_passes", _names, "a list of names, which `oprack passes MODEL` prints"),
+    "labels": ("labels", _names, "a list of names, in the order of the classes"),
     "versions": ("versions", _versions, "'all', 'latest', { latest = 2 } or a list of versions, [1, 3]"),
     "examples": ("examples", _examples, "tables [[examples]]"),
 }
